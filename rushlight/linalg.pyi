@@ -55,7 +55,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: _bool = True, adjoi
     """The solution of ``A X = B`` (or ``X A = B``, or with the conjugate transpose of A) from the LU factors of A."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product; leading dimensions broadcast, and 1-dim operands are vectors."""
-def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""
 def matrix_norm(input: Tensor, ord: Any = 'fro', dim: Any = ..., keepdim: _bool = False, *, dtype: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
     """The norm of matrices: "fro" (Frobenius), "nuc" (sum of singular values), 1, -1, 2, -2, inf or -inf."""
@@ -87,7 +87,7 @@ def tensorinv(input: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Ten
     """The inverse of a tensor for ``tensordot`` over ``ind`` dimensions."""
 def tensorsolve(input: Tensor, other: Tensor, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The solution X of ``tensordot(A, X, X.ndim) = B``."""
-def vander(x: Tensor, *, N: _int | None = None, out: Tensor | None = None) -> Tensor:
+def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """The powers of every element in rising order: the Vandermonde matrix."""
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """The dot products of vectors along a dimension, the first conjugated."""

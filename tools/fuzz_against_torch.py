@@ -103,12 +103,19 @@ def main() -> int:
     parser.add_argument("ops", nargs="*", help="names of ops; all by default")
     parser.add_argument("--torch", required=True, metavar="PYTHON", help="the Python of an environment with PyTorch")
     parser.add_argument("--calls", type=int, default=200, help="of each op")
+    parser.add_argument("--family", default="", help="only ops of this folder: pointwise, reduce, shape, index, linalg, nn, special, ...")
     parser.add_argument("--from", dest="first", default="", metavar="OP", help="begin with this op")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strides", action="store_true", help="compare strides of results too")
     given = parser.parse_args()
     ops = [
-        op for op in table.values() if op.functional is None and op in makers and samples_of(op) and (not given.ops or op.name in given.ops)
+        op
+        for op in table.values()
+        if op.functional is None
+        and op in makers
+        and samples_of(op)
+        and (not given.ops or op.name in given.ops)
+        and f".{given.family}" in op.source_module
     ]
     ops = ops[next((at for at, op in enumerate(ops) if op.name == given.first), 0) :]
     peer = PyTorch(given.torch)

@@ -84,7 +84,7 @@ class Op:
     family: Any
     fast: Any
     # "fills": results are written in order to an out= tensor of as many elements, whatever its shape; "any type": an out= of any dtype
-    # takes them; "same type": only one of their own dtype does
+    # takes them
     has_out: bool | str
     in_place_kernel: Any
     kernel: Any

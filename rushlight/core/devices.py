@@ -313,6 +313,8 @@ def is_array(value: Any) -> bool:
 
 def on_device(array: Any, wanted: device) -> Any:
     """An array on a device: itself where it is there already, else a copy, which passes through the memory of the CPU."""
+    if isinstance(array, np.generic):  # what NumPy makes of an array without dimensions
+        array = np.asarray(array)
     here = device_type_of(array)
     if here.device_of(array) == wanted:
         return array

@@ -6,11 +6,12 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import recording
+from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
 from .declare import Op, call_body, table
 from .devices import CPU, META, accelerator, alone, array_kinds, device_of, device_type_of, device_types
@@ -25,6 +26,7 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .facets import Facet
 from .interception import intercept, offer
 from .layout import arranged
 from .named_results import named_result
@@ -65,6 +67,7 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     except Exception:
         handled = offer(op, args, out)  # an argument may be of a class with ``__torch_function__`` that is no tensor
         if handled is NotImplemented:
+            check_arguments(op, args)
             raise
         return handled
     if op.returns is not None:
@@ -118,7 +121,11 @@ def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         return handled
     if op.parameters and op.parameters[0].kind == "tensor" and not op.parameters[0].variadic and not isinstance(args[0], TensorBase):
         raise argument_error(op, 0, args[0])
-    result = run_sparse(op, args) if asks_first.of(op) and holds_sparse(args) else call_body(op, args)
+    try:
+        result = run_sparse(op, args) if asks_first.of(op) and holds_sparse(args) else call_body(op, args)
+    except Exception:
+        check_arguments(op, args)
+        raise
     return result if out is None else write_out(op, args, out, result)
 
 
@@ -203,13 +210,6 @@ def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) ->
 
 
 MIXED: Any = type("Mixed", (), {})  # in place of the class of the operands where there are several
-NUMBERS = (int, float, complex, bool, np.number, np.bool_)
-
-
-def argument_error(op: Op, position: int, value: Any, wanted: str = "Tensor") -> ArgumentError:
-    """The error for an argument of the wrong type, as PyTorch words it."""
-    name = op.parameters[position].name
-    return ArgumentError(f"{op.public_name}(): argument '{name}' (position {position + 1}) must be {wanted}, not {type(value).__name__}")
 
 
 def run(op: Op, values: list[Any], kind: Any) -> Any:
@@ -252,7 +252,6 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
         raise home.out_of_memory(op.public_name, error) from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
         op.meta(op, values)  # raises an error that names what is wrong with the arguments
-        check_values(op, values)
         if home is not HOST and home.is_foreign(error):
             raise NotSupported(f"{op.public_name}() has no kernel for the device '{place}' yet: use it on the CPU") from error
         raise OperationError(f"{op.public_name}(): {error}") from error
@@ -261,15 +260,6 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     if op.returns is not None:
         return [each if each.__class__ is np.ndarray and home is HOST else home.as_array(each) for each in result]
     return result if result.__class__ is np.ndarray and home is HOST else home.as_array(result)
-
-
-def check_values(op: Op, values: list[Any]) -> None:
-    """Refuse arguments, other than tensors, of a type that their annotation rules out."""
-    for position, parameter in enumerate(op.parameters):
-        wanted = "" if parameter.variadic else parameter.annotation.partition(" ")[0]
-        value = values[position]
-        if wanted in ("int", "float", "bool", "Number") and value is not None and not isinstance(value, (*NUMBERS, np.ndarray)):
-            raise argument_error(op, position, value, "Number" if wanted == "Number" else wanted)
 
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
@@ -307,8 +297,6 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
 def attach(op: Op, args: tuple[Any, ...], results: Any) -> None:
     """Record the call and make its outputs part of the graph."""
     if op.record is None:
-        if op.vjp is None and op.body is None:
-            raise NotSupported(f"derivative for {op.name} is not implemented")
         if op.vjp == {}:
             return
         recording.build(op)
@@ -369,6 +357,7 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
     except Exception:
         handled = offer(op, args, None)
         if handled is NotImplemented:
+            check_arguments(op, args)
             raise
         return handled
     if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
@@ -399,9 +388,15 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
             if isinstance(error, RushlightError):
                 raise
             functional.meta(functional, values)
+            check_arguments(op, args)
             raise OperationError(f"{op.public_name}(): {error}") from error
     elif not write_through(functional, array, values):
-        store(op, array, run(functional, values, kind))
+        try:
+            result = run(functional, values, kind)
+        except Exception:
+            check_arguments(op, args)
+            raise
+        store(op, array, result)
     storage_of(target).version += 1
     if target._view is not None and not recorded:
         target._view.version = storage_of(target).version if not target._view.base._requires_grad else -1
@@ -473,6 +468,30 @@ def check_result_type(found: Any, wanted: Any) -> None:
         raise DtypeError(f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}")
 
 
+class OutRule(NamedTuple):
+    """What an op says to an ``out=`` of another dtype than its result's, and the dtypes that it takes nonetheless."""
+
+    text: str
+    also: tuple[str, ...] = ()
+
+
+exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
+    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def check_out_type(op: Op, wanted: Any, found: Any) -> None:
+    """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
+    rule = exact_out.of(op)
+    if rule is None or BY_NUMPY[found].name in rule.also:
+        return
+    names = {"wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32"}
+    kinds = {key: _C_NAMES.get(BY_NUMPY[each].name, BY_NUMPY[each].name) for key, each in (("wanted_c", wanted), ("found_c", found))}
+    raise DtypeError(rule.text.format(**names, **kinds))
+
+
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
     """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
@@ -500,9 +519,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             target._array = source._array  # the target is only a name for the result: its own elements are dropped
             target._storage = None
             continue
-        if op.has_out == "same type" and target._array.dtype is not source._array.dtype:
-            wanted, found = legacy_name(source._array.dtype), legacy_name(target._array.dtype)
-            raise DtypeError(f"{op.public_name}: Expected out tensor to have scalar type {wanted} but got scalar type {found}")
+        if target._array.dtype is not source._array.dtype:
+            check_out_type(op, source._array.dtype, target._array.dtype)
         if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
             source = source.reshape(target._array.shape)
         if op.has_out != "any type":

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from . import recording
+from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import TensorBase, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
-from .dispatch import NUMBERS, argument_error, attach, dispatch, dispatch_in_place, settle, wrap, write_out
+from .dispatch import attach, dispatch, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
@@ -150,6 +151,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
+        check_arguments=check_arguments,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -165,7 +167,8 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         sparse = f" or holds_sparse(({names},))" if asks_first.of(op) else ""
         lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}{others}{sparse}:")
         lines.append(f"        return dispatch(op, ({names},){out})")
-        lines.append(f"    return body({_passed(op)})")
+        lines += ["    try:", f"        return body({_passed(op)})", "    except Exception:"]
+        lines += [f"        check_arguments(op, ({names},))", "        raise"]
     else:
         single = op.tensor_positions == ((0, "tensor"),) and op.returns is None and not op.factory
         if flags.special and (op.fast or single):

@@ -11,6 +11,7 @@ from typing import Any
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
 from .devices import device_of
+from .errors import NotSupported
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
 from .state import state
 
@@ -42,6 +43,15 @@ def _save_list(values: Any) -> tuple[Any, ...]:
 
 def _edges(values: Any) -> tuple[Any, ...]:
     return tuple(edge_of(each) for each in values)
+
+
+def missing_rule(op: Op) -> Joint:
+    """The gradient rule of an op for which nobody has written one: the call is recorded, and backward says what is missing."""
+
+    def rule(needs: Any, g: Any) -> Any:
+        raise NotSupported(f"derivative for aten::{op.name} is not implemented")
+
+    return Joint(tuple(p.name for p in op.parameters if p.kind != "value"), rule)
 
 
 def rule_from_body(op: Op) -> Joint:
@@ -117,7 +127,7 @@ class _Writer:
         self.outputs = op.returns if isinstance(op.returns, tuple) else ()
         self.gradient_outputs = [i for i, name in enumerate(self.outputs) if name not in op.nondifferentiable]
         self.multiple = op.returns == "list" or len(self.gradient_outputs) > 1
-        gradient = rule_from_body(op) if op.vjp is None else op.vjp
+        gradient = (rule_from_body(op) if op.body is not None else missing_rule(op)) if op.vjp is None else op.vjp
         self.joint = isinstance(gradient, Joint)
         if isinstance(gradient, Joint):
             self.rules = [(gradient.names, gradient.rule)]

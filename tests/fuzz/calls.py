@@ -204,7 +204,8 @@ class Mutator:
         flat = array.values.reshape(-1).copy()
         if not flat.size:
             return
-        options = {"f": (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e30, 1e-30), "c": (np.nan, complex(np.inf, 1), 0j), "b": (True, False)}
+        large = 100.0 if "polynomial" in self.op.name else 1e30  # PyTorch computes a polynomial of that degree step by step
+        options = {"f": (np.nan, np.inf, -np.inf, 0.0, -0.0, large, 1e-30), "c": (np.nan, complex(np.inf, 1), 0j), "b": (True, False)}
         for _ in range(int(self.random.integers(1, 3))):
             flat[int(self.random.integers(flat.size))] = self.pick(
                 options.get(flat.dtype.kind, (0, 1, 100 if array.dtype != "bool" else 1))

@@ -226,6 +226,7 @@ def _index_fill_into(xp: Any, input: Any, dim: int, index: Any, value: Any) -> N
 
 
 @primitive(
+    out=False,
     one_value=True,
     meta=_index_fill_meta,
     kernel=on_a_copy(_index_fill_into),

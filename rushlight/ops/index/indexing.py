@@ -373,7 +373,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """Elements along a dimension at the positions that ``argmax`` and ``argsort`` give; the other dimensions broadcast."""
     check_index_type("take_along_dim", indices._array, long_only=True)
     if dim is None:
-        input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
     array, places = input._array, indices._array
     if array.ndim != places.ndim:
         raise ShapeError(

@@ -287,7 +287,7 @@ def nonzero_columns(input: Tensor) -> Tensor:
 
 
 @composite(
-    out="same type",
+    out=True,
     notes="data-dependent",
     onnx={9: lambda g, input, as_tuple: nonzero_columns_form(g, input) if as_tuple else _nonzero_rows_onnx(g, input)},
 )

@@ -21,7 +21,7 @@ from ..pointwise.arithmetic import conjugate
 from .checks import check_matrix, check_square, checked, complex_type, raise_for, real_type
 from .functions import identity_like, linalg_solve_triangular, solve_system
 from .functions_onnx import cholesky_form, looped, no_operator, qr_form
-from .kernels import factor_cholesky
+from .kernels import factor_cholesky, singular, symmetric
 from .matmul import adjoint, matmul
 
 _INT32 = np.dtype(np.int32)
@@ -244,11 +244,7 @@ def _svd_meta(A: Any, full_matrices: bool, driver: Any) -> list[Spec]:
 
 
 def _svd_kernel(xp: Any, A: Any, full_matrices: bool, driver: Any) -> Any:
-    try:
-        return tuple(xp.linalg.svd(A, full_matrices=full_matrices))
-    except np.linalg.LinAlgError:
-        why = "" if np.isfinite(A).all() else " because the input matrix contained non-finite values"
-        raise LinAlgError(f"linalg.svd: The algorithm failed to converge{why}.") from None
+    return tuple(singular(xp, A, full=full_matrices))
 
 
 def _differences(values: Any) -> Any:
@@ -312,10 +308,7 @@ def _svdvals_meta(A: Any, driver: Any) -> Spec:
 
 
 def _svdvals_kernel(xp: Any, A: Any, driver: Any) -> Any:
-    try:
-        return xp.linalg.svd(A, compute_uv=False)
-    except np.linalg.LinAlgError:
-        return _svd_kernel(xp, A, False, driver)[1]
+    return singular(xp, A, vectors=False)
 
 
 def _svdvals_gradient(g: Any, A: Any) -> Any:
@@ -358,13 +351,7 @@ def _eigh_meta(input: Any, UPLO: str) -> list[Spec]:
 
 
 def _eigh_kernel(xp: Any, input: Any, UPLO: str) -> Any:
-    try:
-        return tuple(xp.linalg.eigh(input, UPLO.upper()))
-    except np.linalg.LinAlgError:
-        if np.isfinite(input).all():
-            raise LinAlgError("linalg.eigh: The algorithm failed to converge.") from None
-        values, vectors = _eigh_meta(input, UPLO)
-        return xp.full(values.shape, np.nan, values.dtype), xp.full(vectors.shape, np.nan, vectors.dtype)
+    return tuple(symmetric(xp, input, triangle=UPLO.upper()))
 
 
 def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -392,20 +379,13 @@ def linalg_eigh(input: Tensor, UPLO: str = "L") -> tuple[Tensor, Tensor]:
 
 @primitive(
     meta=lambda input, UPLO: _eigh_meta(input, UPLO)[0],
-    kernel=checked(_eigh_meta, lambda xp, input, UPLO: _eigvalsh_kernel(xp, input, UPLO)),
+    kernel=checked(_eigh_meta, lambda xp, input, UPLO: symmetric(xp, input, vectors=False, triangle=UPLO.upper())),
     vjp={"input": lambda g, input, UPLO: _eigh_gradient((g, None), None, linalg_eigh(input, UPLO)[1])},
     exact=True,
     onnx=no_operator("eigenvalues"),
 )
 def linalg_eigvalsh(input: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues, in rising order, of symmetric or Hermitian matrices."""
-
-
-def _eigvalsh_kernel(xp: Any, input: Any, UPLO: str) -> Any:
-    try:
-        return xp.linalg.eigvalsh(input, UPLO.upper())
-    except np.linalg.LinAlgError:
-        return _eigh_kernel(xp, input, UPLO)[0]
 
 
 # -- eigenvalues of any square matrices ---------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from .functions_onnx import (
     solve_form,
     triangular_form,
 )
-from .kernels import exponential, invert_with_info, solve_triangle, solve_with_info
+from .kernels import exponential, invert_with_info, singular, solve_triangle, solve_with_info, symmetric
 from .matmul import adjoint, matmul
 from .norms import tolerance
 
@@ -51,7 +51,7 @@ def _cofactors(xp: Any, A: Any) -> Any:
     try:
         return (xp.linalg.det(A)[..., None, None] * xp.linalg.inv(A)).swapaxes(-1, -2)
     except np.linalg.LinAlgError:
-        u, s, vh = xp.linalg.svd(A)
+        u, s, vh = singular(xp, A, full=True)
         size = s.shape[-1]
         others = xp.where(np.eye(size, dtype=bool), 1, xp.broadcast_to(s[..., None, :], (*s.shape, size))).prod(axis=-1)
         phase = xp.linalg.det(u) * xp.linalg.det(vh)
@@ -198,14 +198,14 @@ def _pinv_kernel(xp: Any, input: Any, atol: Any, rtol: Any, hermitian: bool) -> 
     if not input.size:
         return xp.zeros(spec.shape, spec.dtype)
     if hermitian:
-        values, vectors = xp.linalg.eigh(input)
+        values, vectors = symmetric(xp, input)
         left, right, size = vectors, vectors.conj().swapaxes(-1, -2), xp.abs(values)
     else:
-        u, values, vh = xp.linalg.svd(input, full_matrices=False)
+        u, values, vh = singular(xp, input)
         left, right, size = vh.conj().swapaxes(-1, -2), u.conj().swapaxes(-1, -2), values
     kept = size > tolerance(size, atol, rtol, input.shape)[..., None]
     scale = xp.where(kept, 1 / xp.where(kept, values, 1), 0).astype(input.dtype)
-    return (left * scale[..., None, :]) @ right
+    return xp.where(kept.any(-1)[..., None, None], (left * scale[..., None, :]) @ right, 0).astype(input.dtype)
 
 
 def pinv_gradient(g: Any, A: Any, P: Any) -> Any:
@@ -400,6 +400,7 @@ def _exponential_gradient(g: Any, input: Any) -> Any:
 
 
 @primitive(
+    out=False,
     meta=_exponential_meta,
     kernel=checked(_exponential_meta, lambda xp, input: exponential(input)),
     vjp={"input": _exponential_gradient},

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core.devices import device_type_of
+from ...core.errors import LinAlgError
+from .checks import raise_for
 
 _TRIANGLE = 64  # triangles up to this size are solved by LAPACK as they are; larger ones are split
 _PANEL = 32  # columns that the LU factorisation finishes before it updates the rest with one product
@@ -136,7 +138,9 @@ def factor_cholesky(a: Any) -> tuple[Any, Any]:
     """The lower Cholesky factor and, for each matrix, 0 or the order of the first minor that is not positive."""
     xp = device_type_of(a).arrays
     try:
-        return xp.linalg.cholesky(a), xp.zeros(a.shape[:-2], np.int32)
+        found = xp.linalg.cholesky(a)
+        if not xp.isnan(found).any():  # LAPACK takes NaN for a positive number
+            return found, xp.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
     size = a.shape[-1]
@@ -162,6 +166,38 @@ _PADE = (
     670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0,
 )  # fmt: skip
 _PADE_RADIUS = 5.371920351148152
+
+
+_NON_FINITE = "The algorithm failed to converge because the input matrix contained non-finite values."
+_ILL = "The algorithm failed to converge because the input matrix is ill-conditioned or has too many repeated eigenvalues (error code: {})."
+
+
+def singular(xp: Any, a: Any, vectors: bool = True, full: bool = False) -> Any:
+    """The singular value decomposition of matrices, or the singular values alone."""
+    return _decomposed(xp, "linalg.svd", _NON_FINITE, a, lambda part: xp.linalg.svd(part, full_matrices=full, compute_uv=vectors))
+
+
+def symmetric(xp: Any, a: Any, vectors: bool = True, triangle: str = "L") -> Any:
+    """Eigenvalues and eigenvectors of symmetric or Hermitian matrices, or the eigenvalues alone."""
+    function = xp.linalg.eigh if vectors else xp.linalg.eigvalsh
+    return _decomposed(xp, "linalg.eigh", _ILL, a, lambda part: function(part, triangle))
+
+
+def _decomposed(xp: Any, name: str, message: str, a: Any, function: Any) -> Any:
+    """The result of an iterative algorithm that need not end on infinities: NaN stands for the results of matrices that hold one."""
+    finite = xp.isfinite(a).all((-2, -1))
+    if finite.all():
+        try:
+            return function(a)
+        except np.linalg.LinAlgError:
+            raise LinAlgError(f"{name}: The algorithm failed to converge.") from None
+    raise_for(name, xp.isnan(a).any((-2, -1)).astype(int), message)
+    found = function(xp.where(finite[..., None, None], a, 0))
+    parts = found if isinstance(found, tuple) else (found,)
+    filled = tuple(
+        xp.where(finite.reshape(finite.shape + (1,) * (each.ndim - finite.ndim)), each, np.nan).astype(each.dtype) for each in parts
+    )
+    return filled if isinstance(found, tuple) else filled[0]
 
 
 def exponential(a: Any) -> Any:

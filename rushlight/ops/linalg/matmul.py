@@ -278,4 +278,6 @@ def chain_matmul(*matrices: Sequence[Tensor]) -> Tensor:
         raise ShapeError("chain_matmul(): Expected one or more matrices")
     for index, each in enumerate(matrices):
         _dimensions(f"chain_matmul(): tensor {index}", each, 2)
+    if len(matrices) == 1:
+        return table["clone"].call(matrices[0])
     return _multiply_chain(matrices)

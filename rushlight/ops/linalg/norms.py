@@ -18,6 +18,7 @@ from ..reduce.reductions_onnx import vector_norm_form
 from ..reduce.sums import spread_back
 from .checks import check_floating, real_type
 from .functions_onnx import no_operator
+from .kernels import singular, symmetric
 
 Number = int | float | complex | bool
 INFINITY = math.inf
@@ -259,7 +260,7 @@ def _rank_kernel(xp: Any, input: Any, atol: Any, rtol: Any, hermitian: bool) -> 
     _rank_meta(input, atol, rtol, hermitian)
     if 0 in input.shape[-2:]:
         return xp.zeros(input.shape[:-2], np.int64)
-    values = xp.abs(xp.linalg.eigvalsh(input)) if hermitian else xp.linalg.svd(input, compute_uv=False)
+    values = xp.abs(symmetric(xp, input, vectors=False)) if hermitian else singular(xp, input, vectors=False)
     return xp.count_nonzero(values > tolerance(values, atol, rtol, input.shape)[..., None], axis=-1)
 
 

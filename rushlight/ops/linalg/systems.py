@@ -17,7 +17,7 @@ from ...core.symbolic import smaller
 from .checks import check_floating, check_matrix, check_same_dtype, checked, real_type
 from .functions import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient
 from .functions_onnx import looped, lu_form, no_operator, order_form
-from .kernels import factor_lu, permutation_of, solve_triangle
+from .kernels import factor_lu, permutation_of, singular, solve_triangle
 from .matmul import adjoint, matmul
 from .norms import tolerance
 
@@ -172,6 +172,8 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     check_matrix(name, B._array, "B")
     check_same_dtype(name, LU._array, B._array, ("LU", "B"))
     size = LU._array.shape[-1]
+    if pivots._array.shape[-1] != size:
+        raise ShapeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
     if size != B._array.shape[-2 if left else -1]:
         raise ShapeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({size}x{size} and "
@@ -335,7 +337,7 @@ def _lstsq_kernel(xp: Any, input: Any, b: Any, rcond: Any, driver: str) -> Any:
         else:
             found = q @ solve_triangle(r.conj().swapaxes(-1, -2), b, False, False)
         return found.astype(input.dtype, copy=False), xp.zeros(0, np.int64), xp.zeros(0, values.dtype)
-    u, s, vh = xp.linalg.svd(input, full_matrices=False)
+    u, s, vh = singular(xp, input)
     kept = s > tolerance(s, None, rcond, input.shape)[..., None]
     scale = (kept / xp.where(kept, s, 1)).astype(s.dtype)
     found = vh.conj().swapaxes(-1, -2) @ (scale[..., None] * (u.conj().swapaxes(-1, -2) @ b))

@@ -30,7 +30,7 @@ def _powers(x: Any, count: int) -> Any:
     return table["cat"].call([one, repeated.cumprod(-1)], -1)
 
 
-@composite(out=True)
+@composite(out=False)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers of every element in rising order: the Vandermonde matrix."""
     if x._array.dtype.kind == "b":
@@ -43,7 +43,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return _powers(x, count)
 
 
-@composite(method=False, out=True)
+@composite(method=False, out=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of every element of a vector, in falling order unless ``increasing``."""
     if x._array.ndim != 1:

@@ -186,7 +186,8 @@ def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_ca
         heads = query._array.shape[-3]
         key = key.repeat_interleave(heads // key._array.shape[-3], -3)
         value = value.repeat_interleave(heads // value._array.shape[-3], -3)
-    factor = 1 / sqrt(query._array.shape[-1]) if scale is None else scale
+    width = query._array.shape[-1]
+    factor = (1 / sqrt(width) if width else 1.0) if scale is None else scale
     if dropout_p == 0:
         return attention(query, key, value, mask, is_causal, factor)[0]
     weights = table["dropout"].call(_weights(query, key, mask, is_causal, factor), dropout_p, True)
@@ -205,5 +206,10 @@ def scaled_dot_product_attention(
         raise OperationError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and "
             f"value.dtype: {value.dtype} instead."
+        )
+    if attn_mask is not None and attn_mask._array.dtype.kind in "iuc":
+        raise OperationError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {attn_mask.dtype} and  "
+            f"query.dtype: {query.dtype} instead."
         )
     return _attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

@@ -223,6 +223,10 @@ def embedding_bag(
             raise OperationError(
                 f"offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got {int(offsets[0])}"
             )
+        if offsets._array.size and offsets._array.__class__ is not Spec and int(offsets[-1]) > input._array.shape[0]:
+            raise OperationError(
+                f"offsets[-1] can not be greater than input's length {input._array.shape[0]} but got offsets[-1] of {int(offsets[-1])}"
+            )
         if include_last_offset:  # a last bag, of what follows the last offset, belongs to no result
             whole = embedding_bag(
                 input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, False, padding_idx

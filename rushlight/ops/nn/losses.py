@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import legacy_name
-from ...core.errors import DimensionError, OperationError, ShapeError, ValueRangeError
+from ...core.dtypes import BY_NUMPY, legacy_name, result_dtype
+from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise
 from . import losses_onnx as onnx_forms
 
@@ -44,6 +45,9 @@ def old_reduction(reduction: str, size_average: bool | None, reduce: bool | None
 
 def matched(input: Tensor, target: Tensor, what: str) -> tuple[Tensor, Tensor]:
     """Two tensors broadcast to one shape, with a warning where they differ."""
+    if input._array.dtype != target._array.dtype and "b" in (input._array.dtype.kind, target._array.dtype.kind):
+        common = BY_NUMPY[result_dtype([input._array, target._array])]
+        input, target = input.to(common), target.to(common)
     first, second = tuple(input._array.shape), tuple(target._array.shape)
     if first == second:
         return input, target
@@ -111,6 +115,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 @composite(namespace="nn.functional", name="soft_margin_loss")
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-target * input))`` for targets of 1 and -1."""
+    refuse_gradient("soft_margin_loss", target=target)
     return reduced((-target * input).exp().log1p(), old_reduction(reduction, size_average, reduce))
 
 
@@ -218,6 +223,7 @@ def nll_loss(
     reduction = old_reduction(reduction, size_average, reduce)
     if reduction not in REDUCTIONS:
         raise ValueRangeError(f"{reduction} is not a valid value for reduction")
+    refuse_gradient("nll_loss2d_forward" if input._array.ndim == 4 else "nll_loss_forward", weight=weight)
     return nll_forward(input, target, weight, reduction, ignore_index)[0]
 
 
@@ -294,6 +300,13 @@ def binary_cross_entropy(
     values = input._array
     if values.__class__ is np.ndarray and values.size and not ((values >= 0) & (values <= 1)).all():
         raise OperationError("all elements of input should be between 0 and 1")
+    for each in (target, weight):
+        if each is not None and each._array.dtype != values.dtype:
+            raise DtypeError(f"Found dtype {legacy_name(each._array.dtype)} but expected {legacy_name(values.dtype)}")
+    wanted = target._array
+    if wanted.__class__ is np.ndarray and wanted.size and not ((wanted >= 0) & (wanted <= 1)).all():
+        raise OperationError("all elements of target should be between 0 and 1")
+    refuse_gradient("binary_cross_entropy", weight=weight)
     loss = probability_entropy(input, target)
     if weight is not None:
         loss = loss * weight
@@ -308,6 +321,7 @@ def binary_cross_entropy_with_logits(
     """The cross entropy of logits and targets between 0 and 1, without overflow."""
     if tuple(input._array.shape) != tuple(target._array.shape):
         raise ValueRangeError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     logs = table["logsigmoid"].call(input)
     if pos_weight is None:
         loss = (1 - target) * input - logs
@@ -324,6 +338,11 @@ def kl_div(
 ) -> Tensor:
     """The Kullback-Leibler divergence of targets from log-probabilities."""
     reduction = old_reduction(reduction, size_average, reduce)
+    kinds = {input._array.dtype.kind, target._array.dtype.kind}
+    if "c" in kinds:
+        raise DtypeError("kl_div: Complex inputs not supported.")
+    if kinds <= set("biu"):
+        raise DtypeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else table["xlogy"].call(target, target) - target * input
     if reduction == "batchmean":
         return loss.sum() / input._array.shape[0] if input._array.ndim else loss.sum()

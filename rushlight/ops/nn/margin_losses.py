@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
@@ -35,6 +36,11 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``max(0, -target * (input1 - input2) + margin)``."""
+    if not input1._array.ndim == input2._array.ndim == target._array.ndim:
+        raise ShapeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
+            f"input2: {input2.shape}, target: {target.shape} "
+        )
     return reduced((-target * (input1 - input2) + margin).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
@@ -77,6 +83,12 @@ def triplet_margin_with_distance_loss(
     """The triplet loss for a distance of the user's."""
     if margin <= 0:
         raise ValueRangeError(f"margin must be greater than 0, got {margin}")
+    ranks = [each._array.ndim for each in (anchor, positive, negative)]
+    if len(set(ranks)) > 1:
+        raise ShapeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor {}D, positive "
+            "{}D, and negative {}D inputs".format(*ranks)
+        )
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -91,6 +103,7 @@ def multi_margin_loss(
 ) -> Tensor:  # fmt: skip
     """For every class but the target's: ``max(0, margin - input[target] + input[class]) ** p``, summed and divided by classes."""
     reduction = old_reduction(reduction, size_average, reduce)
+    refuse_gradient("multi_margin_loss", weight=weight)
     if p not in (1, 2):
         raise ValueRangeError("only p == 1 and p == 2 supported")
     if input._array.ndim > 2 or (input._array.ndim == 2 and not input._array.shape[1]):
@@ -120,6 +133,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     single = input._array.ndim <= 1
     rows, labels = (input.reshape(1, -1), target.reshape(1, -1)) if single else (input, target)
     classes = rows._array.shape[1]
+    if labels._array.__class__ is np.ndarray and labels._array.size and not -1 <= labels._array.min() <= labels._array.max() < classes:
+        raise OperationError("argument #2 'target' is out of range")
     used = (labels < 0).cumsum(1) == 0  # labels count up to the first -1
     safe = labels.masked_fill(~used, 0)
     is_target = table["zeros_like"].call(rows.detach()).scatter_add(1, safe, used.to(rows.dtype)) > 0

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.dtypes import BY_NUMPY
-from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
+from ...core.dtypes import BY_NUMPY, LOW_PRECISION, result_dtype
+from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise
 from ...core.kernel_providers import faster
 from ...core.parallel import BLOCK, over_rows
@@ -169,6 +170,8 @@ def scale_shift(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 def _affine(value: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
     """A scale and a shift, either of which may be absent."""
+    if value._array.dtype in LOW_PRECISION and any(each is not None and each._array.dtype != value._array.dtype for each in (weight, bias)):
+        return _affine(value.float(), weight, bias, shape).to(value.dtype)
     if weight is not None and shape is not None:
         weight = weight.reshape(shape)
     if bias is not None and shape is not None:
@@ -271,6 +274,7 @@ def layer_norm(
     """Normalise over the last dimensions, then scale and shift."""
     dims = _check_normalized(input, normalized_shape, weight, bias)
     _refuse_whole_numbers("layer_norm", input)
+    _check_types(input, weight, bias)
     return (standardize(input, dims, eps) if weight is None is bias else layer_standardize(input, weight, bias, dims, eps))[0]
 
 
@@ -287,6 +291,18 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     scale = ((wide * wide).mean(list(dims), True) + eps).rsqrt()
     result = wide * scale
     return (result if weight is None else result * weight).to(input.dtype)
+
+
+def _check_types(input: Any, *parameters: Any) -> None:
+    """Refuse parameters of another type than the input's, unless they are float32 beside a narrow input."""
+    dtype = input._array.dtype
+    for each in parameters:
+        if each is None or each._array.dtype == dtype:
+            continue
+        if each._array.dtype != np.float32:
+            raise DtypeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if dtype not in LOW_PRECISION:
+            raise DtypeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
 def _check_batch(shape: Any, training: bool) -> None:
@@ -323,6 +339,8 @@ def _batch_norm(
         if each is not None and each._array.size != shape[1]:
             raise ShapeError(f"{name} should contain {shape[1]} elements not {each._array.size}")
     _refuse_whole_numbers("batch_norm", input)
+    _check_types(input, weight, bias, running_mean, running_var)
+    refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     channels = (1, shape[1]) + (1,) * (len(shape) - 2)
     if not training:
         if running_mean is None or running_var is None:
@@ -350,6 +368,8 @@ def batch_norm(
 ) -> Tensor:  # fmt: skip
     """Normalise every channel (dimension 1) over the batch, or by running statistics; then scale and shift."""
     _check_batch(input._array.shape, training)
+    if training and eps <= 0:
+        raise ValueRangeError(f"batch_norm eps must be positive during training, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
@@ -369,11 +389,14 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """Normalise every channel of every sample over its spatial dimensions."""
     shape = tuple(input._array.shape)
+    if (running_mean is None) != (running_var is None):
+        raise ValueRangeError("running_mean and running_var must either both be None or neither be None")
     if use_input_stats and math.prod(shape[2:]) == 1:
         raise ValueRangeError(f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})")
     if not use_input_stats:
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _refuse_whole_numbers("instance_norm", input)
+    _check_types(input, weight, bias)
     dims = tuple(range(2, len(shape)))
     result, mean, variance = standardize(input, dims, eps)
     if running_mean is not None:
@@ -393,12 +416,15 @@ def group_norm(
     shape = tuple(input._array.shape)
     if len(shape) < 2:
         raise ShapeError(f"Expected at least 2 dimensions for input tensor but received {len(shape)}")
+    if num_groups <= 0:
+        raise ShapeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
         raise ShapeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape {list(shape)} and "
             f"num_groups={num_groups}"
         )
     _refuse_whole_numbers("group_norm", input)
+    _check_types(input, weight, bias)
     if shape[0] * math.prod(shape[1:]) == num_groups:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     grouped = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
@@ -414,6 +440,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
         raise ValueRangeError(f"Expected 3D or higher dimensionality input (got {len(shape)} dimensions)")
     if not input._array.size:
         return input
+    if size <= 0:
+        raise OperationError(f"kernel size should be greater than zero, but got kH: {size} kW: 1")
     square = (input * input).reshape(shape[0], shape[1], -1)
     padded = table["pad"].call(square, (0, 0, size // 2, (size - 1) // 2))
     total = sum(padded.narrow(1, offset, shape[1]) for offset in range(size))
@@ -433,6 +461,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
     shape = broadcast_shapes([tuple(x1._array.shape), tuple(x2._array.shape)])
+    if x1._array.dtype != x2._array.dtype:
+        common = BY_NUMPY[result_dtype([x1._array, x2._array])]
+        x1, x2 = x1.to(common), x2.to(common)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     norm = table["linalg_vector_norm"].call
     first = x1 / norm(x1, 2, dim, True).clamp_min(eps)

@@ -72,6 +72,7 @@ def _constant_onnx(g: Any, input: Any, pad: Any, value: Any) -> Any:
 
 
 @primitive(
+    out=False,
     layout="channels last",
     meta=_constant_meta,
     kernel=_constant_kernel,

@@ -354,7 +354,7 @@ def _shuffle_kernel(xp: Any, input: Any, upscale_factor: int) -> Any:
     *_, height, width = input.shape
     parts = input.reshape(*shape[:-2], upscale_factor, upscale_factor, height, width)
     order = (*range(parts.ndim - 4), parts.ndim - 2, parts.ndim - 4, parts.ndim - 1, parts.ndim - 3)
-    return parts.transpose(order).reshape(shape)
+    return parts.transpose(order).copy().reshape(shape)
 
 
 @primitive(
@@ -388,7 +388,7 @@ def _unshuffle_kernel(xp: Any, input: Any, downscale_factor: int) -> Any:
     shape = _unshuffle_meta(input, downscale_factor).shape
     parts = input.reshape(*input.shape[:-2], shape[-2], downscale_factor, shape[-1], downscale_factor)
     order = (*range(parts.ndim - 4), parts.ndim - 3, parts.ndim - 1, parts.ndim - 4, parts.ndim - 2)
-    return parts.transpose(order).reshape(shape)
+    return parts.transpose(order).copy().reshape(shape)
 
 
 @primitive(
@@ -419,7 +419,7 @@ def _channel_meta(input: Any, groups: int) -> Spec:
 
 def _channel_kernel(xp: Any, input: Any, groups: int) -> Any:
     shape = _channel_meta(input, groups).shape
-    return input.reshape(shape[0], groups, shape[1] // groups, *shape[2:]).swapaxes(1, 2).reshape(shape)
+    return input.reshape(shape[0], groups, shape[1] // groups, *shape[2:]).swapaxes(1, 2).copy().reshape(shape)
 
 
 @primitive(

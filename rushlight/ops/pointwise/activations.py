@@ -204,7 +204,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         return gelu_exact(input)
     if approximate == "tanh":
         return gelu_tanh(input)
-    raise ValueRangeError(f"approximate argument must be either none or tanh, got {approximate!r}.")
+    raise OperationError("approximate argument must be either none or tanh.")
 
 
 def _constant(value: Any, number: float) -> Any:

@@ -296,7 +296,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return table["linalg_vector_norm"].call(input, p, dim, keepdim, dtype=dtype)
 
 
-@composite(out=True)
+@composite(out=False)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
     return norm(sub(input, other), p)
@@ -314,4 +314,4 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
         raise ShapeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
     kept = normalize_dim(dim, ndim)
     size = table["linalg_vector_norm"].call(input, p, [axis for axis in range(ndim) if axis != kept], True)
-    return mul(input, (maxnorm / (size + 1e-7)).masked_fill(size <= maxnorm, 1))
+    return mul(input, (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,7 @@ def _diag_embed_kernel(xp: Any, input: Any, offset: int = 0, dim1: int = -2, dim
 
 
 @primitive(
+    out=False,
     meta=_diag_embed_meta,
     kernel=_diag_embed_kernel,
     vjp={"input": lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)},
@@ -166,6 +168,7 @@ _diagonal_scatter_meta, _diagonal_scatter_kernel = scattering(_diagonal_meta, _d
 
 
 @primitive(
+    out=False,
     meta=_diagonal_scatter_meta,
     kernel=_diagonal_scatter_kernel,
     vjp={
@@ -194,7 +197,7 @@ def _triangle_meta(name: str) -> Any:
 def _below(xp: Any, input: Any, diagonal: int) -> Any:
     """A mask of the elements on a diagonal or below it."""
     rows, columns = input.shape[-2:]
-    return xp.arange(rows)[:, None] >= xp.arange(columns) - diagonal
+    return xp.arange(rows)[:, None] >= xp.arange(columns) - index(diagonal)
 
 
 def _tril_kernel(xp: Any, input: Any, diagonal: int = 0) -> Any:

@@ -19,6 +19,8 @@ from .views import dim_of, unsqueeze
 
 
 def _repeat_meta(input: Any, repeats: Any) -> Spec:
+    if any(isinstance(each, float) for each in repeats):
+        raise ArgumentError("repeat(): argument 'repeats' must be tuple of ints")
     extra = len(repeats) - input.ndim
     if extra < 0:
         raise ShapeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -119,7 +121,7 @@ def _repeat_each(input: Tensor, repeats: int, dim: int, output_size: Any) -> Ten
     if output_size is not None and output_size != shape[dim] * repeats:
         raise ShapeError(f"repeat_interleave: Invalid output_size, expected {shape[dim] * repeats} but got {output_size}")
     spread = unsqueeze(input, dim + 1).expand(*shape[: dim + 1], repeats, *shape[dim + 1 :])
-    return spread.contiguous().reshape(*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :])
+    return spread.clone().reshape(*shape[:dim], shape[dim] * repeats, *shape[dim + 1 :])
 
 
 def _repeat_by(input: Tensor, repeats: Tensor, dim: int, output_size: Any) -> Tensor:
@@ -176,6 +178,8 @@ def _rolled(input: Any, shifts: Any, dims: Any) -> tuple[tuple[int, ...], tuple[
     axes = () if dims is None else tuple(dims) if isinstance(dims, (tuple, list)) else (dims,)
     if not steps:
         raise ShapeError("`shifts` required")
+    if any(isinstance(each, float) for each in steps):
+        raise ArgumentError(f"roll(): argument 'shifts' (position 2) must be tuple of ints, not {type(shifts).__name__}")
     if not axes and len(steps) == 1:
         return steps, None
     if len(steps) != len(axes):

@@ -202,6 +202,7 @@ _select_scatter_meta, _select_scatter_kernel = scattering(select_meta, select_ke
 
 
 @primitive(
+    out=False,
     meta=_select_scatter_meta,
     kernel=_select_scatter_kernel,
     vjp={

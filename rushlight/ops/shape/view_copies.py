@@ -51,6 +51,8 @@ for _name in VIEWS:
 @composite(method=False)
 def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """A copy in another shape, or (given a dtype) of the bytes read as another type."""
+    if dtype is None and not (len(size) == 1 and not isinstance(size[0], (int, tuple, list))):
+        return input.reshape(*size).clone() if size else view(input, *size)
     return view(input, *size, dtype=dtype).clone()
 
 

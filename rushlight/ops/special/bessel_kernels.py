@@ -184,6 +184,8 @@ def recurrence(
         for k in range(1, int(highest)):
             before, current = current, step(k, x, current, before)
             result = xp.where(degree == k + 1, current, result)
+            if not k % 64 and not np.isfinite(current).any():  # as are all of higher degree
+                return xp.where(degree > k + 1, np.nan, result)
         return result
 
     return evaluate

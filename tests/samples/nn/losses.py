@@ -23,7 +23,9 @@ samples("l1_loss", pairs())
 samples("mse_loss", pairs())
 samples("smooth_l1_loss", pairs({"beta": 0.5}, {"beta": 0.0}))
 samples("huber_loss", pairs({"delta": 0.5}))
-samples("soft_margin_loss", cases(lambda m: [Sample(m.real(3, 2), np.sign(m.apart(3, 2)), reduction=r) for r in REDUCTIONS]))
+samples(
+    "soft_margin_loss", cases(lambda m: [Sample(m.real(3, 2), np.sign(m.apart(3, 2)), reduction=r, constants=(1,)) for r in REDUCTIONS])
+)
 
 
 def _labels(m: Any, *shape: int, classes: int = 4) -> Any:
@@ -63,14 +65,14 @@ samples("_binary_cross_entropy", cases(lambda m: [
 ]))  # fmt: skip
 samples("binary_cross_entropy", cases(lambda m: [
     *(Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
-    Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2)),
+    Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2), constants=(2,)),
     Sample(np.array([0.0, 1.0, 0.5], np.float32), np.array([1.0, 1.0, 0.0], np.float32), gradient=False),
     Sample(m.real(3), m.real(4), gradient=False),
 ]))  # fmt: skip
 
 samples("binary_cross_entropy_with_logits", cases(lambda m: [
     *(Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
-    Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), m.real(2), pos_weight=m.real(2, low=0.5, high=2)),
+    Sample(m.apart(3, 2), m.real(3, 2, low=0, high=1), m.real(2), pos_weight=m.real(2, low=0.5, high=2), constants=(2, "pos_weight")),
     Sample(m.real(3), m.real(4), gradient=False),
 ]))  # fmt: skip
 

@@ -1,0 +1,208 @@
+"""Corners that random calls found (``tools/fuzz_against_torch.py``): each test is a cause that was mended."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+INF, NAN = float("inf"), float("nan")
+
+
+# -- types of arguments ------------------------------------------------------------------------------------------
+
+WRONG_TYPES = {
+    "topk(): argument 'k' (position 2) must be int, not float": lambda x: x.topk(2.0),
+    "topk(): argument 'k' (position 2) must be int, not bool": lambda x: x.topk(True),
+    "sum(): argument 'dim' (position 2) must be int, not float": lambda x: x.sum(1.0),
+    "one_hot(): argument 'num_classes' (position 2) must be int, not float": lambda x: F.one_hot(torch.tensor([1]), 2.0),
+    "conv2d(): argument 'groups' (position 7) must be int, not float": lambda x: F.conv2d(x[None, None], x[None, None], groups=2.0),
+    "gelu(): argument 'approximate' (position 2) must be str, not int": lambda x: F.gelu(x, approximate=1),
+    "expand(): argument 'size' (position 2) must be tuple of ints, but found element of type float at pos 0": lambda x: x.expand(3.0, 4),
+    "roll(): argument 'shifts' (position 2) must be tuple of ints, not float": lambda x: torch.roll(x, 1.0),
+    "tril(): argument 'diagonal' (position 2) must be int, not float": lambda x: torch.tril(x, 1.0),
+    "repeat(): argument 'repeats' (position 2) must be tuple of ints, but found element of type float at pos 0": lambda x: x.repeat(1.0, 1),
+}
+
+
+@pytest.mark.parametrize("message", WRONG_TYPES)
+def test_an_argument_of_a_wrong_type_is_a_type_error_that_names_it(message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        WRONG_TYPES[message](torch.rand(3, 4))
+    assert message in str(caught.value)
+
+
+# -- results in tensors that are given ---------------------------------------------------------------------------
+
+EXACT = {
+    "Expected out tensor to have dtype float, but got double instead": lambda x, out: torch.mm(x, x, out=out),
+    "Found dtype Double but expected Float": lambda x, out: torch.neg(x, out=out),
+    "index_select(): self and result must have the same scalar type": lambda x, out: torch.index_select(x, 0, torch.tensor([0]), out=out),
+    "result dtype Double does not match input dtype Float": lambda x, out: torch.dot(x[0], x[0], out=out),
+    "Expected out tensor to have dtype long int, but got double instead": lambda x, out: torch.argmax(x, out=out),
+    "all only supports bool tensor for result, got: Double": lambda x, out: torch.all(x, out=out),
+}
+
+
+@pytest.mark.parametrize("message", EXACT)
+def test_out_of_another_type(message: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        EXACT[message](torch.rand(3, 3), torch.empty(0, dtype=torch.float64))
+    assert message in str(caught.value)
+
+
+def test_out_of_a_wider_type_where_types_are_promoted() -> None:
+    out = torch.empty(0, dtype=torch.float64)
+    assert torch.add(torch.ones(2), 1, out=out) is out
+    assert out.tolist() == [2.0, 2.0]
+
+
+# -- memory ------------------------------------------------------------------------------------------------------
+
+COPIES = {
+    "pixel_shuffle": lambda x: F.pixel_shuffle(x, 1),
+    "pixel_unshuffle": lambda x: F.pixel_unshuffle(x, 1),
+    "channel_shuffle": lambda x: F.channel_shuffle(x, 4),
+    "repeat_interleave": lambda x: x.repeat_interleave(1, 0),
+    "chain_matmul": lambda x: torch.chain_matmul(x[0, :, :, 0]),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_result_that_is_no_view_has_memory_of_its_own(name: str) -> None:
+    x = torch.zeros(1, 4, 1, 1)
+    COPIES[name](x).fill_(1)
+    assert x.eq(0).all()
+
+
+# -- matrices that hold infinities -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (2, 3, 4), (3, 3)])
+def test_decompositions_of_infinite_matrices_end(shape: tuple[int, ...]) -> None:
+    x = torch.ones(shape)
+    x[..., 0, 0] = -INF
+    assert torch.linalg.svdvals(x).isnan().all()
+    assert torch.linalg.pinv(x).eq(0).all()
+    assert torch.linalg.matrix_rank(x).eq(0).all()
+    solution = torch.linalg.lstsq(x, torch.ones(*shape[:-1], 1)).solution
+    assert solution.isnan().any()
+    if shape[-1] == shape[-2]:
+        assert torch.linalg.eigvalsh(x).isnan().all()
+
+
+def test_only_the_matrices_that_hold_infinities_are_without_singular_values() -> None:
+    x = torch.eye(3).repeat(2, 1, 1)
+    x[1, 0, 0] = INF
+    assert torch.linalg.svdvals(x)[0].eq(1).all()
+    assert torch.linalg.svdvals(x)[1].isnan().all()
+
+
+def test_decompositions_name_the_matrix_that_holds_nan() -> None:
+    x = torch.eye(3).repeat(2, 1, 1)
+    x[1, 0, 0] = NAN
+    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.svd: \(Batch element 1\): .* contained non-finite values"):
+        torch.linalg.svd(x)
+    with pytest.raises(torch.linalg.LinAlgError, match=r"linalg.eigh: \(Batch element 1\)"):
+        torch.linalg.eigh(x)
+
+
+# -- odds and ends -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drop", [F.dropout, F.alpha_dropout])
+def test_dropout_of_a_tensor_without_dimensions(drop: object) -> None:
+    assert drop(torch.tensor(1.0), 0.5, True).shape == ()  # type: ignore[operator]
+
+
+def test_attention_of_width_zero() -> None:
+    x = torch.rand(1, 2, 0)
+    assert F.scaled_dot_product_attention(x, x, x).shape == (1, 2, 0)
+
+
+def test_a_missing_gradient_is_an_error_of_backward() -> None:
+    result = torch.geqrf(torch.rand(2, 2, requires_grad=True))
+    assert result.a.requires_grad
+    with pytest.raises(NotImplementedError, match="derivative for aten::geqrf is not implemented"):
+        result.a.sum().backward()
+
+
+def test_polynomials_of_a_degree_that_overflows() -> None:
+    found = torch.special.chebyshev_polynomial_t(torch.tensor([1.9, 2.0]), torch.tensor([1e30, 2.0]))
+    assert found[0].isnan()
+    assert found[1] == 7
+
+
+def test_view_copy_of_what_has_no_view() -> None:
+    x = torch.arange(6).view(2, 3).t()
+    assert torch.view_copy(x, (6,)).tolist() == [0, 3, 1, 4, 2, 5]
+
+
+# -- functions of networks ---------------------------------------------------------------------------------------
+
+
+def _weight(dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.rand(4, dtype=dtype, requires_grad=True)
+
+
+REFUSED = {
+    "Found dtype Double but expected Float": lambda x: F.binary_cross_entropy(x, x.double()),
+    "Found dtype Long but expected Float": lambda x: F.binary_cross_entropy(x, x.long()),
+    "all elements of target should be between 0 and 1": lambda x: F.binary_cross_entropy(x, x + 2),
+    "mixed dtype (CPU): all inputs must share same datatype.": lambda x: F.layer_norm(x.double(), (4,), x[0]),
+    "mixed dtype (CPU): expect parameter to have scalar type of Float": lambda x: F.group_norm(x, 2, x[0].double()),
+    "'nll_loss_forward' is not differentiable with respect to argument 'weight'": lambda x: F.cross_entropy(
+        x, torch.tensor([1, 2]), _weight()
+    ),
+    "'binary_cross_entropy' is not differentiable with respect to argument 'weight'": lambda x: F.binary_cross_entropy(x, x, _weight()),
+    "'native_batch_norm' is not differentiable with respect to argument 'running_mean'": lambda x: F.batch_norm(
+        x, _weight(), torch.ones(4), training=True
+    ),
+    "kl_div: Integral inputs not supported.": lambda x: F.kl_div(x.long(), x.long()),
+    "margin_ranking_loss : All input tensors should have same dimension": lambda x: F.margin_ranking_loss(x, x, x[0]),
+    "to have the same number of dimensions, but got: anchor 2D, positive 1D": lambda x: F.triplet_margin_loss(x, x[0], x),
+    "index 7 is out of bounds for dimension 0 with size 4": lambda x: torch.take_along_dim(x[0], torch.tensor([7])),
+    "Expected attn_mask dtype to be bool or float": lambda x: F.scaled_dot_product_attention(x, x, x, torch.ones(2, 2).long()),
+    "Expected num groups to be greater than 0, got 0": lambda x: F.group_norm(x, 0),
+    "offsets[-1] can not be greater than input's length 2": lambda x: F.embedding_bag(torch.tensor([0, 1]), x, torch.tensor([0, 3])),
+    "Number of pivots per batch should be same": lambda x: torch.linalg.lu_solve(
+        torch.eye(3), torch.ones(2, dtype=torch.int32), torch.ones(3, 1)
+    ),
+    "the leading minor of order 1 is not positive-definite": lambda x: torch.linalg.cholesky(torch.eye(2) * NAN),
+    "argument #2 'target' is out of range": lambda x: F.multilabel_margin_loss(x, torch.full((2, 4), 4)),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_calls_that_are_refused(message: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        REFUSED[message](torch.rand(2, 4))
+    assert message in str(caught.value)
+
+
+def test_statistics_of_one_kind_alone_and_a_zero_epsilon_are_refused() -> None:
+    x = torch.rand(2, 4, 3)
+    with pytest.raises(ValueError, match="must either both be None or neither be None"):
+        F.instance_norm(x, torch.ones(4), None)
+    with pytest.raises(ValueError, match="eps must be positive during training"):
+        F.batch_norm(x, None, None, training=True, eps=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_norms_of_narrow_inputs_with_wide_parameters_are_narrow(dtype: torch.dtype) -> None:
+    x, weight = torch.rand(2, 4, 3).to(dtype), torch.rand(4)
+    for result in (
+        F.batch_norm(x, None, None, weight, weight, True), F.group_norm(x, 2, weight, weight), F.instance_norm(x, None, None, weight, weight),
+        F.layer_norm(x.transpose(1, 2), (4,), weight, weight),
+    ):  # fmt: skip
+        assert result.dtype == dtype
+
+
+def test_losses_of_bool_and_float() -> None:
+    assert F.mse_loss(torch.tensor([True]), torch.tensor([0.5])) == 0.25
+    assert F.cosine_similarity(torch.tensor([[True]]), torch.tensor([[0.5]])) == 1
+
+
+def test_renorm_leaves_slices_without_a_norm_as_they_are() -> None:
+    assert torch.renorm(torch.tensor([[1.0, NAN], [3.0, 4.0]]), 2, 0, 1.0)[0, 0] == 1
