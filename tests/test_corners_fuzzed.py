@@ -206,3 +206,46 @@ def test_losses_of_bool_and_float() -> None:
 
 def test_renorm_leaves_slices_without_a_norm_as_they_are() -> None:
     assert torch.renorm(torch.tensor([[1.0, NAN], [3.0, 4.0]]), 2, 0, 1.0)[0, 0] == 1
+
+
+# -- other forms of a program ------------------------------------------------------------------------------------
+
+
+def test_nested_results_are_compiled() -> None:
+    def count(points: torch.Tensor, first: torch.Tensor, second: torch.Tensor) -> object:
+        return torch.histogramdd(points, [first, second])
+
+    points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    edges = torch.tensor([0.0, 1.0, 2.0]), torch.tensor([0.0, 2.0])
+    function = torch.compile(count)
+    for _ in range(2):
+        found = function(points, *edges)
+        assert found.hist.tolist() == [[1.0], [2.0]]
+        assert found.bin_edges[1].tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_atleast_of_one_tensor_in_a_script_is_a_tensor(rank: int) -> None:
+    unit = torch.jit.CompilationUnit(f"def f(x: torch.Tensor):\n    return torch.atleast_{rank}d(x)\n")
+    for _ in range(2):
+        assert unit.f(torch.tensor(1.0)).shape == (1,) * rank
+
+
+def test_gradients_of_empty_results() -> None:
+    x = torch.rand(1, 1, 3, requires_grad=True)
+    F.adaptive_avg_pool1d(x, 0).sum().backward()
+    assert x.grad is not None
+    assert x.grad.eq(0).all()
+    weight = torch.rand(2, 0, requires_grad=True)
+    F.embedding_bag(torch.tensor([0]), weight, torch.tensor([0])).sum().backward()
+    assert weight.grad is not None
+    assert weight.grad.shape == (2, 0)
+
+
+def test_fill_takes_one_value() -> None:
+    with pytest.raises(RuntimeError, match="fill_ only supports 0-dimension value tensor but got tensor with 1 dimensions"):
+        torch.ones(2).fill_(torch.ones(1))
+
+
+def test_powers_of_narrow_integers_are_long() -> None:
+    assert torch.vander(torch.tensor([2, 3], dtype=torch.uint8), 3).dtype == torch.int64

@@ -293,19 +293,27 @@ class Tracer(SymbolicSizes):
                 self.aliases.cut(result, args[0])
             self.bind(result, node, shapes)
         elif isinstance(result, (tuple, list)):
-            specs = []
-            for index, each in enumerate(result):
-                if isinstance(each, TensorBase):
-                    part = self.part(node, index, True)
-                    self.bind(each, part, shapes[index] if shapes is not None else None)
-                    specs.append(part.meta["val"])
-                else:
-                    specs.append(None)
-            node.meta["val"] = tuple(specs)
+            self.parts(node, result, shapes)
         else:
             node.meta["val"] = result
             if node in self.depends and op.notes.startswith("data-dependent"):  # others look at types alone
                 self.escaped(op.public_name, "its result is a Python value")
+
+    def parts(self, node: Node, result: Any, shapes: Any) -> None:
+        """Tie each of several results to a node of its own; they may be nested, as those of ``histogramdd`` are."""
+        specs: list[Any] = []
+        for index, each in enumerate(result):
+            if isinstance(each, TensorBase):
+                part = self.part(node, index, True)
+                self.bind(each, part, shapes[index] if shapes is not None else None)
+                specs.append(part.meta["val"])
+            elif isinstance(each, (tuple, list)):
+                part = self.part(node, index, True)
+                self.parts(part, each, None)
+                specs.append(part.meta["val"])
+            else:
+                specs.append(None)
+        node.meta["val"] = tuple(specs)
 
     def write(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...]) -> Any:
         """Functionalize an in-place op: its functional form makes a new value, which the target is from here on."""

@@ -23,6 +23,8 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 def _powers(x: Any, count: int) -> Any:
     """``x ** 0 ... x ** (count - 1)`` in a new last dimension, by repeated multiplication."""
+    if x._array.dtype.kind in "biu":  # as products of integers are
+        x = x.long()
     one = table["ones_like"].call(x).unsqueeze(-1)
     if count < 2:
         return one.narrow(-1, 0, count)

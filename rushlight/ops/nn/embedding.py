@@ -71,7 +71,7 @@ def sum_rows(xp: Any, values: Any, index: Any, rows: int) -> Any:
 
 def _embedding_backward_kernel(xp: Any, grad: Any, input: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     index = input.reshape(-1)
-    values = grad.reshape(-1, grad.shape[-1])
+    values = grad.reshape(index.size, grad.shape[-1])
     if padding_idx >= 0:
         kept = index != padding_idx
         index, values = index[kept], values[kept]

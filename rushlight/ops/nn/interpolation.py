@@ -70,6 +70,8 @@ def resample(input: Tensor, size: Any, mode: str, align_corners: bool, factors: 
 
 def _backward_kernel(xp: Any, grad: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
     counts = grad.shape[grad.ndim - len(size) :]
+    if not grad.size:
+        return xp.zeros((*grad.shape[: grad.ndim - len(size)], *size), grad.dtype)
     return interpolation_kernels.resample(xp, grad, size, counts, mode, align_corners, factors, antialias, backward=True)
 
 

@@ -116,6 +116,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-target * input))`` for targets of 1 and -1."""
     refuse_gradient("soft_margin_loss", target=target)
+    target = target.to(input.dtype) if target._array.dtype.kind == "f" == input._array.dtype.kind else target
     return reduced((-target * input).exp().log1p(), old_reduction(reduction, size_average, reduce))
 
 

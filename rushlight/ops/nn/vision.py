@@ -249,7 +249,7 @@ def _unfold_kernel(xp: Any, input: Any, *options: Any) -> Any:
     kernel, apart, around, step, counts = _unfold_blocks(input, *options)
     windows = window_view(xp, padded(xp, input, [(p, p) for p in around]), kernel, step, apart, counts)
     lead = input.shape[: input.ndim - 3]
-    return xp.ascontiguousarray(windows).reshape(*lead, input.shape[-3] * math.prod(kernel), math.prod(counts))
+    return windows.copy().reshape(*lead, input.shape[-3] * math.prod(kernel), math.prod(counts))
 
 
 @primitive(

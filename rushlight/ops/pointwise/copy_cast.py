@@ -109,11 +109,19 @@ def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
 
 
+def _fill_meta(input: Any, value: Any) -> Spec:
+    if getattr(value, "ndim", 0):
+        raise ShapeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    return Spec(input.shape, input.dtype)
+
+
 def _fill_into(xp: Any, input: Any, value: Any) -> None:
+    _fill_meta(input, value)
     input[...] = _wrapped(value, input.dtype)
 
 
 def _filled(xp: Any, input: Any, value: Any) -> Any:
+    _fill_meta(input, value)
     return xp.full_like(input, _wrapped(value, input.dtype))
 
 
@@ -126,7 +134,7 @@ def _wrapped(value: Any, dtype: Any) -> Any:
 
 @primitive(
     one_value=True,
-    meta=lambda input, value: Spec(input.shape, input.dtype),
+    meta=_fill_meta,
     kernel=_filled,
     in_place_kernel=_fill_into,
     vjp={"input": nothing_left, "value": lambda g: g.sum()},

@@ -82,7 +82,7 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
         )
         return TENSOR if single else ANY
     if name in _LISTS:
-        return ListType(TENSOR)
+        return TENSOR if name.startswith("atleast") and kinds == [TENSOR] else ListType(TENSOR)
     if isinstance(op, Op):
         if op.returns is None:
             return TENSOR
