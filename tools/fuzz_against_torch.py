@@ -10,9 +10,6 @@ Values, dtypes, shapes, aliasing, classes of errors and gradients are compared, 
 from __future__ import annotations
 
 import argparse
-import pickle
-import struct
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -23,59 +20,12 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
 from fuzz.calls import Call, Mutator  # noqa: E402
 from fuzz.compare import difference, shrink  # noqa: E402
-from fuzz.outcome import Outcome, outcome  # noqa: E402
+from fuzz.outcome import outcome  # noqa: E402
+from fuzz.peer import PyTorch  # noqa: E402
 from samples import makers, samples_of  # noqa: E402
 
 import rushlight  # noqa: E402
 from rushlight.core.declare import table  # noqa: E402
-
-WORKER = """
-import os, pickle, struct, sys, torch
-sys.path[:0] = {path!r}
-torch.set_num_threads(1)
-from fuzz.outcome import outcome
-source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-os.dup2(2, 1)  # what LAPACK prints goes elsewhere
-while True:
-    size = source.read(8)
-    if len(size) < 8:
-        break
-    calls = pickle.loads(source.read(struct.unpack("<q", size)[0]))
-    found = pickle.dumps([outcome(torch, call) for call in calls])
-    sink.write(struct.pack("<q", len(found)) + found)
-    sink.flush()
-"""
-
-
-class PyTorch:
-    """A process of PyTorch that runs calls."""
-
-    def __init__(self, python: str) -> None:
-        self.python = python
-        self.start()
-
-    def start(self) -> None:
-        """A fresh process; it imports the fuzzer's own modules and no rushlight."""
-        program = WORKER.format(path=[str(ROOT / "tests"), str(ROOT)])
-        self.process = subprocess.Popen([self.python, "-W", "ignore", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, calls: list[Call]) -> list[Outcome]:
-        """The outcomes of calls; of one that ends the process, an error of that name."""
-        data = pickle.dumps(calls)
-        assert self.process.stdin is not None and self.process.stdout is not None
-        try:
-            self.process.stdin.write(struct.pack("<q", len(data)) + data)
-            self.process.stdin.flush()
-            size = self.process.stdout.read(8)
-            if len(size) == 8:
-                return pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))  # type: ignore[no-any-return]
-        except BrokenPipeError:
-            pass  # as when nothing is read: the process has ended
-        self.process.wait()
-        self.start()
-        if len(calls) == 1:
-            return [Outcome(error="crash")]
-        return [self.ask([call])[0] for call in calls]
 
 
 def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool) -> list[tuple[Call, str]]:
