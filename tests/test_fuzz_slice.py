@@ -77,4 +77,4 @@ def test_a_wrong_result_is_seen() -> None:
         flat[0] += 0.1
         seen += 1
         assert disagreement(call, found, entry, op)
-    assert seen > 5
+    assert seen >= 5
