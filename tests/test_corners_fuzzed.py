@@ -249,3 +249,19 @@ def test_fill_takes_one_value() -> None:
 
 def test_powers_of_narrow_integers_are_long() -> None:
     assert torch.vander(torch.tensor([2, 3], dtype=torch.uint8), 3).dtype == torch.int64
+
+
+def test_graphs_answer_what_programs_ask_of_those_of_torchscript() -> None:
+    def function(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return torch.relu(a + b)
+
+    x = torch.rand(2, 2)
+    graph = torch.jit.trace(function, (x, x)).graph
+    assert len(list(graph.inputs())) == 2
+    assert [node.kind() for node in graph.nodes()] == ["aten::add", "aten::relu"]
+    assert [value.node().kind() for value in graph.outputs()] == ["aten::relu"]
+    first = graph.findNode("aten::add")
+    assert first is not None
+    assert first.inputsSize() == 2
+    assert first.output().debugName() == "add"
+    assert list(graph.nodes)[0].kind() == "prim::Param"

@@ -82,6 +82,10 @@ class NodeList:
     def __repr__(self) -> str:
         return repr(list(self))
 
+    def __call__(self) -> Iterator[Node]:
+        """As TorchScript has it, ``graph.nodes()``: the steps, without inputs and the end."""
+        return (node for node in self if node.op not in ("placeholder", "output"))
+
 
 class Graph:
     """A program: placeholders for its inputs, then a node for each step, then an output."""
@@ -287,6 +291,27 @@ class Graph:
     def find_nodes(self, *, op: str, target: Any = None, sort: bool = True) -> list[Node]:
         """The nodes of a kind, in order; with a target, those alone that call it (or are of that name)."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
+
+    def inputs(self) -> Iterator[Node]:
+        """The inputs, as TorchScript has them."""
+        return iter(self.find_nodes(op="placeholder"))
+
+    def outputs(self) -> Iterator[Node]:
+        """The values that the program returns, as TorchScript has them."""
+        return iter(self.output_node().all_input_nodes)
+
+    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
+        """The first step of a kind such as ``aten::add``; also in the bodies of others."""
+        return next(iter(self.findAllNodes(kind, recurse)), None)
+
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
+        """All steps of a kind, those in the bodies of others included."""
+        found: list[Node] = []
+        for node in self.nodes():
+            found += [node] * (node.kind() == kind)
+            for body in node.bodies.values() if recurse else ():
+                found += body.findAllNodes(kind)
+        return found
 
     def output_node(self) -> Node:
         """The output."""

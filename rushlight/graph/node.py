@@ -232,6 +232,46 @@ class Node:
             return head
         return f"{head}(args = {_show(self._args)}, kwargs = {_show(self._kwargs)})"
 
+    # What programs that look at graphs of TorchScript ask, where a node and its value are two things; here they are one.
+
+    def kind(self) -> str:
+        """What a node does, as TorchScript names it: ``aten::add``, ``prim::Param``, ``prim::Return``."""
+        found = self.table_op
+        if found is not None:
+            return f"aten::{found.name}"
+        named = {"placeholder": "prim::Param", "output": "prim::Return", "get_attr": "prim::GetAttr", "call_module": "prim::CallMethod"}
+        if self.op == "call_method":
+            return f"aten::{self.target}"
+        return named.get(self.op) or f"prim::{display_name(self.target).rpartition('.')[2]}"
+
+    def debugName(self) -> str:
+        """The name of the value."""
+        return self.name
+
+    def node(self) -> Node:
+        """The node that makes the value: itself."""
+        return self
+
+    def output(self) -> Node:
+        """The value of the node: itself."""
+        return self
+
+    def outputs(self) -> Iterator[Node]:
+        """The values of the node: itself, except for the end of a graph."""
+        return iter(() if self.op == "output" else (self,))
+
+    def inputs(self) -> Iterator[Node]:
+        """The values that the node uses."""
+        return iter(self.all_input_nodes)
+
+    def inputsSize(self) -> int:
+        """How many values the node uses."""
+        return len(self.all_input_nodes)
+
+    def outputsSize(self) -> int:
+        """How many values the node makes."""
+        return int(self.op != "output")
+
     def rename(self, name: str) -> None:
         """Give the node another name, or one like it where that is taken."""
         if name != self.name:
