@@ -6,9 +6,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from ...core.errors import RushlightError
 from ...nn.parameter import Parameter
 from ...tensor.construct import from_numpy
 from ..errors import ModelFileError, UnsupportedModelError
+from ..files import first_line
 from ..types import ONNX_NUMBERS
 from .numbers import HELD, MOST, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
@@ -88,17 +90,18 @@ class ModelBuilder:
         if self.depth > DEEPEST:
             raise ModelFileError(f"functions and bodies lie in each other more than {DEEPEST} deep")
         for node in nodes:
-            self.node(scope, node)
+            try:
+                self.node(scope, node)
+            except (RushlightError, ImportError):
+                raise
+            except Exception as error:  # whatever values that do not fit the operator lead to
+                raise ModelFileError(f"{owner_of(node)} is not valid: {first_line(error)}") from error
         self.depth -= 1
 
     def node(self, scope: Scope, node: Any) -> None:
         """Build one node."""
         domain, kind = plain(node.domain), node.op_type
-        owner = (
-            f"the node '{node.name}' ({domain + '::' if domain else ''}{kind})"
-            if node.name
-            else f"a node {domain + '::' if domain else ''}{kind}"
-        )
+        owner = owner_of(node)
         function = self.functions.get((domain, kind, node.overload))
         if function is not None:
             self.expand(scope, node, function, owner)
@@ -374,6 +377,13 @@ class ModelBuilder:
             inner.define(each.name, value or Value(frame.input(each.name), type=element_type_of(each.type)))
         self.nodes(inner, graph.node)
         return inner, [inner.find(each.name, f"a body of {owner}") for each in graph.output]
+
+
+def owner_of(node: Any) -> str:
+    """What errors call a node."""
+    domain = plain(node.domain)
+    kind = f"{domain}::{node.op_type}" if domain else node.op_type
+    return f"the node '{node.name}' ({kind})" if node.name else f"a node {kind}"
 
 
 def plain(domain: str) -> str:
