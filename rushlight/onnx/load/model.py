@@ -10,12 +10,14 @@ from typing import Any
 
 from ...capture.compile.annotations import mark
 from ...capture.graph_module import GraphModule, assign, targets
+from ...core.errors import RushlightError
 from ...graph import Graph
 from ...nn.modules.module import Module
 from ..errors import ModelFileError, UnsupportedModelError
+from ..files import first_line
 from . import control_flow, gradients, importers
 from .builder import CONSTANT, ModelBuilder, element_type_of, numbers_in, plain, statistics_of, tensor_from
-from .reading import read
+from .reading import ModelSource, read
 from .scope import Frame, Scope, Value
 from .strings import Strings
 
@@ -101,9 +103,19 @@ def load(source: Any, *, requires_grad: bool = True) -> OnnxGraphModule:
     No code of the file's is run.  What it has that is not known here is refused by name with an
     :class:`~rushlight.onnx.errors.UnsupportedModelError`, and a damaged file with a :class:`~rushlight.onnx.errors.ModelFileError`.
     """
-    read_source = read(source)
-    model = read_source.model
-    builder = ModelBuilder(read_source)
+    found = read(source)
+    try:
+        return built(found, requires_grad)
+    except (RushlightError, ImportError, MemoryError):
+        raise
+    except Exception as error:  # a name that is no text, and whatever else no valid file has
+        raise ModelFileError(f"the model is damaged: {first_line(error)}") from error
+
+
+def built(source: ModelSource, requires_grad: bool) -> OnnxGraphModule:
+    """The module of a model that was read."""
+    model = source.model
+    builder = ModelBuilder(source)
     opsets = {plain(each.domain): each.version for each in model.opset_import}
     newest = int(builder.onnx.defs.onnx_opset_version())
     if not FIRST_OPSET <= opsets.get("", 1) <= newest:
