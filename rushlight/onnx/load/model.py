@@ -22,7 +22,7 @@ from .scope import Frame, Scope, Value
 from .strings import Strings
 
 FIRST_OPSET = 1
-OWN = re.compile(CONSTANT + r"\d{1,6}")
+OWN = re.compile(CONSTANT + r"\d+(\..*)?")
 
 
 class OnnxGraphModule(GraphModule):
@@ -195,9 +195,7 @@ def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad:
     rows += [(each.values.name, each.values.data_type, builder.source.sparse(each)) for each in graph.sparse_initializer]
     for name, number, array in rows:
         if OWN.fullmatch(name):  # a constant of a model that was read and written again
-            builder.parts[name] = tensor_from(array)
-            builder.constants = max(builder.constants, int(name[len(CONSTANT) :]) + 1)
-            scope.define(name, Value(None, numbers_in(array, number), name, number))
+            scope.define(name, builder.constant(array, number))
             continue
         path = paths.make(name)
         floating = not isinstance(array, Strings) and (array.dtype.kind == "f" or number in (16, 17, 19)) and name not in statistics

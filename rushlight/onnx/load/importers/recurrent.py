@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ....core.symbolic import is_symbolic
 from ....nn import functional as F
 from ....ops.nn.rnn_sequences import gru as gru_layer
 from ....ops.nn.rnn_sequences import lstm as lstm_layer
 from ....ops.nn.rnn_sequences import rnn_relu, rnn_tanh
 from .. import calls as rl
+from ..control_flow import repeat
 from ..registry import NodeContext, importer
 from .activations import hard_sigmoid, thresholded_relu
 from .indexing import reversed_sequences
@@ -116,17 +118,29 @@ def run_direction(node: NodeContext, own: Direction, x: Any, h: Any, c: Any, len
     step = STEPS[node.kind]
     flip = (lambda y: reversed_sequences(y, lengths, 0, 1)) if lengths is not None else (lambda y: y.flip(0))
     inputs = F.linear(flip(x) if backwards else x, own.w, own.input_bias)
-    outputs = []
-    for time, here in enumerate(inputs.unbind(0)):
+
+    def advance(time: Any, here: Any, h: Any, c: Any) -> tuple[Any, Any, Any]:
         new_h, new_c = step(node, own, here, h, c)
-        if lengths is not None:
-            running = (lengths > time).reshape(-1, 1)
-            h, c = rl.where(running, new_h, h), None if c is None else rl.where(running, new_c, c)
-            outputs.append(rl.where(running, new_h, rl.zeros_like(new_h)))
-        else:
-            h, c = new_h, new_c
-            outputs.append(new_h)
-    y = rl.stack(outputs) if outputs else x.new_zeros((0, x.shape[1], h.shape[-1]))
+        if lengths is None:
+            return new_h, new_c, new_h
+        running = (lengths > time).reshape(-1, 1)
+        kept = rl.where(running, new_h, h), None if c is None else rl.where(running, new_c, c)
+        return *kept, rl.where(running, new_h, rl.zeros_like(new_h))
+
+    if is_symbolic(x.shape[0]):  # so many steps as there will be: a loop of the graph
+
+        def body(time: Any, h: Any, *cell: Any) -> tuple[Any, ...]:
+            new_h, new_c, output = advance(time, rl.select(inputs, 0, time), h, *(cell or (None,)))
+            return (True, new_h, *(() if new_c is None else (new_c,)), output)
+
+        *states, y = repeat(x.shape[0], True, (h,) if c is None else (h, c), (), ((1, ()),), bodies={"body": body})
+        h, c = states[0], None if c is None else states[1]
+    else:
+        outputs = []
+        for time, here in enumerate(inputs.unbind(0)):
+            h, c, output = advance(time, here, h, c)
+            outputs.append(output)
+        y = rl.stack(outputs) if outputs else x.new_zeros((0, x.shape[1], h.shape[-1]))
     return flip(y) if backwards else y, h, c
 
 

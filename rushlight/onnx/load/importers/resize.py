@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.symbolic import is_symbolic
 from ....nn import functional as F
 from .. import calls as rl
 from ..registry import Floats, Ints, NodeContext, importer
@@ -47,6 +48,8 @@ class Interpolation:
 @moves_elements
 def resize(node: NodeContext, x: Any, roi: Floats | None = None, scales: Floats | None = None, sizes: Ints | None = None) -> Any:
     axes = positive_axes(node.get("axes") or range(x.dim()), x.dim())
+    if any(map(is_symbolic, x.shape)) and (done := for_any_size(node, x, axes, scales, sizes)) is not None:
+        return done
     plan = axes_by_sizes(node, x, axes, sizes) if sizes else axes_by_scales(x, axes, scales, roi_of(node, axes, roi))
     for index, each in enumerate(plan):
         each.start, each.end = roi_of(node, axes, roi)[index]
@@ -55,6 +58,26 @@ def resize(node: NodeContext, x: Any, roi: Floats | None = None, scales: Floats 
         bool(node.get("antialias", 0)), node["extrapolation_value"],
     )  # fmt: skip
     return resized(x, plan, how)
+
+
+def for_any_size(node: NodeContext, x: Any, axes: list[int], scales: Any, sizes: Any) -> Any:
+    """The images of a batch resized by ``interpolate``, which a capture follows for any size; None where it does not do what is asked for."""
+    given = sizes or scales
+    first = [each for axis, each in zip(axes, given) if axis < 2]
+    whole = (1.0,) * 2 if not sizes else tuple(x.shape[:2])
+    beyond = [each for axis, each in zip(axes, given) if axis >= 2]
+    if tuple(first) not in ((), whole) or len(beyond) != x.dim() - 2 or node.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        return None
+    how = (node["mode"], node["coordinate_transformation_mode"])
+    options: dict[str, Any] = {"size": beyond} if sizes else {"scale_factor": beyond}
+    if how == ("nearest", "asymmetric") and node["nearest_mode"] == "floor":
+        return F.interpolate(x, mode="nearest", **options)
+    mode = INTERPOLATE.get((how[0], x.dim() - 2))
+    if mode is None or node.get("antialias") or node["exclude_outside"] or (how[0] == "cubic" and node["cubic_coeff_a"] != -0.75):
+        return None
+    if how[1] == "align_corners" and sizes:
+        return F.interpolate(x, mode=mode, align_corners=True, **options)
+    return F.interpolate(x, mode=mode, align_corners=False, **options) if how[1] in ("half_pixel", "pytorch_half_pixel") else None
 
 
 @importer("Resize", since=10)

@@ -42,6 +42,9 @@ def reshape(node: NodeContext, x: Any, sizes: Ints | None = None) -> Any:
     wanted = list(node.get("shape")) if node.opset < 5 else sizes
     if not node.get("allowzero"):
         wanted = [x.shape[index] if each.__class__ is int and each == 0 else each for index, each in enumerate(wanted)]
+    if -1 in wanted and 0 in wanted and 0 in x.shape:  # what is left follows from the sizes that are not zero
+        left = math.prod(each for each in x.shape if each) // math.prod(each for each in wanted if each not in (0, -1))
+        wanted = [left if each == -1 else each for each in wanted]
     return x.reshape(wanted)
 
 
