@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 import random
 import subprocess
 import sys
@@ -253,6 +254,38 @@ def test_gradients(name: str) -> None:
     torch.testing.assert_close(gradients, torch.autograd.grad(expected.square().sum(), model.parameters()), rtol=1e-3, atol=1e-4)
 
 
+def test_updates_of_all_parameters_are_one_launch() -> None:
+    """Kernels that do not depend on each other are launched together, and those that are the same share their code."""
+
+    def step(*tensors: Any) -> None:
+        for weight, grad in zip(tensors[:8], tensors[8:]):
+            weight.mul_(0.9).sub_(grad * 0.1)
+
+    shapes = [(4, 5), (7,), (4, 5), (3, 3), (1,), (300,), (4, 5), (2, 600)]
+    weights, grads = ([torch.randn(shape) for shape in shapes] for _ in range(2))
+    expected = [weight * 0.9 - grad * 0.1 for weight, grad in zip(weights, grads)]
+    compiled = torch.compile(step, backend=interpreted)
+    with torch.no_grad():
+        compiled(*map(torch.clone, weights), *grads)  # which is captured
+        compiled(*weights, *grads)
+    torch.testing.assert_close(weights, expected)
+    program = compiled._compiled.cache.all()[0].executable.plain.last
+    assert program.launches == 1 and program.text.count("def part_") < 8
+
+
+def test_what_depends_on_a_kernel_comes_after_it() -> None:
+    """Each value is read by the next op, in and out of kernels, and memory is used again and again."""
+
+    def program(x: Any, y: Any) -> Any:
+        a, b = x * 2, y + 1
+        c = a @ b
+        d, e = a - c, b * c
+        f = (d @ e).softmax(0)
+        return f * a, (f + e) @ x, d.cumsum(0) * 2 + y
+
+    check(program, torch.randn(9, 9), torch.randn(9, 9), rtol=1e-4)
+
+
 # -- the source --------------------------------------------------------------------------------------------------------
 
 
@@ -300,13 +333,50 @@ def test_explain_and_logs_have_the_source() -> None:
         "import rushlight as torch\nfrom rushlight.backends.triton_code import interpreted\n"
         "f = torch.compile(lambda x: x.sin() * 2, backend=interpreted)\nwith torch.no_grad():\n    f(torch.ones(3)), f(torch.ones(3))"
     )
-    environment = {**__import__("os").environ, "RUSHLIGHT_LOGS": "triton"}
+    environment = {**os.environ, "RUSHLIGHT_LOGS": "triton"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
     assert "@triton.jit" in done.stderr and "tl.sin(" in done.stderr
 
 
 def described(compiled: Any) -> str:
     return "\n".join(each.executable.describe() for each in compiled._compiled.cache.all())
+
+
+COMPILING = """
+import sys
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+sys.path.insert(0, {tests!r})
+from test_kernel_plan import PROGRAMS, captured
+import rushlight as torch
+from rushlight.codegen.triton import TARGET
+from rushlight.codegen.triton.module import GeneratedModule
+from test_triton_code import TYPES, scheduled
+
+for name in ("rows", "long rows", "types"):
+    function, shape = PROGRAMS[name]
+    generated = GeneratedModule(scheduled(*captured(function, torch.randn(*shape))[:2]))
+    module = generated.load()
+    for kernel in generated.kernels:
+        function = getattr(module, kernel.name)
+        buffers = kernel.plan.buffers if hasattr(kernel, "plan") else kernel.buffers
+        constants = dict(each.split("=") for each in kernel.options.split(", ")[:-1])
+        signature = {{each: "*" + TYPES[str(value.dtype)] for each, value in zip(function.arg_names, buffers)}}
+        places = {{(function.arg_names.index(each),): int(size) for each, size in constants.items()}}
+        source = ASTSource(fn=function, signature={{**signature, **dict.fromkeys(constants, "constexpr")}}, constexprs=places)
+        assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm, kernel.text
+print("compiled")
+"""
+TYPES = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "int32": "i32", "int64": "i64", "bool": "i1"}
+
+
+def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path: Path) -> None:
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path)}
+    environment.pop("TRITON_INTERPRET")
+    command = [sys.executable, "-c", COMPILING.format(tests=str(Path(__file__).parent))]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.strip() == "compiled", done.stderr
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -33,7 +33,9 @@ class Schedule:
         values, results = self.builder.values, self.builder.outputs
         fusion = Fusion(values, [each for each in results if each is not None], self.target)
         self.partials = fusion.partials
-        self.steps: list[Any] = update_early(fuse_epilogues(fusion.steps, results), self.builder.ends())
+        self.steps: list[Any] = fuse_epilogues(fusion.steps, results)
+        if self.target.updates_early:
+            self.steps = update_early(self.steps, self.builder.ends())
         self.inputs = [each for each in values if isinstance(each, Input)]
         self.constants = [each for each in values if isinstance(each, Constant)]
         self.writes = self.builder.writes  # the positions of inputs that are written to

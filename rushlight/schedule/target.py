@@ -33,6 +33,7 @@ class Target:
     # -- fusion
     inline_cost: int = 6  # an expression of at most this cost is recomputed by each user rather than stored
     group_limit: int = 64  # values of one fused kernel
+    updates_early: bool = True  # whether inputs are updated as soon as their new values are known, while operands are in the cache
     # -- kernels
     recompute_cost: int = 2  # an expression of at most this cost, of at most so many loads, is recomputed in a later pass
     tile: int = 256  # rows that are worked on at once where the innermost dimension is not reduced

@@ -20,6 +20,7 @@ TARGET = Target(
     block_rows=(8, 256),
     inline_cost=40,  # reading memory costs more than arithmetic
     recompute_cost=2,  # what is kept is in registers
+    updates_early=False,  # updates of many parameters are one launch, in the end
     tile=8,
     unit=1,
     inlined_calls=1 << 30,

@@ -27,6 +27,7 @@ from ...schedule.kernel_plan import (
     ScratchElement,
     Store,
     identity,
+    locations,
 )
 from ...schedule.scalar_ir import Expression
 from ...schedule.tensor_ir import Value
@@ -53,9 +54,12 @@ def identifier(text: str) -> str:
 class Kernel:
     """One kernel: its text, and how it is launched."""
 
-    def __init__(self, plan: KernelPlan, name: str, comments: list[str], programs: int = PROGRAMS) -> None:
-        """``programs`` is how many programs there should be at least, where there are enough rows."""
-        self.plan, self.name, self.comments, self.programs = plan, name, comments, programs
+    def __init__(self, plan: KernelPlan, name: str, comments: list[str], programs: int = PROGRAMS, part: int = 0) -> None:
+        """``programs`` is how many programs there should be at least, where there are enough rows.
+
+        ``part`` is the size of the blocks of a function that is called by a kernel of several: it is given the number of its block, and has no names of its own.
+        """
+        self.plan, self.name, self.comments, self.programs, self.part = plan, name, comments, programs, part
         self.rows = [each for each in plan.axes if not each.reduced]
         self.columns = [each for each in plan.axes if each.reduced]
         self.row_count, self.length = (math.prod([each.size for each in axes]) for axes in (self.rows, self.columns))
@@ -63,7 +67,7 @@ class Kernel:
         self.flat = not self.columns and not self.accumulates and not plan.partials
         self.used: dict[str, None] = {}  # device functions
         self.taken = {*DEVICE_FUNCTIONS, *(each.name for each in plan.axes), "x_mask", "r_mask"}
-        self.pointers = {value: self.unique(f"{value_name(value)}_ptr") for value in plan.buffers}
+        self.pointers = {value: self.unique(f"{self.value_name(value)}_ptr") for value in plan.buffers}
         self.choose_blocks()
         self.lines: list[str] = []
         self.depth = 1
@@ -85,7 +89,7 @@ class Kernel:
         self.persistent = True
         self.r_block = 1
         if self.flat:
-            self.x_block = min(power_of_two(rows), 1024 if rows >= 1024 * self.programs else 256)
+            self.x_block = self.part or min(power_of_two(rows), 1024 if rows >= 1024 * self.programs else 256)
         elif plan.partials:
             self.r_block = power_of_two(length)
             self.x_block = max(1, min(power_of_two(plan.partials[0].rows), 2048 // self.r_block))
@@ -125,19 +129,11 @@ class Kernel:
     def locations(self) -> Iterator[Element]:
         """The elements in memory that are read or written."""
         for part in self.plan.body:
-            for each in part.stores if isinstance(part, Pass) else part.values:
-                if isinstance(each.to, Element):
-                    yield each.to
-            statements = [*part.stores, *part.reductions] if isinstance(part, Pass) else [each for each in part.values if each.expression]
-            waiting = [each.expression for each in statements]
-            seen: set[int] = set()
-            while waiting:
-                found = waiting.pop()
-                if found is not None and id(found) not in seen:
-                    seen.add(id(found))
-                    waiting += found.args
-                    if found.op == "operand" and isinstance(found.data, Element):
-                        yield found.data
+            for to in [each.to for each in part.stores] if isinstance(part, Pass) else [each.to for each in part.values]:
+                if isinstance(to, Element):
+                    yield to
+            for expression in expressions_of(part):
+                yield from (found for found in locations(expression) if isinstance(found, Element))
 
     # -- text ----------------------------------------------------------------------------------------------------------
 
@@ -146,7 +142,8 @@ class Kernel:
         """The source of the kernel."""
         sizes = "XBLOCK: tl.constexpr" if self.flat else "XBLOCK: tl.constexpr, RBLOCK: tl.constexpr"
         head = [f"# {line}" for line in self.comments]
-        return "\n".join([*head, "@triton.jit", f"def {self.name}({', '.join([*self.pointers.values(), sizes])}):", *self.lines])
+        parameters = [*(["block"] if self.part else []), *self.pointers.values(), sizes]
+        return "\n".join([*head, "@triton.jit", f"def {self.name}({', '.join(parameters)}):", *self.lines])
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -167,6 +164,12 @@ class Kernel:
             name = f"{taken}_{count}"
         self.taken.add(name)
         return name
+
+    def value_name(self, value: Value) -> str:
+        """A name for a value, by its node."""
+        if self.part:
+            return "v"
+        return identifier(str(value.node.name) if value.node is not None else f"value_{value.index}")
 
     def assign(self, text: str, name: str = "t") -> str:
         """A line that names a value."""
@@ -239,7 +242,7 @@ class Kernel:
         if self.plan.partials:
             self.emit_blocks()
             return
-        self.set_rows("tl.program_id(0) * XBLOCK")
+        self.set_rows("block * XBLOCK" if self.part else "tl.program_id(0) * XBLOCK")
         if self.row_masked:
             self.line(f"x_mask = x < {self.row_count}")
         if not self.flat and self.persistent:
@@ -253,7 +256,7 @@ class Kernel:
         self.line("block = tl.program_id(0)")
         self.emit_columns("")
         for each in self.plan.partials:
-            self.sums[each] = self.assign(f"tl.zeros([RBLOCK], {TYPES[each.dtype]})", f"{value_name(each)}_sum")
+            self.sums[each] = self.assign(f"tl.zeros([RBLOCK], {TYPES[each.dtype]})", f"{self.value_name(each)}_sum")
         with self.indented(f"for first in range(0, {rows}, XBLOCK):"):
             self.set_rows(f"block * {rows} + first")
             if self.row_masked:
@@ -282,7 +285,7 @@ class Kernel:
             shape = "[XBLOCK, RBLOCK]"
             sums = {
                 each.value: self.assign(
-                    f"tl.full({shape}, {literal(identity(each.value))}, {TYPES[each.value.dtype]})", value_name(each.value)
+                    f"tl.full({shape}, {literal(identity(each.value))}, {TYPES[each.value.dtype]})", self.value_name(each.value)
                 )
                 for each in part.reductions
             }
@@ -296,17 +299,8 @@ class Kernel:
 
     def reads(self, part: Pass) -> list[Element]:
         """What a pass reads from memory, and does not hold."""
-        found: list[Element] = []
-        seen: set[int] = set()
-        waiting: list[Expression] = [each.expression for each in (*part.stores, *part.reductions)]
-        while waiting:
-            each = waiting.pop()
-            if id(each) not in seen:
-                seen.add(id(each))
-                waiting += each.args
-                if each.op == "operand" and isinstance(each.data, Element) and each.data.value not in self.held:
-                    found.append(each.data)
-        return found
+        found = [each for expression in expressions_of(part) for each in locations(expression)]
+        return [each for each in found if isinstance(each, Element) and each.value not in self.held]
 
     def emission(self, whole: bool) -> Emission:
         return Emission(lambda at: self.load(at, whole), self.assign, lambda name: self.used.setdefault(name))
@@ -314,23 +308,23 @@ class Kernel:
     def emit_rows(self, stage: RowStage) -> None:
         """Row values, one for each row."""
         emission = self.emission(False)
-        emission.count([each.expression for each in stage.values if each.expression is not None])
+        emission.count(expressions_of(stage))
         for each in stage.values:
             if each.expression is not None:
                 text = emission(each.expression)
-                self.row_names[each.value] = text if text.isidentifier() else self.assign(text, value_name(each.value))
+                self.row_names[each.value] = text if text.isidentifier() else self.assign(text, self.value_name(each.value))
             if each.to is not None:
                 self.store(each.to, self.row_names[each.value], False)
 
     def emit_pass(self, part: Pass, sums: dict[Any, str]) -> list[str]:
         """One pass over a block; the names of the elements that are reduced, or nothing where they are added to ``sums``."""
         emission = self.emission(True)
-        emission.count([each.expression for each in (*part.stores, *part.reductions)])
+        emission.count(expressions_of(part))
         read = {at.buffer for at in self.reads(part)}
         waiting: list[tuple[Store, str]] = []
         for store in part.stores:
             text = emission(store.expression)
-            name = text if text.isidentifier() or store.expression.op == "constant" else self.assign(text, value_name(store.value))
+            name = text if text.isidentifier() or store.expression.op == "constant" else self.assign(text, self.value_name(store.value))
             emission.names[id(store.expression)] = name
             waiting.append((store, name))
         elements = [self.masked(each, emission(each.expression)) for each in part.reductions]
@@ -349,7 +343,7 @@ class Kernel:
         """An element of a reduction over the whole block: the neutral one where there is none."""
         mask, value = self.mask(True, True), self.whole_block(each.expression, text, each.value.dtype)
         if mask:
-            value = value if len(value) < _WRAPPED else self.assign(value, f"{value_name(each.value)}_element")
+            value = value if len(value) < _WRAPPED else self.assign(value, f"{self.value_name(each.value)}_element")
             return f"tl.where({self.whole_mask(mask)}, {value}, {literal(identity(each.value))})"
         return value
 
@@ -397,7 +391,7 @@ class Kernel:
         else:
             self.used.setdefault(f"reduce_{how}")
             found = f"reduce_{how}({text})"
-        self.row_names[each.value] = self.assign(found, value_name(each.value))
+        self.row_names[each.value] = self.assign(found, self.value_name(each.value))
 
     def put(self, store: Store, name: str) -> None:
         """Store a value, or hold it where the kernel is persistent and nobody else needs it."""
@@ -439,13 +433,47 @@ class Kernel:
             text = f"tl.load({pointer}{f', {mask}' if mask else ''})"
             if not any(each in pointer for each in (" + ", " * ")) or pointer.split(" + ")[1:] == [str(at.offset)]:
                 text = f"tl.broadcast_to({text}, {[1] if self.flat else [1, 1]})"  # one number is a block, too: the interpreter mixes up others
-            self.loaded[key] = self.assign(text, value_name(at.value))
+            self.loaded[key] = self.assign(text, self.value_name(at.value))
         return self.loaded[key]
 
 
-def value_name(value: Value) -> str:
-    """A name for a value, by its node."""
-    return identifier(str(value.node.name) if value.node is not None else f"value_{value.index}")
+def expressions_of(part: Pass | RowStage) -> list[Expression]:
+    """What a part of a plan computes."""
+    if isinstance(part, RowStage):
+        return [each.expression for each in part.values if each.expression is not None]
+    return [*[each.expression for each in part.stores], *[each.expression for each in part.reductions]]
 
 
-__all__ = ["Kernel"]
+class CombinedKernel:
+    """Several kernels without reductions that do not depend on each other, as one launch: each program computes a block of one of them."""
+
+    def __init__(self, name: str, parts: list[tuple[Kernel, str]], comments: list[str]) -> None:
+        """``parts`` have the names of the functions that they are."""
+        self.name, self.parts, self.comments = name, parts, comments
+        self.buffers = list(dict.fromkeys(value for part, _ in parts for value in part.plan.buffers))
+        first = parts[0][0]
+        self.options = first.options
+        self.grid = (sum(part.grid[0] for part, _ in parts),)
+
+    @property
+    def text(self) -> str:
+        """The source of the kernel."""
+        names = {value: f"p{at}" for at, value in enumerate(self.buffers)}
+        lines = [
+            *[f"# {line}" for line in self.comments],
+            "@triton.jit",
+            f"def {self.name}({', '.join([*names.values(), 'XBLOCK: tl.constexpr'])}):",
+        ]
+        lines.append("    block = tl.program_id(0)")
+        start = 0
+        for at, (part, function) in enumerate(self.parts):
+            end = start + part.grid[0]
+            condition = "else:" if at == len(self.parts) - 1 else f"{'elif' if at else 'if'} block < {end}:"
+            block = f"block - {start}" if start else "block"
+            given = ", ".join([block, *(names[value] for value in part.plan.buffers), "XBLOCK"])
+            lines += [f"    {condition}", f"        {function}({given})"]
+            start = end
+        return "\n".join(lines)
+
+
+__all__ = ["CombinedKernel", "Kernel"]

@@ -3,58 +3,145 @@
 from __future__ import annotations
 
 import linecache
+import math
 import os
 from itertools import count
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...graph.printer import source_of
 from ...schedule.fusion import FusionGroup
+from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
 from ...schedule.schedule import Schedule
-from .kernel import PROGRAMS, Kernel, identifier
+from ...schedule.tensor_ir import Value
+from .kernel import PROGRAMS, CombinedKernel, Kernel, identifier
 
 _numbers = count()
 
 
+PARTS = 32  # kernels that are combined at most
+_COMMENTS = 12  # lines of the user's above a combined kernel
+Region = tuple[str, int, int]  # where a value is: in the arena from one byte to another, or in a buffer of its own
+
+
+class Pending(NamedTuple):
+    """A kernel without reductions that waits for others to be launched with it."""
+
+    plan: KernelPlan
+    step: Any
+    reads: set[Region]
+    writes: set[Region]
+
+
 class GeneratedModule:
-    """The source of the kernels of a schedule; ``calls`` are the values of the ops that ``run`` calls between launches, by their numbers."""
+    """The source of the kernels of a schedule; ``calls`` are the values of the ops that ``run`` calls between launches, by their numbers.
+
+    Kernels without reductions wait as long as nothing depends on them or overwrites what they read, and are launched together.
+    """
 
     def __init__(self, schedule: Schedule, programs: int = PROGRAMS) -> None:
         self.schedule, self.programs = schedule, programs
-        self.kernels: list[Kernel] = []
+        self.kernels: list[Kernel | CombinedKernel] = []
+        self.parts: dict[str, Kernel] = {}  # functions that combined kernels call, by name
         self.calls: list[Any] = []
         self.body: list[str] = []
         self.known: dict[tuple[str, ...], str] = {}  # by the text of a kernel without its name: kernels that are the same are one
+        self.waiting: list[Pending] = []
+        self.launches, self.numbers = 0, count()
         for step in schedule.steps:
             self.add(step)
+        self.flush()
 
     def add(self, step: Any) -> None:
         """The launch of a fused group, or the call of an op."""
-        slots = self.schedule.slots
         if not isinstance(step, FusionGroup):
-            self.body.append(f"call({len(self.calls)})  # {step.value.node.name if step.value.node is not None else step.value}")
-            self.calls.append(step.value)
+            value = step.value
+            self.settle({self.region(each.value) for each in value.inputs()}, {self.region(each) for each in value.others})
+            self.body.append(f"call({len(self.calls)})  # {value.node.name if value.node is not None else value}")
+            self.calls.append(value)
             return
         plan = plan_kernel(step, self.schedule.target)
         plan.check()
-        names = [identifier(each.node.name) for each in step.members if each.node is not None] or ["copy"]
-        kernel = Kernel(plan, f"fused_{'_'.join(dict.fromkeys(names[:4]))}_{len(self.kernels)}", sources(step), self.programs)
+        kernel = Kernel(plan, "", sources([step]), self.programs)
         if kernel.empty:
             return
-        key = (*kernel.pointers.values(), kernel.options, *kernel.lines)
-        if key in self.known:
-            kernel.name = self.known[key]
+        reads, writes = {self.region(each) for each in plan.buffers}, {self.region(each) for each in (*kernel.written, *plan.partials)}
+        reads -= writes - {self.region(each.buffer) for each in kernel.locations() if each.value not in step.members}
+        self.settle(reads, writes)
+        if kernel.flat and not kernel.is_wide():
+            self.waiting.append(Pending(plan, step, reads, writes))
         else:
+            kernel.name = self.name_for([step])
+            self.launch(kernel)
+
+    def name_for(self, steps: list[Any]) -> str:
+        """The name of a kernel, by what it computes."""
+        names = [identifier(each.node.name) for step in steps for each in step.members if each.node is not None] or ["copy"]
+        return f"fused_{'_'.join(dict.fromkeys(names[:4]))}_{next(self.numbers)}"
+
+    def region(self, value: Value) -> Region:
+        """The memory of a value."""
+        root = value.place or value
+        start = self.schedule.offsets.get(root)
+        if start is None:
+            return "buffer", self.schedule.slots[root], self.schedule.slots[root] + 1
+        return "arena", start, start + max(math.prod(root.shape), 1) * root.dtype.itemsize
+
+    def settle(self, reads: set[Region], writes: set[Region]) -> None:
+        """Launch what waits where a step depends on it, or writes to its memory."""
+        for each in self.waiting:
+            if overlap(each.writes, reads) or overlap(each.writes, writes) or overlap(each.reads, writes):
+                self.flush()
+                return
+
+    def flush(self) -> None:
+        """Launch the kernels that wait."""
+        while self.waiting:
+            together, self.waiting = self.waiting[:PARTS], self.waiting[PARTS:]
+            steps = [each.step for each in together]
+            if len(together) == 1:
+                self.launch(Kernel(together[0].plan, self.name_for(steps), sources(steps), self.programs))
+                continue
+            elements = sum(math.prod(each.plan.space) for each in together)
+            size = 1024 if elements >= 1024 * self.programs else 256
+            parts = [self.part(each.plan, size) for each in together]
+            lines = sources(steps)
+            more = [f"... and {len(lines) - _COMMENTS} lines more"] if len(lines) > _COMMENTS else []
+            self.launch(CombinedKernel(self.name_for(steps), parts, [*lines[:_COMMENTS], *more]))
+
+    def part(self, plan: KernelPlan, size: int) -> tuple[Kernel, str]:
+        """A function of a combined kernel, and its name: those that are the same are one."""
+        kernel = Kernel(plan, f"part_{len(self.parts)}", [], self.programs, size)
+        key = ("part", *kernel.pointers.values(), *kernel.lines)
+        if key not in self.known:
             self.known[key] = kernel.name
+            self.parts[kernel.name] = kernel
+        return kernel, self.known[key]
+
+    def launch(self, kernel: Kernel | CombinedKernel) -> None:
+        """A line that launches a kernel; one that is there already is launched again."""
+        self.launches += 1
+        buffers = kernel.buffers if isinstance(kernel, CombinedKernel) else kernel.plan.buffers
+        key = (
+            kernel.options,
+            *kernel.text.split("\n")[len(kernel.comments) + 2 :],
+            *map(str, [each.dtype for each in buffers]),
+            str(len(buffers)),
+        )
+        if isinstance(kernel, Kernel):
+            key = (*key, *kernel.pointers.values())
+        name = self.known.setdefault(key, kernel.name)
+        if name == kernel.name:
             self.kernels.append(kernel)
-        given = ", ".join([*[f"memory[{slots[each]}]" for each in plan.buffers], kernel.options])
-        self.body.append(f"{kernel.name}[{kernel.grid}]({given})")
+        given = ", ".join([*[f"memory[{self.schedule.slots[each]}]" for each in buffers], kernel.options])
+        self.body.append(f"{name}[{kernel.grid}]({given})")
 
     @property
     def text(self) -> str:
         """The source of the module."""
-        functions = sorted({name for each in self.kernels for name in each.used})
+        plain = [each for each in self.kernels if isinstance(each, Kernel)]
+        functions = sorted({name for each in (*plain, *self.parts.values()) for name in each.used})
         lines = [
             '"""Kernels generated by rushlight.  `run` takes the tensors of a call by their positions, and a function that calls ops."""',
             "",
@@ -62,7 +149,7 @@ class GeneratedModule:
         lines += ["import triton", "import triton.language as tl", ""]
         if functions:
             lines += [f"from {__package__}.device_functions import {', '.join(functions)}", ""]
-        for each in self.kernels:
+        for each in (*self.parts.values(), *self.kernels):
             lines += ["", each.text, ""]
         lines += ["", "def run(memory, call):", *[f"    {line}" for line in self.body or ["pass"]], ""]
         return "\n".join(lines)
@@ -77,10 +164,15 @@ class GeneratedModule:
         return made
 
 
-def sources(step: Any) -> list[str]:
-    """The user's lines that a step comes from."""
+def overlap(some: set[Region], others: set[Region]) -> bool:
+    """Whether two sets of regions have memory in common."""
+    return any(one[0] == other[0] and one[1] < other[2] and other[1] < one[2] for one in some for other in others)
+
+
+def sources(steps: list[Any]) -> list[str]:
+    """The user's lines that steps come from."""
     found: dict[str, None] = {}
-    for value in step.members:
+    for value in [each for step in steps for each in step.members]:
         if value.node is not None and source_of(value.node):
             file, line, _ = value.node.meta["source"]
             found[f"{os.path.basename(file)}:{line}: {linecache.getline(file, line).strip()}"] = None

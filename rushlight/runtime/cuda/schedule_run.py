@@ -12,7 +12,7 @@ from ...codegen.triton.kernel import PROGRAMS
 from ...codegen.triton.module import GeneratedModule
 from ...core.base import TensorBase, make
 from ...core.declare import table
-from ...core.devices import device, device_of, device_type_of
+from ...core.devices import device, device_of, device_type_of, device_types
 from ...core.dtypes import BY_NUMPY, uint8
 from ...core.errors import OperationError
 from ...core.state import state
@@ -28,7 +28,7 @@ class TritonSchedule:
         self.inputs, self.outputs, self.writes = schedule.inputs, schedule.outputs, schedule.writes
         self.generated = GeneratedModule(schedule, PROGRAMS if place.type == "cuda" else 1)
         self.text = self.generated.text
-        self.calls = self.generated.calls
+        self.calls, self.launches = self.generated.calls, self.generated.launches
         self.module = self.generated.load()
         self.steps = [str(each) for each in schedule.steps]
         self.notes = list(schedule.notes)
@@ -36,8 +36,8 @@ class TritonSchedule:
         self.size = max(schedule.slots.values(), default=-1) + 1
         self.static: list[Any] = [None] * self.size  # constants and the arena
         arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
-        for value in schedule.constants:
-            self.static[schedule.slots[value]] = make(device_type_of(self.empty((1,), uint8)._array).from_host(value.array, place))
+        for constant in schedule.constants:
+            self.static[schedule.slots[constant]] = make(device_types[place.type].from_host(constant.array, place))
         for value, offset in schedule.offsets.items():
             length = max(math.prod(value.shape), 1) * value.dtype.itemsize
             part = table["slice"].call(arena, 0, offset, offset + length, 1)
@@ -67,8 +67,8 @@ class TritonSchedule:
         memory = list(self.static)
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
-            for value in self.inputs:
-                memory[slots[value]] = args[value.position]
+            for given in self.inputs:
+                memory[slots[given]] = args[given.position]
             for value in schedule.roots:
                 memory[slots[value]] = self.empty(value.shape, BY_NUMPY[value.dtype])
             self.module.run(memory, lambda number: self.call(self.calls[number], memory))
@@ -118,8 +118,7 @@ class TritonSchedule:
 
     def outline(self) -> str:
         """What there is, in a line."""
-        launches = len(self.steps) - len(self.calls)
-        return f"{launches} launches of Triton kernels, {len(self.calls)} calls of ops, {self.schedule.arena} bytes of memory inside"
+        return f"{self.launches} launches of Triton kernels, {len(self.calls)} calls of ops, {self.schedule.arena} bytes of memory inside"
 
     def describe(self) -> str:
         """The steps of the schedule and the source of the kernels, as text."""
