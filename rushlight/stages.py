@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from .backends.native import available
 from .backends.native.executable import compile_graph
 from .codegen.llvm.target import processor
+from .codegen.triton import TARGET
+from .codegen.triton.module import GeneratedModule
 from .compiler import compile as compile_function
 from .compiler import explain
 from .core.errors import CaptureError
@@ -26,10 +28,10 @@ class Stage(NamedTuple):
     text: str
 
 
-def stages(function: Any, *args: Any, **kwargs: Any) -> list[Stage]:
-    """The stages in which ``compile`` makes native code of a function, for a call with these arguments; the call is made once.
+def stages(function: Any, *args: Any, for_target: str = "cpu", **kwargs: Any) -> list[Stage]:
+    """The stages in which ``compile`` makes code of a function, for a call with these arguments; the call is made once.
 
-    A function that breaks into several graphs has the stages of each.
+    A function that breaks into several graphs has the stages of each.  ``for_target="cuda"`` gives the code for a GPU, which need not be there.
     """
     captured: list[tuple[Any, list[Any]]] = []
 
@@ -41,11 +43,11 @@ def stages(function: Any, *args: Any, **kwargs: Any) -> list[Stage]:
     explanation = explain(compiled)(*args, **kwargs)
     found = [Stage("guards", "capture/compile/guards", explanation.text(["guards"]).rstrip())]
     for gm, inputs in captured:
-        found += stages_of_graph(gm, inputs)
+        found += stages_of_graph(gm, inputs, for_target)
     return found
 
 
-def stages_of_graph(gm: Any, inputs: list[Any]) -> Iterator[Stage]:
+def stages_of_graph(gm: Any, inputs: list[Any], for_target: str) -> Iterator[Stage]:
     """The stages of a captured graph."""
     yield Stage("captured graph", "capture/compile", gm.code.strip())
     if any(each.__class__ in (int, float) for each in inputs):
@@ -70,8 +72,12 @@ def stages_of_graph(gm: Any, inputs: list[Any]) -> Iterator[Stage]:
             yield Stage(f"no further stage of {name}", "passes/decompose.py", str(error))
             continue
         yield Stage(f"{name}, decomposed", "passes/decompose.py", str(decomposed.graph))
-        if available():
-            layouts = [each.element_strides for each in specs]
+        layouts = [each.element_strides for each in specs]
+        if for_target == "cuda":
+            schedule = Schedule(decomposed, layouts, TARGET)
+            yield Stage(f"{name}, scheduled", "schedule", str(schedule))
+            yield Stage(f"{name}, Triton", "codegen/triton", GeneratedModule(schedule).text)
+        elif available():
             yield Stage(f"{name}, scheduled", "schedule", str(Schedule(decomposed, layouts, processor().target)))
             yield Stage(f"{name}, LLVM IR", "codegen/llvm", compile_graph(graph, specs, joint.constants.__getitem__).text)
 

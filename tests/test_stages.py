@@ -43,6 +43,13 @@ def test_every_stage_of_a_function_is_there() -> None:
         assert "parallel for i0 in 0..4:" in found["forward, scheduled"] and "define void @kernel" in found["backward, LLVM IR"]
 
 
+def test_code_for_a_gpu_needs_none() -> None:
+    found = {each.name: each.text for each in stages(loss, rushlight.ones(4, 8, requires_grad=True), for_target="cuda")}
+    assert "forward, LLVM IR" not in found
+    for half in ("forward", "backward"):
+        assert "@triton.jit" in found[f"{half}, Triton"] and "# test_stages.py:" in found[f"{half}, Triton"]
+
+
 def test_without_gradients_there_is_no_backward() -> None:
     assert not any("backward" in each.name for each in stages(loss, rushlight.ones(4, 8)))
 

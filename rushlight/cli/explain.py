@@ -46,7 +46,9 @@ def run(options: argparse.Namespace) -> int:
             if options.stages:
                 progress.step("compiling to native code")
                 args, kwargs = arguments(model, given.specs, draw(given.specs, given.sizes, stream))
-                printed = importlib.import_module("..stages", __package__).stages(model, *args, **kwargs)  # loads the whole compiler
+                printed = importlib.import_module("..stages", __package__).stages(
+                    model, *args, for_target=options.code_for, **kwargs
+                )  # loads the whole compiler
         except Exception as error:
             raise raised("the program raised an exception", error) from error
         for sizes in list(other_sizes(given.sizes))[:2]:

@@ -132,6 +132,9 @@ def _explain(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
     parser.add_argument("--guards", action="store_true", help="print the guards of each graph")
     parser.add_argument("--stages", action="store_true", help="print the output of each compiler stage, down to LLVM IR, for one call")
+    parser.add_argument(
+        "--code-for", choices=("cpu", "cuda"), default="cpu", help="with --stages: the device; code for cuda is Triton kernels"
+    )
     parser.add_argument("-o", "--output", metavar="FILE.html", help="write the report as one HTML page")
 
 

@@ -67,6 +67,7 @@ class Kernel:
         self.flat = not self.columns and not self.accumulates and not plan.partials
         self.used: dict[str, None] = {}  # device functions
         self.taken = {*DEVICE_FUNCTIONS, *(each.name for each in plan.axes), "x_mask", "r_mask"}
+        self.own: dict[str, str] = {}  # names of this kernel's values, each with one that says nothing
         self.pointers = {value: self.unique(f"{self.value_name(value)}_ptr") for value in plan.buffers}
         self.choose_blocks()
         self.lines: list[str] = []
@@ -145,6 +146,13 @@ class Kernel:
         parameters = [*(["block"] if self.part else []), *self.pointers.values(), sizes]
         return "\n".join([*head, "@triton.jit", f"def {self.name}({', '.join(parameters)}):", *self.lines])
 
+    @property
+    def canonical(self) -> str:
+        """What the kernel does, whatever its values are called: kernels of which this is the same are one."""
+        types = [str(each.dtype) for each in self.plan.buffers]
+        lines = re.sub(r"\b[A-Za-z_]\w*\b", lambda found: self.own.get(found[0], found[0]), "\n".join(self.lines))
+        return f"{self.options} {' '.join(types)}\n{lines}"
+
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
 
@@ -163,6 +171,7 @@ class Kernel:
             count += 1
             name = f"{taken}_{count}"
         self.taken.add(name)
+        self.own[name] = f"n{len(self.own)}"
         return name
 
     def value_name(self, value: Value) -> str:
@@ -454,6 +463,13 @@ class CombinedKernel:
         first = parts[0][0]
         self.options = first.options
         self.grid = (sum(part.grid[0] for part, _ in parts),)
+
+    @property
+    def canonical(self) -> str:
+        """What the kernel does."""
+        return f"{self.options} {' '.join(str(each.dtype) for each in self.buffers)}\n" + "\n".join(
+            self.text.splitlines()[len(self.comments) + 2 :]
+        )
 
     @property
     def text(self) -> str:

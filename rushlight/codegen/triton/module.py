@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import linecache
 import math
 import os
+import re
 from itertools import count
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -46,9 +48,9 @@ class GeneratedModule:
         self.parts: dict[str, Kernel] = {}  # functions that combined kernels call, by name
         self.calls: list[Any] = []
         self.body: list[str] = []
-        self.known: dict[tuple[str, ...], str] = {}  # by the text of a kernel without its name: kernels that are the same are one
+        self.known: dict[str, str] = {}  # the names of kernels by what they do
         self.waiting: list[Pending] = []
-        self.launches, self.numbers = 0, count()
+        self.launches = 0
         for step in schedule.steps:
             self.add(step)
         self.flush()
@@ -72,13 +74,7 @@ class GeneratedModule:
         if kernel.flat and not kernel.is_wide():
             self.waiting.append(Pending(plan, step, reads, writes))
         else:
-            kernel.name = self.name_for([step])
-            self.launch(kernel)
-
-    def name_for(self, steps: list[Any]) -> str:
-        """The name of a kernel, by what it computes."""
-        names = [identifier(each.node.name) for step in steps for each in step.members if each.node is not None] or ["copy"]
-        return f"fused_{'_'.join(dict.fromkeys(names[:4]))}_{next(self.numbers)}"
+            self.launch(kernel, [step])
 
     def region(self, value: Value) -> Region:
         """The memory of a value."""
@@ -101,39 +97,34 @@ class GeneratedModule:
             together, self.waiting = self.waiting[:PARTS], self.waiting[PARTS:]
             steps = [each.step for each in together]
             if len(together) == 1:
-                self.launch(Kernel(together[0].plan, self.name_for(steps), sources(steps), self.programs))
+                self.launch(Kernel(together[0].plan, "", sources(steps), self.programs), steps)
                 continue
             elements = sum(math.prod(each.plan.space) for each in together)
             size = 1024 if elements >= 1024 * self.programs else 256
             parts = [self.part(each.plan, size) for each in together]
             lines = sources(steps)
             more = [f"... and {len(lines) - _COMMENTS} lines more"] if len(lines) > _COMMENTS else []
-            self.launch(CombinedKernel(self.name_for(steps), parts, [*lines[:_COMMENTS], *more]))
+            self.launch(CombinedKernel("", parts, [*lines[:_COMMENTS], *more]), steps)
 
     def part(self, plan: KernelPlan, size: int) -> tuple[Kernel, str]:
         """A function of a combined kernel, and its name: those that are the same are one."""
-        kernel = Kernel(plan, f"part_{len(self.parts)}", [], self.programs, size)
-        key = ("part", *kernel.pointers.values(), *kernel.lines)
-        if key not in self.known:
-            self.known[key] = kernel.name
-            self.parts[kernel.name] = kernel
-        return kernel, self.known[key]
+        kernel = Kernel(plan, "", [], self.programs, size)
+        kernel.name = f"part_{digest(kernel.canonical)}"
+        self.parts.setdefault(kernel.name, kernel)
+        return kernel, kernel.name
 
-    def launch(self, kernel: Kernel | CombinedKernel) -> None:
+    def launch(self, kernel: Kernel | CombinedKernel, steps: list[Any]) -> None:
         """A line that launches a kernel; one that is there already is launched again."""
         self.launches += 1
-        buffers = kernel.buffers if isinstance(kernel, CombinedKernel) else kernel.plan.buffers
-        key = (
-            kernel.options,
-            *kernel.text.split("\n")[len(kernel.comments) + 2 :],
-            *map(str, [each.dtype for each in buffers]),
-            str(len(buffers)),
-        )
-        if isinstance(kernel, Kernel):
-            key = (*key, *kernel.pointers.values())
-        name = self.known.setdefault(key, kernel.name)
-        if name == kernel.name:
+        text = kernel.canonical
+        name = self.known.get(text)
+        if name is None:
+            # The name follows from what the kernel does, so that Triton finds it in its cache whatever else the graph has.
+            names = [identifier(each.node.name) for step in steps for each in step.members if each.node is not None] or ["copy"]
+            words = dict.fromkeys(re.sub(r"_\d+$", "", each) for each in names)
+            name = kernel.name = self.known[text] = f"fused_{'_'.join(list(words)[:4])}_{digest(text)}"
             self.kernels.append(kernel)
+        buffers = kernel.buffers if isinstance(kernel, CombinedKernel) else kernel.plan.buffers
         given = ", ".join([*[f"memory[{self.schedule.slots[each]}]" for each in buffers], kernel.options])
         self.body.append(f"{name}[{kernel.grid}]({given})")
 
@@ -162,6 +153,11 @@ class GeneratedModule:
         made.__file__ = name
         exec(compile(text, name, "exec"), made.__dict__)
         return made
+
+
+def digest(text: str) -> str:
+    """A short name for a text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def overlap(some: set[Region], others: set[Region]) -> bool:
