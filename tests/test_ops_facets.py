@@ -21,6 +21,7 @@ from rushlight.ops import document
 from rushlight.passes import costs
 from rushlight.passes.differentiate import differentiate
 from rushlight.passes.partition import partition
+from rushlight.runtime.cuda.kernels import KERNELS
 
 ROOT = pathlib.Path(torch.__file__).parent
 
@@ -122,6 +123,11 @@ ALLOWED = {
     # Checked by the facet that they are given to, as the module is imported.
     "schedule/routines/__init__.py": "ops of each file of routines",
     "codegen/llvm/lowerings.py": "ops of each file of lowerings",
+    # Kernels that a device has for ops: their names are tested below.
+    **{
+        f"runtime/cuda/kernels/{each}.py": "kernels of single ops on CUDA"
+        for each in ("attention", "convolution", "products", "rows", "tables")
+    },
     # Tables and comparisons that should become facets.
     "backends/scalar_inputs.py": "",
     "capture/compile/record/symbolic_numbers.py": "",
@@ -187,6 +193,10 @@ def test_no_module_keeps_a_table_of_op_names() -> None:
         "register a facet (rushlight/core/facets.py) instead"
     )
     assert [file for file in ALLOWED if file not in found] == [], "these are no longer needed in ALLOWED"
+
+
+def test_kernels_on_cuda_are_those_of_ops() -> None:
+    assert [name for name in KERNELS if name not in table] == []
 
 
 def test_in_place_functions_of_torch_exist() -> None:
