@@ -5,6 +5,7 @@ BENCH_VENV ?= .venv-bench
 JAX_VENV ?= .venv-jax
 RECORD_VENV ?= .venv-record
 LIBRARIES_VENV ?= .venv-libraries
+CUDA_PYTHON ?= $(PYTHON)
 PEER := torch==2.13.0
 
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
@@ -21,7 +22,7 @@ LIBRARIES_READY := $(LIBRARIES_VENV)/.ready-$(VERSION)
 # An environment of another Python version is made again; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
 
-.PHONY: help demo test test-libraries format lint coverage generate docs record bench dist clean
+.PHONY: help demo test test-cuda test-libraries format lint coverage generate docs record bench dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -32,6 +33,9 @@ demo: $(READY) ## run the demonstration
 
 test: $(READY) ## run the tests
 	$(VENV)/bin/python -m pytest -q -n auto --dist worksteal
+
+test-cuda: ## run the tests that need a GPU, with this machine's Python (CUDA_PYTHON), which has CuPy and Triton
+	PYTHONPATH=. $(CUDA_PYTHON) -m pytest -q tests/cuda
 
 test-libraries: $(LIBRARIES_READY) ## run programs over popular libraries, without PyTorch; write docs/libraries.md
 	$(LIBRARIES_VENV)/bin/python tools/try_libraries.py --table $(ONLY)

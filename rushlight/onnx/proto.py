@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ..core.devices import device_type_of
 from ..core.release import VERSION
 from ..core.symbolic import SymbolicInt
 from .errors import CheckerError, ExportInputError
@@ -39,7 +40,7 @@ class OnnxModel:
         self.metadata = metadata or {}
         self.functions = functions or []
         self.graph = graph
-        self.arrays = arrays
+        self.arrays = {name: each if isinstance(each, np.ndarray) else device_type_of(each).to_host(each) for name, each in arrays.items()}
         self.opset = opset
         self.domains = domains or {}
         self.name = name

@@ -163,6 +163,11 @@ def multiplier(cupy: Any) -> Callable[..., Any]:
         else:
             if a.shape[-1] != b.shape[-2]:
                 raise ValueError(f"matmul: shapes {a.shape} and {b.shape} can't be multiplied")
+            if not a.size or not b.size:
+                made = cupy.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), a.dtype)
+                if out is not None:
+                    out[...] = made
+                return made if out is None else out
             handle = blas(cupy)
             tf32 = precision.allow_tf32 and a.dtype == _FLOAT32
             key = (a.shape, a.strides, b.shape, b.strides, a.dtype, tf32)
@@ -177,10 +182,7 @@ def multiplier(cupy: Any) -> Callable[..., Any]:
                 return matmul(a, b, out)
             direct = out is not None and out.dtype == a.dtype and out.shape == plan.shape and out.flags.c_contiguous
             made = out if direct else cupy.ndarray(plan.shape, a.dtype)
-            if made.size and a.shape[-1]:
-                plan.run(a.data.ptr, b.data.ptr, made.data.ptr)
-            elif made.size:
-                made.fill(0)
+            plan.run(a.data.ptr, b.data.ptr, made.data.ptr)
             if direct:
                 return out
         if out is None:
