@@ -7,17 +7,27 @@ import sys
 from typing import Any, NamedTuple
 
 _PACKAGE = __name__.partition(".")[0]
+_INSIDE = _PACKAGE + "."
 
 
 class Call(NamedTuple):
-    """A call of a collective."""
+    """A call of a collective; the user's line is kept as code and number, and put into words when a fault is told."""
 
     number: int
     name: str
     signature: tuple[Any, ...]
-    line: str
+    place: Any
     group: str
     when: float = 0.0
+
+    @property
+    def line(self) -> str:
+        """The user's line: ``train.py:12``."""
+        return line_at(self.place)
+
+    def told(self) -> Call:
+        """This call as other processes can read it: text and numbers."""
+        return self._replace(signature=tuple(each if isinstance(each, int) else str(each) for each in self.signature), place=self.line)
 
     def signature_text(self) -> str:
         """What was called, with the line."""
@@ -27,17 +37,29 @@ class Call(NamedTuple):
         return f"{self.name} at {self.line}"
 
 
+def line_at(place: Any) -> str:
+    """The file and number of a line, without the folders."""
+    if isinstance(place, str):
+        return place
+    return "the program's end" if place is None else f"{os.path.basename(place[0].co_filename)}:{place[1]}"
+
+
+def user_place() -> Any:
+    """The code and the number of the line of the user's program that this call came from."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_INSIDE):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lineno)
+
+
 def user_line() -> str:
     """The line of the user's program that this call came from: ``train.py:12``."""
-    frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
-        frame = frame.f_back
-    return line_of(frame)
+    return line_at(user_place())
 
 
 def line_of(frame: Any) -> str:
     """The file and line of a frame, without the folders."""
-    return "the program's end" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+    return line_at(None if frame is None else (frame.f_code, frame.f_lineno))
 
 
 def line_of_thread(identity: int | None) -> str:

@@ -89,7 +89,12 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
     """Reduce a tensor over all processes, in place."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.allreduce(tensor, op), async_op)
+    if found is NON_MEMBER:
+        return None
+    if async_op or _open:
+        return _done(found.allreduce(tensor, op), async_op)
+    found.allreduce_now(tensor, op)
+    return None
 
 
 def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -97,7 +102,7 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     _check_list(tensors, "tensors")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.allreduce_coalesced(tensors, op), async_op)
+    return None if found is NON_MEMBER else _done(found.allreduce_coalesced(tensors, op), async_op)
 
 
 def reduce(
@@ -106,7 +111,7 @@ def reduce(
     """Reduce a tensor to one process, in place there."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     return _done(found.reduce(tensor, _root(found, dst, group_dst), op), async_op)
 
@@ -115,7 +120,7 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
     """Copy a tensor of one process to all."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     return _done(found.broadcast(tensor, _root(found, src, group_src)), async_op)
 
@@ -125,14 +130,14 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
     _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.allgather(tensor_list, tensor), async_op)
+    return None if found is NON_MEMBER else _done(found.allgather(tensor_list, tensor), async_op)
 
 
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
     """Gather several tensors: a list of all of them from each process."""
     _check_list(input_tensor_list, "input_tensor_list")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.allgather_coalesced(output_tensor_lists, input_tensor_list), async_op)
+    return None if found is NON_MEMBER else _done(found.allgather_coalesced(output_tensor_lists, input_tensor_list), async_op)
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
@@ -140,7 +145,7 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = N
     _check_tensor(output_tensor, "output_tensor")
     _check_tensor(input_tensor, "input_tensor")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found._allgather_base(output_tensor, input_tensor), async_op)
+    return None if found is NON_MEMBER else _done(found._allgather_base(output_tensor, input_tensor), async_op)
 
 
 all_gather_single = _all_gather_base = all_gather_into_tensor
@@ -152,7 +157,7 @@ def gather(
     """Give one process a list of all processes' tensors."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     root = _root(found, dst, group_dst, 0)
     _check_at_root(gather_list, "gather_list", "destination", found.rank() == root)
@@ -175,7 +180,7 @@ def scatter(
     """Give each process one of a list of tensors."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     root = _root(found, src, group_src, 0)
     _check_at_root(scatter_list, "scatter_list", "source", found.rank() == root)
@@ -187,7 +192,7 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
     _check_tensor(output, "output")
     _check_list(input_list, "input_list")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.reduce_scatter(output, input_list, op), async_op)
+    return None if found is NON_MEMBER else _done(found.reduce_scatter(output, input_list, op), async_op)
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -195,7 +200,7 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found._reduce_scatter_base(output, input, op), async_op)
+    return None if found is NON_MEMBER else _done(found._reduce_scatter_base(output, input, op), async_op)
 
 
 reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
@@ -206,7 +211,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     _check_list(output_tensor_list, "output_tensor_list")
     _check_list(input_tensor_list, "input_tensor_list")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list), async_op)
+    return None if found is NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list), async_op)
 
 
 def all_to_all_single(
@@ -216,7 +221,7 @@ def all_to_all_single(
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
+    return None if found is NON_MEMBER else _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
@@ -224,13 +229,13 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
     found = member(group)
-    return None if found == NON_MEMBER else _done(found.barrier(), async_op)
+    return None if found is NON_MEMBER else _done(found.barrier(), async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """Wait for all processes, and name those that do not come in time."""
     found = member(group)
-    if found == NON_MEMBER or found.size() == 1:
+    if found is NON_MEMBER or found.size() == 1:
         return
     seconds = found._seconds if timeout is None else timeout.total_seconds()
     absent = found._engine.roll_call(seconds)
@@ -250,7 +255,7 @@ def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, 
     """Start to send a tensor to another process."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     to = _root(found, dst, group_dst)
     _check_other(found, to, "destination")
@@ -272,7 +277,7 @@ def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, 
     """Start to receive a tensor from another process, or from any."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return None
     work: Work = _receive(found, tensor, src, group_src, tag)
     return work._shared()
@@ -290,7 +295,7 @@ def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, g
     """Receive a tensor from another process, or from any; the rank of the sender."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found == NON_MEMBER:
+    if found is NON_MEMBER:
         return -1
     work = _receive(found, tensor, src, group_src, tag)
     work.wait()

@@ -223,9 +223,11 @@ def member(group: Any) -> Any:
     """The group that an argument means: None is the default group."""
     if group is None:
         return default_group()
-    if not isinstance(group, ProcessGroup) and group != NON_MEMBER:
+    if isinstance(group, ProcessGroup):
+        return group
+    if group != NON_MEMBER:
         raise TypeError(f"a process group is needed, not {type(group).__name__}")
-    return group
+    return NON_MEMBER
 
 
 def get_rank(group: Any = None) -> int:

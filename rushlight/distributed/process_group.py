@@ -17,15 +17,16 @@ import numpy as np
 
 from ..core.base import storage_of
 from ..tensor import Tensor
-from .calls import Call, user_line
+from .calls import Call, user_line, user_place
 from .constants import default_pg_timeout
 from .debug import debug
 from .engines import nccl
 from .engines.alone import AloneEngine
 from .reductions import ReduceOp, reduction
 from .stores import DistBackendError, HashStore, Store
-from .work import Work, Works
+from .work import SPINS, Work, Works
 
+_new_call = tuple.__new__  # a named tuple without its checks
 KEPT = 2000  # calls that are kept for comparison with other processes
 
 
@@ -39,7 +40,7 @@ def _one(tensors: Any) -> Any:
 
 
 def _op(opts: Any) -> Any:
-    return getattr(opts, "reduceOp", opts)
+    return opts if isinstance(opts, ReduceOp.RedOpType) else getattr(opts, "reduceOp", opts)
 
 
 def _root(opts: Any) -> int:
@@ -150,7 +151,7 @@ class ProcessGroup:
     def _note(self, name: str, *signature: Any) -> Call:
         """Note a call; a fault that another process has told ends the program here."""
         self._count += 1
-        call = Call(self._count, name, signature, user_line(), self._name, monotonic())
+        call = _new_call(Call, (self._count, name, signature, user_place(), self._name, monotonic()))
         if self._watch is not None:
             if self._watch.fault is not None:
                 self._check_fault(call)
@@ -209,7 +210,7 @@ class ProcessGroup:
         tensor, op = _one(tensors), _op(opts)
         name, factor = reduction(op, tensor.dtype, "all_reduce")
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("all_reduce", str(tensor.dtype), tensor.numel(), str(op))
+        call = self._note("all_reduce", tensor.dtype, tensor.numel(), op)
         piece = _in_one_piece(array)
         if factor is not None:
             piece *= getattr(factor, "_array", factor)
@@ -218,6 +219,25 @@ class ProcessGroup:
             finish = self._back([(array, piece)], op)
         _touch(tensor)
         return self._start(call, lambda: engine.all_reduce(piece, name), [tensor], finish)
+
+    def allreduce_now(self, tensor: Any, op: Any) -> None:
+        """Reduce a tensor over all processes, and wait: the way of the least overhead for what is called most."""
+        array = tensor._array
+        if op is not ReduceOp.SUM or type(array) is not np.ndarray or not array.flags.c_contiguous:
+            self.allreduce(tensor, op).wait()
+            return
+        call = self._note("all_reduce", tensor.dtype, array.size, op)
+        storage_of(tensor).version += 1
+        try:
+            request = self._engine.all_reduce(array, "SUM")
+            if request is not None:
+                test = request.Test
+                for _ in range(SPINS):
+                    if test():
+                        return
+        except Exception as error:
+            raise self._broken(call, error) from error
+        Work([tensor], request, None, self, call).wait()
 
     def _back(self, pairs: list[tuple[Any, Any]], op: Any = None) -> Callable[[], None]:
         """What ends an exchange: divide for a mean, and copy into arrays that were not in one piece."""
@@ -245,7 +265,7 @@ class ProcessGroup:
         name, factor = reduction(op, tensor.dtype, "reduce")
         self._check_root("reduce", root)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("reduce", str(tensor.dtype), tensor.numel(), str(op), root)
+        call = self._note("reduce", tensor.dtype, tensor.numel(), op, root)
         piece = _in_one_piece(array)
         if factor is not None:
             piece = piece * getattr(factor, "_array", factor)
@@ -261,7 +281,7 @@ class ProcessGroup:
         tensor, root = _one(tensors), _root(opts)
         self._check_root("broadcast", root)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("broadcast", str(tensor.dtype), tensor.numel(), root)
+        call = self._note("broadcast", tensor.dtype, tensor.numel(), root)
         piece = _in_one_piece(array)
         finish = None
         if self.rank() != root:
@@ -280,7 +300,7 @@ class ProcessGroup:
         if output.numel() != input.numel() * self.size():
             raise ValueError("output tensor size must be equal to world_size times input tensor size")
         engine, array = self._carrier(input), output._array
-        call = self._note("all_gather_into_tensor", str(input.dtype), input.numel())
+        call = self._note("all_gather_into_tensor", input.dtype, input.numel())
         piece, into = _in_one_piece(input._array), array if array.flags.c_contiguous else array.copy(order="C")
         _touch(output)
         finish = None if into is array else self._back([(array, into)])
@@ -297,7 +317,7 @@ class ProcessGroup:
             )
         engine = self._carrier(tensor)
         counts, into = self._place(outputs)
-        call = self._note("all_gather", str(tensor.dtype), sum(each.numel() for each in outputs))
+        call = self._note("all_gather", tensor.dtype, sum(each.numel() for each in outputs))
         piece = _in_one_piece(tensor._array)
         return self._start(call, lambda: engine.all_gather(into, piece, counts), outputs, self._spread(outputs, into))
 
@@ -358,7 +378,7 @@ class ProcessGroup:
         here = self.rank() == root
         if here:
             self._check_list("gather", "gather_list", outputs, tensor)
-        call = self._note("gather", str(tensor.dtype), tensor.numel(), root)
+        call = self._note("gather", tensor.dtype, tensor.numel(), root)
         into = self._place(outputs)[1] if here else None
         piece = _in_one_piece(tensor._array)
         finish = self._spread(outputs, into) if here else None
@@ -376,7 +396,7 @@ class ProcessGroup:
             if any(each.numel() != tensor.numel() for each in inputs):
                 raise ValueError("scatter: the tensors of scatter_list must have as many elements as tensor")
             source = self._joined(inputs)[1]
-        call = self._note("scatter", str(tensor.dtype), tensor.numel(), root)
+        call = self._note("scatter", tensor.dtype, tensor.numel(), root)
         piece = _in_one_piece(array)
         _touch(tensor)
         finish = None if piece is array else self._back([(array, piece)])
@@ -407,7 +427,7 @@ class ProcessGroup:
         if factor is not None:
             source = source * getattr(factor, "_array", factor)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note(collective, str(tensor.dtype), source.size, str(op))
+        call = self._note(collective, tensor.dtype, source.size, op)
         piece = _in_one_piece(array)
         _touch(tensor)
         finish = self._back([(array, piece)], op) if piece is not array or op is ReduceOp.AVG else None
@@ -425,7 +445,7 @@ class ProcessGroup:
         source = self._joined(input_tensors)[1]
         into = self._place(output_tensors)[1]
         outs, ins = [each.numel() for each in output_tensors], [each.numel() for each in input_tensors]
-        call = self._note("all_to_all", str(input_tensors[0].dtype))
+        call = self._note("all_to_all", input_tensors[0].dtype)
         return self._start(
             call, lambda: engine.all_to_all(into, source, outs, ins), list(output_tensors), self._spread(output_tensors, into)
         )
@@ -436,7 +456,7 @@ class ProcessGroup:
             raise RuntimeError("output tensor and input tensor must have the same dtype")
         engine, array = self._carrier(input), output._array
         outs, ins = self._splits(output, output_split_sizes), self._splits(input, input_split_sizes)
-        call = self._note("all_to_all_single", str(input.dtype))
+        call = self._note("all_to_all_single", input.dtype)
         source, into = _in_one_piece(input._array), _in_one_piece(array)
         _touch(output)
         finish = None if into is array else self._back([(array, into)])
@@ -467,9 +487,7 @@ class ProcessGroup:
         """Send a tensor to a process of the group."""
         tensor = _one(tensors)
         engine = self._carrier(tensor)
-        call = Call(
-            self._count, "send", (str(tensor.dtype), tensor.numel(), f"to {self._ranks[dst]}"), user_line(), self._name, monotonic()
-        )
+        call = Call(self._count, "send", (tensor.dtype, tensor.numel(), f"to {self._ranks[dst]}"), user_line(), self._name, monotonic())
         self._now = call
         self._check_fault(call)
         piece = _in_one_piece(tensor._array)
@@ -480,7 +498,7 @@ class ProcessGroup:
         tensor = _one(tensors)
         engine, array = self._carrier(tensor), tensor._array
         origin = "any rank" if src is None else self._ranks[src]
-        call = Call(self._count, "recv", (str(tensor.dtype), tensor.numel(), f"from {origin}"), user_line(), self._name, monotonic())
+        call = Call(self._count, "recv", (tensor.dtype, tensor.numel(), f"from {origin}"), user_place(), self._name, monotonic())
         self._now = call
         self._check_fault(call)
         piece = _in_one_piece(array)

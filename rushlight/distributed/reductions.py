@@ -16,6 +16,8 @@ class ReduceOp:
 
         SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = range(10)
 
+        __hash__ = object.__hash__  # members are singletons, and looked up in each call
+
     SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM, UNUSED = RedOpType
 
     def __new__(cls, kind: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.futures import Future, completed
 
-_SPINS = 200  # tests of a request before other processes get the core
+SPINS = 200  # tests of a request before other processes get the core
 _PATIENCE = 1.0  # seconds of polling before the process sleeps between polls
 _yield = getattr(os, "sched_yield", lambda: time.sleep(0))
 
@@ -79,7 +79,7 @@ class Work:
         if self._lock is None and self._request is not None:
             test = self._request.Test
             try:
-                for _ in range(_SPINS):
+                for _ in range(SPINS):
                     if test():
                         self._end()
                         return

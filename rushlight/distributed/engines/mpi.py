@@ -63,6 +63,8 @@ class MpiEngine:
     def __init__(self, mpi: Any, communicator: Any) -> None:
         self.mpi, self.communicator = mpi, communicator
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
+        self._plain_sums = {np.dtype(each): _type_and_operator(mpi, np.dtype(each), "SUM")[0] for each in ("f4", "f8", "i4", "i8")}
+        self._in_place, self._start_sum, self._sum = mpi.IN_PLACE, communicator.Iallreduce, mpi.SUM
 
     # -- buffers -------------------------------------------------------------------------------------------------
 
@@ -83,6 +85,8 @@ class MpiEngine:
 
     def all_reduce(self, array: Any, op: str) -> Any:
         """Reduce an array over all processes, in place."""
+        if op == "SUM" and array.dtype in self._plain_sums:
+            return self._start_sum(self._in_place, [array, self._plain_sums[array.dtype]], self._sum)
         memory, kind, operator = self._reducible(array, op)
         return self.communicator.Iallreduce(self.mpi.IN_PLACE, [memory, kind], operator)
 

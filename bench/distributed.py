@@ -1,0 +1,139 @@
+"""All-reduce between processes: ours against mpi4py's own call on the same buffers, and against PyTorch's gloo.
+
+    python bench/distributed.py [--processes 2] [--torch-python PYTHON]
+
+The first two run in the same processes, in turns, so that both see the same machine; gloo runs in processes of its own, of the Python that has
+PyTorch (this one, unless another is named).  Times are the least of several rounds, in microseconds a call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+SIZES = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28]
+ROUNDS = 7
+
+
+def calls(size: int) -> int:
+    """How many calls a round has: less for large arrays."""
+    return max(1, min(200, (16 << 20) // size))
+
+
+def measured(functions: dict[str, Callable[[], object]], size: int, meet: Callable[[], object]) -> dict[str, float]:
+    """The least time a call of each function, measured in turns."""
+    best = dict.fromkeys(functions, float("inf"))
+    for turn in range(ROUNDS if size < 1 << 26 else 3):
+        names = list(functions)
+        for name in names if turn % 2 else reversed(names):
+            call = functions[name]
+            call()
+            meet()
+            begun = time.perf_counter()
+            for _ in range(calls(size)):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - begun) / calls(size))
+    return {name: seconds * 1e6 for name, seconds in best.items()}
+
+
+def ours() -> None:
+    """In each of the processes that mpiexec has started: our all_reduce and mpi4py's."""
+    import numpy as np
+
+    import rushlight as torch
+    import rushlight.distributed as dist
+
+    dist.init_process_group("mpi")
+    from mpi4py import MPI
+
+    for size in SIZES:
+        array = np.ones(size // 4, np.float32)
+        tensor = torch.from_numpy(array)
+        functions = {
+            "rushlight": lambda tensor=tensor: dist.all_reduce(tensor),
+            "mpi4py": lambda array=array: MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, array),
+        }
+        found = measured(functions, size, MPI.COMM_WORLD.Barrier)
+        if dist.get_rank() == 0:
+            print(json.dumps({"size": size, **found}), flush=True)
+    dist.destroy_process_group()
+
+
+def gloo() -> None:
+    """In each of the processes with PyTorch."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo")
+    for size in SIZES:
+        tensor = torch.ones(size // 4)
+        found = measured({"gloo": lambda tensor=tensor: dist.all_reduce(tensor)}, size, dist.barrier)
+        if dist.get_rank() == 0:
+            print(json.dumps({"size": size, **found}), flush=True)
+    dist.destroy_process_group()
+
+
+def has_torch(python: str, environment: dict[str, str]) -> bool:
+    """Whether a Python can import PyTorch."""
+    try:
+        return not subprocess.run([python, "-c", "import torch"], capture_output=True, env=environment, check=False).returncode
+    except OSError:
+        return False
+
+
+def rows(lines: str) -> dict[int, dict[str, float]]:
+    """Results of processes by size."""
+    found = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+    return {each.pop("size"): each for each in found}
+
+
+def main() -> None:
+    """Run both, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
+    parser.add_argument("--part", choices=("ours", "gloo"))
+    options = parser.parse_args()
+    if options.part:
+        return {"ours": ours, "gloo": gloo}[options.part]()
+    from rushlight.distributed.launching import find_launcher
+
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [find_launcher(), "-n", str(options.processes), sys.executable, __file__, "--part", "ours"]
+    table = rows(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(options.processes), "PYTHONPATH": ""}
+    if not has_torch(options.torch_python, environment):
+        print("gloo: no PyTorch in", options.torch_python, file=sys.stderr)
+    else:
+        started = [
+            subprocess.Popen(
+                [options.torch_python, __file__, "--part", "gloo"],
+                stdout=subprocess.PIPE,
+                text=True,
+                env={**environment, "RANK": str(rank)},
+            )
+            for rank in range(options.processes)
+        ]
+        for size, each in rows([process.communicate()[0] for process in started][0]).items():
+            table[size] |= each
+    print(f"all_reduce, float32, {options.processes} processes, microseconds a call")
+    print(f"{'bytes':>12} {'rushlight':>12} {'mpi4py':>12} {'ratio':>7} {'gloo':>12} {'ratio':>7}")
+    for size, row in table.items():
+        peer = row.get("gloo", float("nan"))
+        print(
+            f"{size:>12} {row['rushlight']:>12.1f} {row['mpi4py']:>12.1f} {row['rushlight'] / row['mpi4py']:>7.2f} {peer:>12.1f} {row['rushlight'] / peer:>7.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
