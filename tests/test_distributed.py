@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from support.processes import run_python
 
@@ -144,6 +146,36 @@ def test_stores() -> None:
     store.set("key", "value")
     assert store.get("key") == b"value" and store.add("n", 2) == 2 and store.add("n", 3) == 5
     assert store.underlying_store.check(["a/key"]) and store.delete_key("key") and not store.check(["key"])
+
+
+@pytest.mark.parametrize("kind", ["file", "tcp"])
+def test_stores_of_several_processes(kind, tmp_path) -> None:
+    if kind == "file":
+        make, code = lambda: dist.FileStore(str(tmp_path / "store"), 2), f"dist.FileStore({str(tmp_path / 'store')!r}, 2)"
+        store = make()
+    else:
+        store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
+        code = f"dist.TCPStore('localhost', {store.port}, timeout=timedelta(seconds=20))"
+    store.set("mine", b"\x80\xff")
+    found = run_python(f"""
+        from datetime import timedelta
+        import rushlight.distributed as dist
+        store = {code}
+        assert store.get("mine") == b"\\x80\\xff" and not store.check(["absent"])
+        store.set("theirs", "x")
+        print(store.add("count", 5), store.compare_set("mine", "other", "new") == b"\\x80\\xff")
+        try:
+            store.wait(["absent"], timedelta(seconds=0.1))
+        except dist.DistStoreError as error:
+            print("waited")
+    """)
+    assert found.split() == ["5", "True", "waited"]
+    assert store.get("theirs") == b"x" and store.add("count", 1) == 6 and store.delete_key("theirs") and not store.check(["theirs"])
+    if kind == "tcp":
+        with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+            dist.TCPStore("localhost", store.port, is_master=True, wait_for_workers=False)
+        with pytest.raises(torch.NotSupported, match="RUSHLIGHT_STORE_KEY"):
+            dist.TCPStore("elsewhere.example", 1, is_master=False)
 
 
 def test_what_needs_several_processes_says_so_when_used() -> None:

@@ -169,7 +169,7 @@ class Launcher:
             reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
             keeper = os.open(pipe, os.O_WRONLY)  # so that the pipe does not end between two processes
             with open(os.path.join(folder, "words"), "w+b") as words:  # of mpiexec itself, whose reports of failures are not the user's
-                streams = {"stdout": words, "stderr": words} if self.hosts is None else {}
+                streams: dict[str, Any] = {"stdout": words, "stderr": words} if self.hosts is None else {}
                 child = subprocess.Popen(self._arguments(), env=self._environment(attempt, pipe), start_new_session=True, **streams)
                 try:
                     self._follow(child, reader)

@@ -31,7 +31,7 @@ class Mailbox:
 
     def read(self) -> list[tuple[int, Any]]:
         """The messages that have come, each with its sender."""
-        found = []
+        found: list[tuple[int, Any]] = []
         status = self.mpi.Status()
         while True:
             message = self.communicator.Improbe(self.mpi.ANY_SOURCE, self.mpi.ANY_TAG, status)

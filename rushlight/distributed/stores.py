@@ -1,21 +1,32 @@
-"""Stores: keys and values that the processes of a group share.
-
-With one process a dictionary does; ``FileStore`` keeps them in a file, so that they outlive it.
-"""
+"""Stores: keys and values that processes share: in memory, in a file, in one of them that the others ask."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
+import socket
+import tempfile
 import threading
+import time
+from collections.abc import Iterator
 from datetime import timedelta
+from multiprocessing import AuthenticationError
+from multiprocessing.managers import BaseManager
 from typing import Any
 
 from ..core.errors import NotSupported
 
+fcntl: Any
+try:
+    import fcntl  # type: ignore[no-redef]
+except ImportError:  # Windows
+    fcntl = None
+
 
 def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
+    return value.decode(errors="surrogateescape") if isinstance(value, (bytes, bytearray)) else str(value)
 
 
 class Store:
@@ -35,61 +46,67 @@ class Store:
         """Set how long they wait."""
         self._timeout = timeout
 
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, str]]:
+        """The values, to be changed by nobody else meanwhile."""
+        with self._changed:
+            yield self._values
+            self._changed.notify_all()
+
+    def _current(self) -> dict[str, str]:
+        """The values, to be read."""
+        return self._values
+
     def set(self, key: str, value: Any) -> None:
         """Set a value."""
-        with self._changed:
-            self._values[key] = _text(value)
-            self._written()
+        with self._changing() as values:
+            values[key] = _text(value)
 
     def get(self, key: str) -> bytes:
         """A value, waited for."""
         self.wait([key])
-        return self._values[key].encode()
+        return self._current()[key].encode(errors="surrogateescape")
 
     def add(self, key: str, amount: int) -> int:
         """Add to a number, which starts at 0; the sum."""
-        with self._changed:
-            found = int(self._values.get(key, "0")) + amount
-            self._values[key] = str(found)
-            self._written()
+        with self._changing() as values:
+            found = int(values.get(key, "0")) + amount
+            values[key] = str(found)
             return found
 
     def append(self, key: str, value: Any) -> None:
         """Put text behind a value."""
-        with self._changed:
-            self._values[key] = self._values.get(key, "") + _text(value)
-            self._written()
+        with self._changing() as values:
+            values[key] = values.get(key, "") + _text(value)
 
     def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
         """Set a value if it is what is expected; the value afterwards."""
-        with self._changed:
-            if self._values.get(key, _text(expected_value) if expected_value == "" else None) == _text(expected_value):
-                self._values[key] = _text(desired_value)
-                self._written()
-            return self._values.get(key, _text(expected_value)).encode()
+        expected = _text(expected_value)
+        with self._changing() as values:
+            if values.get(key, "" if expected == "" else None) == expected:
+                values[key] = _text(desired_value)
+            return values.get(key, expected).encode(errors="surrogateescape")
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
         """Wait until all keys are there."""
+        seconds = (timeout or self._timeout).total_seconds()
         with self._changed:
-            if not self._changed.wait_for(lambda: all(key in self._values for key in keys), (timeout or self._timeout).total_seconds()):
-                raise DistStoreError(
-                    f"wait timeout after {(timeout or self._timeout).total_seconds() * 1000:.0f}ms, keys: {', '.join(keys)}"
-                )
+            if not self._changed.wait_for(lambda: all(key in self._values for key in keys), seconds):
+                raise _waited(keys, seconds)
 
     def check(self, keys: list[str]) -> bool:
         """Whether all keys are there."""
-        return all(key in self._values for key in keys)
+        found = self._current()
+        return all(key in found for key in keys)
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether it was there."""
-        with self._changed:
-            found = self._values.pop(key, None) is not None
-            self._written()
-            return found
+        with self._changing() as values:
+            return values.pop(key, None) is not None
 
     def num_keys(self) -> int:
         """How many there are."""
-        return len(self._values)
+        return len(self._current())
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """Several values."""
@@ -104,9 +121,9 @@ class Store:
         """True: append, multi_get and multi_set are there."""
         return True
 
-    def _written(self) -> None:
-        """What was waited for may be there."""
-        self._changed.notify_all()
+
+def _waited(keys: list[str], seconds: float) -> DistStoreError:
+    return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {', '.join(keys)}")
 
 
 class HashStore(Store):
@@ -114,25 +131,63 @@ class HashStore(Store):
 
 
 class FileStore(Store):
-    """A store in a file."""
+    """A store in a file, which several processes share: each change is made under the file's lock."""
 
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         super().__init__()
-        if world_size > 1:
-            raise NotSupported(f"FileStore for {world_size} processes: groups have one process here")
         self.path = str(file_name)
-        if os.path.exists(self.path) and os.path.getsize(self.path):
-            with open(self.path, encoding="utf-8") as file:
-                self._values = json.load(file)
+        with open(self.path, "a", encoding="utf-8"):
+            pass  # it is there from now on
 
-    def _written(self) -> None:
-        with open(self.path, "w", encoding="utf-8") as file:
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[dict[str, str]]:
+        with self._changed, open(self.path, "r+", encoding="utf-8") as file, _locked(file):
+            text = file.read()
+            self._values = json.loads(text) if text else {}
+            yield self._values
+            file.seek(0)
+            file.truncate()
             json.dump(self._values, file)
-        super()._written()
+            file.flush()
+
+    def _current(self) -> dict[str, str]:
+        with open(self.path, "r+", encoding="utf-8") as file, _locked(file):
+            text = file.read()
+        return json.loads(text) if text else {}
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+        """Wait until all keys are there."""
+        seconds = (timeout or self._timeout).total_seconds()
+        end = time.monotonic() + seconds
+        while not self.check(keys):
+            if time.monotonic() > end:
+                raise _waited(keys, seconds)
+            time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def _locked(file: Any) -> Iterator[None]:
+    """Hold a file's lock, where the system has such."""
+    if fcntl is None:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
+
+
+class _Shared(BaseManager):
+    """The standard library's way to reach an object of another process."""
 
 
 class TCPStore(Store):
-    """A store that other processes would reach over the network; with one process, in memory."""
+    """A store that one process keeps, and others reach by the standard library's ``multiprocessing.managers``.
+
+    Whoever reaches it must know its key: it is in a file that only this user can read, or in the variable RUSHLIGHT_STORE_KEY where the store is
+    on another machine.
+    """
 
     def __init__(
         self, host_name: str, port: int, world_size: int | None = None, is_master: bool = False,
@@ -140,10 +195,123 @@ class TCPStore(Store):
         master_listen_fd: int | None = None, use_libuv: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
-        if (world_size or 1) > 1 or not is_master:
-            raise NotSupported("TCPStore between several processes: groups have one process here (is_master=True, world_size=1)")
-        self.host, self.port = host_name, port
-        self._timeout = timeout
+        self.host, self.port, self._timeout = host_name, port, timeout
+        self._kept: Any = None
+        if is_master:
+            self._kept = HashStore()
+            if (world_size or 2) > 1:
+                self._serve()
+        else:
+            self._kept = self._reach()
+        if world_size and world_size > 1 and wait_for_workers:
+            self._kept.add("workers", 1)
+            self._all_there(world_size)
+
+    def _serve(self) -> None:
+        key = _store_key(self.host, None)
+        _Shared.register("store", callable=lambda: self._kept, exposed=_EXPOSED)
+        try:
+            server = _Shared((self.host, self.port), key).get_server()
+        except OSError as error:
+            raise DistNetworkError(
+                f"The server socket has failed to listen on any local network address. port: {self.port}, "
+                f"code: {-(error.errno or 0)}, message: {error.strerror}"
+            ) from error
+        self.port = server.address[1]
+        _write_key(self.port, key)
+        threading.Thread(target=server.serve_forever, daemon=True, name="rushlight-store").start()
+
+    def _reach(self) -> Any:
+        end = time.monotonic() + self._timeout.total_seconds()
+        while True:
+            try:
+                _Shared.register("store")
+                manager = _Shared((self.host, self.port), _store_key(self.host, self.port))
+                manager.connect()
+                return manager.store()  # type: ignore[attr-defined]
+            except (OSError, AuthenticationError) as error:
+                if time.monotonic() > end:
+                    raise DistNetworkError(
+                        f"The client socket has timed out after {self._timeout.total_seconds() * 1000:.0f}ms while trying to connect to "
+                        f"({self.host}, {self.port}): {error}"
+                    ) from error
+                time.sleep(0.05)
+
+    def _all_there(self, count: int) -> None:
+        end = time.monotonic() + self._timeout.total_seconds()
+        while self._kept.add("workers", 0) < count:
+            if time.monotonic() > end:
+                raise DistStoreError(f"{self._kept.add('workers', 0)} of {count} processes have come to the store in time")
+            time.sleep(0.01)
+
+    def set(self, key: str, value: Any) -> None:
+        """Set a value."""
+        self._kept.set(key, _text(value))
+
+    def get(self, key: str) -> bytes:
+        """A value, waited for."""
+        self.wait([key])
+        return self._kept.get(key)  # type: ignore[no-any-return]
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a number, which starts at 0; the sum."""
+        return self._kept.add(key, amount)  # type: ignore[no-any-return]
+
+    def append(self, key: str, value: Any) -> None:
+        """Put text behind a value."""
+        self._kept.append(key, _text(value))
+
+    def compare_set(self, key: str, expected_value: Any, desired_value: Any) -> bytes:
+        """Set a value if it is what is expected; the value afterwards."""
+        return self._kept.compare_set(key, expected_value, desired_value)  # type: ignore[no-any-return]
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+        """Wait until all keys are there."""
+        self._kept.wait(keys, timeout or self._timeout)
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys are there."""
+        return bool(self._kept.check(keys))
+
+    def delete_key(self, key: str) -> bool:
+        """Remove a key; whether it was there."""
+        return bool(self._kept.delete_key(key))
+
+    def num_keys(self) -> int:
+        """How many there are."""
+        return int(self._kept.num_keys())
+
+
+_EXPOSED = ("set", "get", "add", "append", "compare_set", "wait", "check", "delete_key", "num_keys")
+
+
+def _key_file(port: int) -> str:
+    folder = os.path.join(tempfile.gettempdir(), f"rushlight-stores-{os.getuid() if hasattr(os, 'getuid') else 0}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if hasattr(os, "getuid") and os.stat(folder).st_uid != os.getuid():
+        raise DistStoreError(f"the folder {folder} belongs to another user")
+    return os.path.join(folder, str(port))
+
+
+def _write_key(port: int, key: bytes) -> None:
+    """Leave the key of a store where this user's processes find it, and nobody else's."""
+    path = _key_file(port)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(key)
+
+
+def _store_key(host: str, port: int | None) -> bytes:
+    """The key of a store: a new one (no port), or the one of a store that is there."""
+    if "RUSHLIGHT_STORE_KEY" in os.environ:
+        return os.environ["RUSHLIGHT_STORE_KEY"].encode()
+    if host not in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
+        raise NotSupported(f"a TCPStore on {host}, which is another machine, needs a key that all processes know: set RUSHLIGHT_STORE_KEY")
+    if port is None:
+        return secrets.token_bytes(32)
+    with open(_key_file(port), "rb") as file:
+        return file.read()
 
 
 class PrefixStore(Store):
