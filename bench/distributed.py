@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.part:
         return {"ours": ours, "gloo": gloo}[options.part]()
-    from rushlight.distributed.launching import find_launcher
+    from rushlight.distributed.launcher_path import find_launcher
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [find_launcher(), "-n", str(options.processes), sys.executable, __file__, "--part", "ours"]

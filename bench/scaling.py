@@ -140,7 +140,7 @@ def measure(count: int = 2) -> tuple[float, float]:
         "small, large = t(np.ones(2, 'f4'), 200), t(np.ones(1 << 24, 'f4'), 2)\n"
         "if c.rank == 0: print(small / 2, (1 << 26) / large)\n"
     )
-    from rushlight.distributed.launching import find_launcher
+    from rushlight.distributed.launcher_path import find_launcher
 
     found = subprocess.run([find_launcher(), "-n", str(count), sys.executable, "-c", program], capture_output=True, text=True, check=True)
     latency, bandwidth = map(float, found.stdout.split())

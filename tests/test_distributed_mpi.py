@@ -169,6 +169,29 @@ time.sleep(30)
     assert sorted(out.splitlines()) == ["[0] told to end", "[1] told to end"] and process.returncode == 128 + signal.SIGTERM
 
 
+def test_processes_of_multiprocessing_are_a_group_and_groups_are_made_again(tmp_path) -> None:
+    launcher()
+    program = write_program(tmp_path, """\
+import os
+import rushlight as torch, rushlight.distributed as dist, rushlight.multiprocessing as mp
+
+def work(rank, size):
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "12355"}
+    for _ in range(2):
+        dist.init_process_group("mpi", rank=rank, world_size=size)
+        x = torch.ones(2)
+        dist.all_reduce(x)
+        assert x.tolist() == [size, size] and dist.get_rank() == rank
+        dist.destroy_process_group()
+
+if __name__ == "__main__":
+    mp.spawn(work, args=(2,), nprocs=2)
+    print("done")
+""")  # fmt: skip
+    done = start_python(str(program))
+    assert done.stdout == "done\n" and done.stderr == "", done.stderr
+
+
 # -- bad input -----------------------------------------------------------------------------------------------------
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from ..core.errors import NotSupported
 from ..core.process_group import default_group, world
+from .adoption import adopt
 from .calls import Call, user_line
 from .constants import default_pg_timeout
 from .debug import set_debug_level_from_env
 from .engines import mpi, nccl
+from .launcher_path import find_launcher
 from .process_group import ProcessGroup
 from .rendezvous import Place, communicator, deadline, find, local_rank
 from .stores import DistBackendError, PrefixStore, Store
@@ -98,6 +100,7 @@ class _Counter:
 
     groups: dict[str, ProcessGroup] = {}
     count = 0
+    watch: Any = None  # of the processes that MPI has started, kept when groups end and others are made
 
 
 def is_available() -> bool:
@@ -170,7 +173,8 @@ def init_process_group(
     else:
         world.default = ProcessGroup(name, "0", store, "default_pg", timeout=limit, device_id=device_id)
     world.used = True
-    _Counter.groups, _Counter.count = {"0": world.default}, 1
+    _Counter.groups = {world.default.group_name: world.default}
+    _Counter.count += 1  # names are not used again: messages about a group before may be on their way
     if "gloo" in named and world.default.size() > 1 and world.default.rank() == 0:
         warnings.warn("backend 'gloo': tensors in host memory are exchanged by MPI here, which is what 'mpi' names", stacklevel=2)
 
@@ -178,6 +182,8 @@ def init_process_group(
 def _connect(name: str, place: Place, limit: timedelta, store: Store | None, device_id: Any) -> ProcessGroup:
     """The group of all processes that MPI's launcher has started."""
     seconds = limit.total_seconds()
+    if place.adopted is not None and not mpi.is_running():
+        adopt(find_launcher(), place.size, place.rank, place.adopted, seconds)
     with deadline(seconds, f"init_process_group: MPI has not started on all processes within {seconds:g} seconds: has one of them ended?"):
         library = mpi.load()
         everyone = library.COMM_WORLD
@@ -188,10 +194,20 @@ def _connect(name: str, place: Place, limit: timedelta, store: Store | None, dev
                 f"init_process_group: rank {_listed(absent)} did not call it within {seconds:g} seconds (this is rank {place.rank})"
             )
     engine = mpi.MpiEngine(library, communicator(library, place))
-    watch = Watch(library, engine.communicator, seconds)
+    watch = _Counter.watch
+    if watch is None:
+        watch = _Counter.watch = Watch(library, engine.communicator, seconds)
     ranks = list(range(engine.size))
     made = ProcessGroup(
-        name, "0", store or watch.store, "default_pg", engine=engine, ranks=ranks, timeout=limit, watch=watch, device_id=device_id
+        name,
+        str(_Counter.count),
+        store or watch.store,
+        "default_pg",
+        engine=engine,
+        ranks=ranks,
+        timeout=limit,
+        watch=watch,
+        device_id=device_id,
     )
     watch.start(made)
     return made

@@ -10,12 +10,10 @@ import contextlib
 import os
 import re
 import select
-import shutil
 import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -25,14 +23,11 @@ from typing import Any
 
 from . import forward
 from .engines import mpi
+from .launcher_path import LaunchError, find_launcher
 from .watch import CONSEQUENCE
 
 PASSED_ON = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 TRACEBACK = "Traceback (most recent call last):"
-
-
-class LaunchError(RuntimeError):
-    """Why the processes can't be started: one sentence."""
 
 
 @dataclass
@@ -58,18 +53,6 @@ class Process:
         if self.status < 0:
             return f"was killed by signal {-self.status} ({signal.Signals(-self.status).name})"
         return f"ended with exit status {self.status}"
-
-
-def find_launcher() -> str:
-    """MPI's ``mpiexec``: the one beside this Python (``pip install mpich`` puts it there), or the first on PATH."""
-    for folder in (os.path.dirname(sys.executable), sysconfig.get_path("scripts")):
-        for name in ("mpiexec", "mpirun"):
-            if os.access(os.path.join(folder, name), os.X_OK):
-                return os.path.join(folder, name)
-    found = shutil.which("mpiexec") or shutil.which("mpirun")
-    if found is None:
-        raise LaunchError("no mpiexec was found, neither beside this Python nor on PATH: pip install 'rushlight[mpi]' brings one")
-    return found
 
 
 def free_port() -> int:

@@ -7,10 +7,12 @@ started several processes, MPI's word counts, and everything else must agree wit
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 from ..core.errors import NotSupported
@@ -26,6 +28,7 @@ class Place(NamedTuple):
     size: int
     rank: int
     by_mpi: bool
+    adopted: str | None = None  # a child of a program that starts its processes itself: where they meet
 
 
 def _first(names: tuple[str, ...]) -> int | None:
@@ -81,6 +84,8 @@ def find(init_method: str, world_size: int, rank: int) -> Place:
     _complete(kind, world_size, rank)
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not in a group of {world_size} process{'' if world_size == 1 else 'es'}")
+    if world_size > 1 and parent_process() is not None and hasattr(socket, "send_fds"):
+        return Place(world_size, rank, True, f"{init_method} {os.environ.get('MASTER_PORT')}")
     if world_size > 1:
         raise NotSupported(
             f"a process group of {world_size} processes, but no launcher of MPI has started this one: start the program with "

@@ -26,6 +26,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.process_group import world
+from .adoption import is_adopted
 from .calls import Call, line_of_thread
 from .messages import Mailbox, MpiStore
 from .stores import DistBackendError
@@ -72,6 +73,9 @@ class Watch:
     def start(self, group: Any) -> None:
         """Begin to watch over the default group."""
         self.groups[group.group_name] = group
+        self._seconds = group._seconds
+        if self._thread.is_alive():
+            return
         if self.mpi.Query_thread() < self.mpi.THREAD_MULTIPLE:
             raise DistBackendError(
                 "MPI was initialized without support of threads (MPI_THREAD_MULTIPLE), which process groups need: "
@@ -109,7 +113,7 @@ class Watch:
             if not self._raised:
                 print(f"rank {self.rank}: {self.fault}", file=sys.stderr, flush=True)
             os._exit(self._exit_status)
-        if not self.mpi.Is_finalized():
+        if not self.mpi.Is_finalized() and not is_adopted():  # a place that was lent ends with the stand-in
             self.mpi.Finalize()
 
     def _farewell(self) -> None:

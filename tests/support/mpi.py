@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rushlight.distributed.launching import LaunchError, find_launcher
+from rushlight.distributed.launcher_path import LaunchError, find_launcher
 
 from .processes import ROOT
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -44,6 +45,11 @@ def load() -> Any:
             f"mpi4py is installed, but no MPI library can be loaded ({error}): pip install mpich brings one, or load your cluster's MPI module"
         ) from error
     return MPI
+
+
+def is_running() -> bool:
+    """Whether MPI has been initialized in this process."""
+    return "mpi4py.MPI" in sys.modules
 
 
 def is_installed() -> bool:

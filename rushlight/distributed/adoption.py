@@ -1,0 +1,79 @@
+"""Processes that a program has started itself (``multiprocessing.spawn``) join MPI: MPI's launcher starts stand-ins that lend them their places.
+
+MPI's launcher knows a process by a descriptor that it has inherited.  The first process starts the launcher with as many stand-ins as there are
+processes; each waits on a socket in the file system for the process of its rank, and hands it the descriptor and the variables.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+_kept: list[object] = []  # the connection to the stand-in, which ends when this process does
+
+
+def meeting_place(about: str) -> str:
+    """Where the children of one process meet, for one group of theirs."""
+    folder = os.path.join(tempfile.gettempdir(), f"rushlight-{os.getuid()}")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    if os.stat(folder).st_uid != os.getuid():
+        raise RuntimeError(f"the folder {folder} belongs to another user")
+    return os.path.join(folder, f"{os.getppid()}-{zlib.crc32(about.encode())}")
+
+
+def adopt(launcher: str, size: int, rank: int, about: str, seconds: float) -> None:
+    """Take the place of a rank among the processes of MPI's launcher, which the first process starts; raises where there is none in time."""
+    place = meeting_place(about)
+    if rank == 0:
+        _kept.append(
+            subprocess.Popen(
+                [launcher, "-n", str(size), sys.executable, "-I", __file__, place], stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        )
+    end = time.monotonic() + seconds
+    connection = socket.socket(socket.AF_UNIX)
+    while True:
+        try:
+            connection.connect(f"{place}.{rank}")
+            break
+        except OSError as error:
+            if time.monotonic() > end:
+                raise RuntimeError(
+                    f"init_process_group: rank 0 has not started MPI's launcher within {seconds:g} seconds (this is rank {rank})"
+                ) from error
+            time.sleep(0.02)
+    data, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, 1)
+    os.environ.update(json.loads(data))
+    os.environ["PMI_FD"] = str(descriptors[0])
+    _kept.append(connection)
+
+
+def is_adopted() -> bool:
+    """Whether this process has the place of a stand-in."""
+    return bool(_kept)
+
+
+def stand_in(place: str) -> None:
+    """Lend this process's place to the process of its rank, and end with it."""
+    path = f"{place}.{os.environ['PMI_RANK']}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        connection, _ = listening.accept()
+    os.unlink(path)
+    lent = {name: value for name, value in os.environ.items() if name.startswith(("PMI_", "MPI_")) and name != "PMI_FD"}
+    socket.send_fds(connection, [json.dumps(lent).encode()], [int(os.environ["PMI_FD"])])
+    connection.recv(1)  # nothing comes, until the process has ended
+
+
+if __name__ == "__main__":
+    stand_in(sys.argv[1])
