@@ -57,7 +57,7 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     if own is not None:  # a class that knows the ops of the table themselves: it says what they do, or leaves them to their bodies
         if out is not None:
             raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
-        return NotImplemented if op.family is None else run_below(op, args, lambda: own(op, args))
+        return NotImplemented if op.family is None else run_below(op, args, lambda: own(op, args), None)
     form = expansions.of(op)
     if form is not None and out is None:
         made = form(*args)
@@ -65,7 +65,7 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
             return made
     found = present(op, args)
     if found is not None and out is None:
-        return run_below(op, args, lambda: ask_handlers(found[0], asked, found[1], found[2]))
+        return run_below(op, args, lambda: ask_handlers(found[0], asked, found[1], found[2]), results_of.of(op))
     if op.body is not None and op.family is not None and out is None:
         return call_body(op, args)
     if asked and op.family is not None:
@@ -145,8 +145,11 @@ def _fitted(value: Any, argument: Any) -> Any:
     return value
 
 
-def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any]) -> Any:
-    """Have a handler run an operator with autograd off, then record the call for backward; NotImplemented where it leaves it to the op's body."""
+def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Callable[..., Any] | None) -> Any:
+    """Have a handler run an operator with autograd off, then record the call for backward.
+
+    ``rest`` makes the op's results from those of the operator it is presented as.  A handler that returns NotImplemented leaves an op to its body.
+    """
     tensors = [each for value in args for each in (value if isinstance(value, (list, tuple)) else (value,)) if isinstance(each, TensorBase)]
     for each in tensors:
         if each._storage is not None and each._view is not None:
@@ -167,7 +170,6 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any]) -> Any:
         if result is NotImplemented:
             state.grad_enabled = grad
             return call_body(op, args)
-        rest = results_of.of(op)
         if rest is not None:
             modes, state.dispatch_modes = state.dispatch_modes, []
             try:

@@ -1,13 +1,22 @@
-"""Layers whose parameters are spread over devices."""
+"""Layers whose parameters are spread over devices (tensor parallel).
+
+In: a model, a mesh, and styles by the names of submodules.  Out: the model, whose layers compute parts.  Read ``style.py`` first.
+"""
 
 from __future__ import annotations
 
 from ....core.missing import absents
+from .api import parallelize_module
+from .loss import loss_parallel
+from .style import (
+    ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
+    PrepareModuleInputOutput,
+    PrepareModuleOutput,
+    RowwiseParallel,
+    SequenceParallel,
+)
 
 _PARTS = ("style", "api", "loss", "ddp", "fsdp")
-absents(
-    globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-    classes="ColwiseParallel RowwiseParallel SequenceParallel ParallelStyle PrepareModuleInput PrepareModuleInputOutput PrepareModuleOutput PrivateUse1",
-    functions="parallelize_module loss_parallel",
-)
+absents(globals(), "it is a device of PyTorch's", classes="PrivateUse1")
