@@ -178,15 +178,20 @@ def test_stores_of_several_processes(kind, tmp_path) -> None:
             dist.TCPStore("elsewhere.example", 1, is_master=False)
 
 
-def test_what_needs_several_processes_says_so_when_used() -> None:
+def test_sharded_training_in_one_process(group, tmp_path) -> None:
     from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
     from rushlight.distributed.tensor import DTensor, Shard
 
     assert not isinstance(torch.ones(1), DTensor) and Shard(0).is_shard(0) and ShardingStrategy.FULL_SHARD.value == 1
-    with pytest.raises(torch.NotSupported, match="FullyShardedDataParallel is not in rushlight: parameters are sharded over several"):
-        FullyShardedDataParallel(nn.Linear(1, 1))
-    with pytest.raises(torch.NotSupported, match=r"checkpoint\.state_dict_saver\.save\(\) is not in rushlight"):
-        dist.checkpoint.save({})
+    model = FullyShardedDataParallel(nn.Linear(3, 2))
+    model(torch.ones(1, 3)).sum().backward()
+    assert isinstance(model.module.weight.grad, DTensor) and model.module.weight.grad.full_tensor().tolist() == [[1, 1, 1], [1, 1, 1]]
+    dist.checkpoint.save({"model": model.state_dict(), "step": 3}, checkpoint_id=tmp_path)
+    state = {"model": {"weight": torch.zeros(2, 3)}, "step": 0}
+    dist.checkpoint.load(state, checkpoint_id=tmp_path)
+    assert torch.equal(state["model"]["weight"], model.state_dict()["weight"]) and state["step"] == 3
+    with pytest.raises(torch.NotSupported, match="DistributedOptimizer is not in rushlight"):
+        dist.optim.DistributedOptimizer()
 
 
 def test_activation_checkpoint_wrapper() -> None:

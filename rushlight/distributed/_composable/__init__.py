@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ...core.missing import absents
+from ..fsdp import fully_shard
 
 _PARTS = ("fsdp",)
 absents(
     globals(),
-    "parameters are sharded over several processes, and there is one: use the module as it is",
-    functions="replicate fully_shard checkpoint",
+    "wrap the module in DistributedDataParallel, or use utils.checkpoint",
+    functions="replicate checkpoint",
 )

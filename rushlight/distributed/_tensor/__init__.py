@@ -8,5 +8,5 @@ from ..tensor import DeviceMesh, DTensor, Partial, Placement, Replicate, Shard, 
 _PARTS = ("experimental", "placement_types", "api")
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
 )

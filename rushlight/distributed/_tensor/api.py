@@ -7,5 +7,5 @@ from ..tensor import DTensor, distribute_module, distribute_tensor
 
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
 )

@@ -7,5 +7,5 @@ from ..tensor.placement_types import Partial, Placement, Replicate, Shard
 
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
 )

@@ -8,5 +8,5 @@ from .join import Join, Joinable, JoinHook
 _PARTS = ("ddp_comm_hooks", "join", "model_averaging", "_checkpoint")
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
 )

@@ -1,10 +1,15 @@
-"""Checkpoints of several processes.  ``state_dict`` works on the models and optimizers of one; the rest says that it is not there."""
+"""Checkpoints in parts: every process writes its own, and any number of processes reads them again.
+
+In: a state (models, optimizers, numbers), and a folder.  Out: files, of which ``.metadata`` makes the checkpoint whole.  Read ``filesystem.py`` first,
+then ``state_dict_saver.py`` and ``state_dict_loader.py``; ``state_dict.py`` has states of models and optimizers by full names.
+"""
 
 from __future__ import annotations
 
 from ...core.missing import absents
+from .api import CheckpointException
 from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
-from .filesystem import FileSystemReader, FileSystemWriter
+from .filesystem import FileSystemReader, FileSystemWriter, StorageReader, StorageWriter
 from .hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from .metadata import BytesStorageMetadata, ChunkStorageMetadata, Metadata, TensorStorageMetadata
 from .optimizer import load_sharded_optimizer_state_dict
@@ -13,6 +18,7 @@ from .state_dict_loader import load, load_state_dict
 from .state_dict_saver import async_save, save, save_state_dict
 
 _PARTS = (
+    "api",
     "default_planner",
     "format_utils",
     "hf_storage",
@@ -26,8 +32,4 @@ _PARTS = (
     "planner",
     "filesystem",
 )
-absents(
-    globals(),
-    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
-    classes="StorageReader StorageWriter CheckpointException",
-)
+absents(globals(), "it is not written yet")

@@ -1,11 +1,36 @@
-"""Plans of sharded checkpoints."""
+"""The planners that are there: options of saving and loading."""
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from typing import Any
 
-absents(
-    globals(),
-    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
-    classes="DefaultLoadPlanner DefaultSavePlanner _EmptyStateDictLoadPlanner",
-)
+from ...core.missing import missing
+from .planner import LoadPlanner, SavePlanner
+
+__all__ = ["DefaultLoadPlanner", "DefaultSavePlanner"]
+__getattr__ = missing(__name__)
+
+
+class DefaultSavePlanner(SavePlanner):
+    """Each process writes the chunks that are given to it: one of several processes that have a chunk, the one with least to write."""
+
+    def __init__(
+        self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True, dedup_replicated_tensors: bool | None = None,
+        dedup_save_to_lowest_rank: bool = False, enable_plan_caching: bool = False,
+    ) -> None:  # fmt: skip
+        self.flatten_state_dict, self.dedup_save_to_lowest_rank = flatten_state_dict, dedup_save_to_lowest_rank
+
+
+class DefaultLoadPlanner(LoadPlanner):
+    """Each process reads what its tensors need, whichever processes wrote it."""
+
+    def __init__(self, flatten_state_dict: bool = True, flatten_sharded_tensors: bool = True, allow_partial_load: bool = False) -> None:
+        self.flatten_state_dict, self.allow_partial_load = flatten_state_dict, allow_partial_load
+
+
+class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
+    """Reads all that a checkpoint has, or what lies under some keys, into an empty dict."""
+
+    def __init__(self, keys: Any = None, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.keys = keys

@@ -1,11 +1,88 @@
-"""What sharded checkpoints hold."""
+"""What a checkpoint holds: for each name a tensor in chunks, or an object; and where each chunk lies."""
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from dataclasses import dataclass, field
+from typing import Any
 
-absents(
-    globals(),
-    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
-    classes="Metadata TensorStorageMetadata BytesStorageMetadata MetadataIndex ChunkStorageMetadata TensorProperties StorageMeta",
-)
+from ...core.missing import missing
+
+__all__ = [
+    "BytesStorageMetadata",
+    "ChunkStorageMetadata",
+    "Metadata",
+    "MetadataIndex",
+    "StorageMeta",
+    "TensorProperties",
+    "TensorStorageMetadata",
+]
+__getattr__ = missing(__name__)
+
+
+@dataclass
+class ChunkStorageMetadata:
+    """A part of a tensor: where it begins, and its shape."""
+
+    offsets: Any
+    sizes: Any
+
+
+@dataclass
+class TensorProperties:
+    """The dtype of a tensor."""
+
+    dtype: Any = None
+    requires_grad: bool = False
+
+
+@dataclass
+class TensorStorageMetadata:
+    """A tensor: its dtype, its shape and its chunks."""
+
+    properties: TensorProperties
+    size: Any
+    chunks: list[ChunkStorageMetadata]
+
+
+@dataclass
+class BytesStorageMetadata:
+    """An object."""
+
+
+@dataclass(frozen=True)
+class MetadataIndex:
+    """The name of a chunk: that of its tensor, and where it begins."""
+
+    fqn: str
+    offset: Any = None
+    index: int | None = field(hash=False, compare=False, default=None)
+
+
+@dataclass
+class StorageMeta:
+    """Where a checkpoint is, and which save it is of."""
+
+    checkpoint_id: Any = None
+    save_id: str | None = None
+    load_id: str | None = None
+    modules: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class StoredAt:
+    """Where bytes lie: a file of the checkpoint, where they begin in it, and how many they are."""
+
+    relative_path: str
+    offset: int
+    length: int
+
+
+@dataclass
+class Metadata:
+    """All of it: names, where chunks lie, and how names were made of nested containers."""
+
+    state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
+    planner_data: Any = None
+    storage_data: dict[MetadataIndex, StoredAt] = field(default_factory=dict)
+    storage_meta: StorageMeta | None = None
+    version: str | None = None

@@ -6,6 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...autograd import no_grad
+from ...core.process_group import world
+from ...tensor import Tensor
+from ..fsdp.fully_sharded_data_parallel import load_parts, part_of
+from ..tensor._api import DTensor
+
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
            "set_optimizer_state_dict", "set_state_dict"]  # fmt: skip
 
@@ -31,18 +37,44 @@ def _plain(name: str) -> str:
     ).removeprefix("module.")
 
 
+def _given(value: Any, options: StateDictOptions) -> Any:
+    """A value of a state as options want it: whole, in the memory of the CPU."""
+    if isinstance(value, dict):
+        return {key: _given(each, options) for key, each in value.items()}
+    if options.full_state_dict and isinstance(value, DTensor):
+        with no_grad():
+            value = value.detach().full_tensor()
+    return value.cpu() if options.cpu_offload and isinstance(value, Tensor) and not isinstance(value, DTensor) else value
+
+
+def _only_first(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any]:
+    """A whole state that is kept in the memory of the CPU is that of the first process; others have none."""
+    alone = options.full_state_dict and options.cpu_offload and world.default is not None and world.collectives.get_rank() != 0
+    return {} if alone else state
+
+
+def _sent(state: dict[str, Any]) -> dict[str, Any]:
+    """A whole state of the first process, on all."""
+    held = [state]
+    world.collectives.broadcast_object_list(held, src=0)
+    return held[0]
+
+
 def get_model_state_dict(model: Any, *, submodules: Any = None, options: StateDictOptions | None = None) -> dict[str, Any]:
-    """The state of a model."""
+    """The state of a model: DTensors where parameters are, or whole tensors."""
     chosen = options or StateDictOptions()
     frozen = {name for name, each in model.named_parameters() if not each.requires_grad} if chosen.ignore_frozen_params else set()
-    return {_plain(name): value for name, value in model.state_dict().items() if name not in frozen}
+    found = {_plain(name): _given(value, chosen) for name, value in model.state_dict().items() if name not in frozen}
+    return _only_first(found, chosen)
 
 
 def set_model_state_dict(model: Any, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None) -> Any:
-    """Put a state into a model."""
+    """Put a state into a model: of whole tensors, a model in parts keeps its parts."""
+    chosen = options or StateDictOptions()
+    if chosen.broadcast_from_rank0 and world.default is not None:
+        model_state_dict = _sent(model_state_dict)
     names = {_plain(name): name for name in model.state_dict()}
-    state = {names.get(name, name): value for name, value in model_state_dict.items()}
-    return model.load_state_dict(state, strict=(options or StateDictOptions()).strict)
+    return load_parts(model, {names.get(name, name): value for name, value in model_state_dict.items()}, chosen.strict)
 
 
 def _parameters(model: Any) -> dict[int, str]:
@@ -53,26 +85,32 @@ def get_optimizer_state_dict(
     model: Any, optimizers: Any, *, submodules: Any = None, options: StateDictOptions | None = None
 ) -> dict[str, Any]:
     """The states of optimizers, by the names of parameters."""
+    chosen = options or StateDictOptions()
     names, state, groups = _parameters(model), {}, []
     for optimizer in optimizers if isinstance(optimizers, Iterable) else (optimizers,):
         for group in optimizer.param_groups:
             groups.append({**group, "params": [names[id(each)] for each in group["params"]]})
-            state.update({names[id(each)]: optimizer.state[each] for each in group["params"] if each in optimizer.state})
-    return {"state": state, "param_groups": groups}
+            state.update({names[id(each)]: _given(optimizer.state[each], chosen) for each in group["params"] if each in optimizer.state})
+    return _only_first({"state": state, "param_groups": groups}, chosen)
 
 
 def set_optimizer_state_dict(
     model: Any, optimizers: Any, optim_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> None:
     """Put states into optimizers."""
-    names = _parameters(model)
+    names, parameters = _parameters(model), {_plain(name): each for name, each in model.named_parameters()}
+    if (options or StateDictOptions()).broadcast_from_rank0 and world.default is not None:
+        optim_state_dict = _sent(optim_state_dict)
     for optimizer in optimizers if isinstance(optimizers, Iterable) else (optimizers,):
         numbers = {names[id(each)]: at for at, each in enumerate(one for group in optimizer.param_groups for one in group["params"])}
         groups = [
             {**group, "params": [numbers[name] for name in group["params"]]}
             for group in optim_state_dict["param_groups"] if any(name in numbers for name in group["params"])
         ]  # fmt: skip
-        state = {numbers[name]: value for name, value in optim_state_dict["state"].items() if name in numbers}
+        state = {
+            numbers[name]: {key: part_of(each, parameters[name]) for key, each in value.items()}
+            for name, value in optim_state_dict["state"].items() if name in numbers
+        }  # fmt: skip
         optimizer.load_state_dict({"state": state, "param_groups": groups})
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from ...core.missing import absents
+from ...core.missing import missing
+
+__getattr__ = missing(__name__)
 
 
 @runtime_checkable
@@ -18,9 +20,3 @@ class Stateful(Protocol):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Take a state."""
         ...
-
-
-absents(
-    globals(),
-    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
-)

@@ -1,9 +1,14 @@
-"""Training with parameters that are spread over processes: its settings and policies; the wrappers say that they are not there."""
+"""Training with parameters, gradients and optimizer states that are spread over processes.
+
+In: a module.  Out: the module with its parameters in parts (``fully_shard``), or a wrapper around it (``FullyShardedDataParallel``).  Read
+``_fully_shard/_fully_shard.py`` first.
+"""
 
 from __future__ import annotations
 
 from ...core.missing import absents
 from . import wrap
+from ._fully_shard import FSDPModule, UnshardHandle, fully_shard, register_fsdp_forward_method
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -27,9 +32,4 @@ from .api import (
 from .fully_sharded_data_parallel import FullyShardedDataParallel
 
 _PARTS = ("api", "fully_sharded_data_parallel", "sharded_grad_scaler", "wrap", "_fully_shard")
-absents(
-    globals(),
-    "parameters are sharded over several processes, and there is one: use the module as it is",
-    classes="FSDPModule UnshardHandle FlatParameter",
-    functions="fully_shard register_fsdp_forward_method",
-)
+absents(globals(), "parameters keep their own shapes here: none is made of several", classes="FlatParameter")

@@ -1,8 +1,21 @@
-"""A module whose parameters are spread over processes."""
+"""``FullyShardedDataParallel``: a wrapper around a module to which ``fully_shard`` is applied, with PyTorch's first interface to sharding."""
 
 from __future__ import annotations
 
-from ...core.missing import absents
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...autograd import no_grad
+from ...core.errors import NotSupported
+from ...core.missing import missing
+from ...nn.modules.module import Module
+from ...nn.parallel.reducer import broadcast_coalesced
+from ...nn.utils.clip_grad import get_total_norm
+from ..device_mesh import DeviceMesh, init_device_mesh
+from ..groups import get_rank, get_world_size
+from ..tensor._api import DTensor
+from ._fully_shard._fully_shard import fully_shard
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -11,6 +24,7 @@ from .api import (
     LocalOptimStateDictConfig,
     LocalStateDictConfig,
     MixedPrecision,
+    MixedPrecisionPolicy,
     OptimStateDictConfig,
     OptimStateKeyType,
     ShardedOptimStateDictConfig,
@@ -21,8 +35,336 @@ from .api import (
     StateDictType,
 )
 
-absents(
-    globals(),
-    "parameters are sharded over several processes, and there is one: use the module as it is",
-    classes="FullyShardedDataParallel",
-)
+__all__ = ["BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
+           "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig", "OptimStateKeyType",
+           "ShardedOptimStateDictConfig", "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
+           "StateDictType"]  # fmt: skip
+__getattr__ = missing(__name__)
+
+FSDP_WRAPPED_MODULE = "_fsdp_wrapped_module"
+_CONFIGS: dict[StateDictType, tuple[type, type]] = {
+    StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
+    StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
+    StateDictType.LOCAL_STATE_DICT: (LocalStateDictConfig, LocalOptimStateDictConfig),
+}
+
+
+class FullyShardedDataParallel(Module):
+    """A module whose parameters are DTensors of which each process keeps a part; ``auto_wrap_policy`` says which submodules are groups of their own.
+
+    Parameters keep their names and shapes (``use_orig_params=True``, whatever is given).
+    """
+
+    def __init__(
+        self, module: Any, process_group: Any = None, sharding_strategy: ShardingStrategy | None = None, cpu_offload: CPUOffload | None = None,
+        auto_wrap_policy: Any = None, backward_prefetch: Any = BackwardPrefetch.BACKWARD_PRE, mixed_precision: MixedPrecision | None = None,
+        ignored_modules: Any = None, param_init_fn: Callable[[Any], None] | None = None, device_id: Any = None,
+        sync_module_states: bool = False, forward_prefetch: bool = False, limit_all_gathers: bool = True, use_orig_params: bool = False,
+        ignored_states: Any = None, device_mesh: DeviceMesh | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
+        if cpu_offload is not None and cpu_offload.offload_params and any(each.device.type != "cpu" for each in module.parameters()):
+            raise NotSupported(
+                "FullyShardedDataParallel(cpu_offload=...) of parameters that are not on the CPU: move the module there first"
+            )
+        if param_init_fn is not None:
+            for each in module.modules():
+                if any(one.is_meta for one in (*each.parameters(recurse=False), *each.buffers(recurse=False))):
+                    param_init_fn(each)
+        mesh = device_mesh or _mesh_of(process_group)
+        if strategy is ShardingStrategy.NO_SHARD:
+            raise NotSupported("ShardingStrategy.NO_SHARD: use DistributedDataParallel, which keeps whole parameters")
+        ignored: set[Any] = set()
+        for each in (*(ignored_modules or ()), *(ignored_states or ())):
+            ignored |= set(each.parameters()) if isinstance(each, Module) else {each}
+        if sync_module_states:
+            states = [each for each in (*module.parameters(), *module.buffers()) if not isinstance(each, DTensor)]
+            broadcast_coalesced(states, mesh.get_group(0) if mesh.ndim == 1 else None)
+        policy = MixedPrecisionPolicy()
+        if mixed_precision is not None:
+            policy = MixedPrecisionPolicy(
+                mixed_precision.param_dtype, mixed_precision.reduce_dtype or mixed_precision.param_dtype, None,
+                mixed_precision.cast_forward_inputs or mixed_precision.cast_root_forward_inputs,
+            )  # fmt: skip
+            if mixed_precision.buffer_dtype is not None:
+                for each in module.buffers():
+                    if each.is_floating_point():
+                        each.data = each.data.to(mixed_precision.buffer_dtype)
+        options = {"mesh": mesh, "mp_policy": policy, "ignored_params": ignored,
+                   "reshard_after_forward": strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)}  # fmt: skip
+        self.process_group, self.sharding_strategy, self.mixed_precision = mesh.get_group(mesh.ndim - 1), strategy, mixed_precision
+        self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
+        self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
+        if auto_wrap_policy is not None:
+            for parent, name, child in _chosen(module, auto_wrap_policy, {id(each) for each in ignored_modules or ()}):
+                if not isinstance(child, FullyShardedDataParallel):
+                    setattr(parent, name, _wrapped(child, options, self))
+        fully_shard(module, **options)
+        self._fsdp_wrapped_module = module
+
+    @property
+    def module(self) -> Any:
+        """The module inside."""
+        return self._fsdp_wrapped_module
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's result."""
+        return self._fsdp_wrapped_module(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(super().__getattr__(FSDP_WRAPPED_MODULE), name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._fsdp_wrapped_module[key]
+
+    def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """Parameters by their names without the wrappers."""
+        for name, each in super().named_parameters(*args, **kwargs):
+            yield name.replace(f"{FSDP_WRAPPED_MODULE}.", ""), each
+
+    def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        """Buffers by their names without the wrappers."""
+        for name, each in super().named_buffers(*args, **kwargs):
+            yield name.replace(f"{FSDP_WRAPPED_MODULE}.", ""), each
+
+    # -- contexts --------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """A context in which gradients are added up on this process."""
+        self._fsdp_wrapped_module.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            self._fsdp_wrapped_module.set_requires_gradient_sync(True)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def summon_full_params(
+        module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:  # fmt: skip
+        """A context with whole parameters in the modules; what is written to them is kept, unless ``writeback`` is False."""
+        groups = _groups_of(module, recurse)
+        for each in groups:
+            each.unshard()
+        try:
+            yield
+        finally:
+            with no_grad():
+                for group in groups:
+                    dim = group.mesh.ndim - 1
+                    rank = group.mesh.get_local_rank(dim)
+                    for each in group.parameters if writeback else ():
+                        whole = each.whole._local_tensor if isinstance(each.whole, DTensor) else each.whole.detach()
+                        rows = whole.reshape(each.rows, *each.shape[1:])[rank * each.longest : rank * each.longest + each.kept]
+                        each.sharded._local_tensor.copy_(rows)
+                    group.reshard()
+
+    @staticmethod
+    def fsdp_modules(module: Any, root_only: bool = False) -> list[Any]:
+        """The wrappers in a module."""
+        found = [each for each in module.modules() if isinstance(each, FullyShardedDataParallel)]
+        return found[:1] if root_only else found
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Any:
+        """Scale all gradients so that their common norm is at most a number; the norm before."""
+        gradients = [each.grad for each in self.parameters() if each.grad is not None]
+        if not gradients:
+            return 0.0
+        with no_grad():
+            norm = get_total_norm(gradients, norm_type)
+            norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
+            scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)
+            for each in gradients:
+                (each._local_tensor if isinstance(each, DTensor) else each).mul_(scale)
+        return norm
+
+    # -- states ----------------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def set_state_dict_type(
+        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ) -> StateDictSettings:  # fmt: skip
+        """Say what ``state_dict`` of the wrappers in a module returns; the settings before."""
+        plain, of_optimizer = _CONFIGS[state_dict_type]
+        wrappers = FullyShardedDataParallel.fsdp_modules(module)
+        before = wrappers[0]._settings
+        for each in wrappers:
+            each._settings = StateDictSettings(state_dict_type, state_dict_config or plain(), optim_state_dict_config or of_optimizer())
+        return before  # type: ignore[no-any-return]
+
+    @staticmethod
+    def get_state_dict_type(module: Any) -> StateDictSettings:
+        """The settings."""
+        return FullyShardedDataParallel.fsdp_modules(module)[0]._settings  # type: ignore[no-any-return]
+
+    @staticmethod
+    @contextlib.contextmanager
+    def state_dict_type(
+        module: Any, state_dict_type: StateDictType, state_dict_config: StateDictConfig | None = None,
+        optim_state_dict_config: OptimStateDictConfig | None = None,
+    ) -> Iterator[None]:  # fmt: skip
+        """A context with other settings."""
+        before = FullyShardedDataParallel.set_state_dict_type(module, state_dict_type, state_dict_config, optim_state_dict_config)
+        try:
+            yield
+        finally:
+            for each in FullyShardedDataParallel.fsdp_modules(module):
+                each._settings = before
+
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """The state: whole tensors, DTensors or this process's parts, as the settings say."""
+        found = super().state_dict(*args, **kwargs)
+        prefix = kwargs.get("prefix", args[1] if len(args) > 1 else "")
+        held = list(found.items())
+        for key, _ in held:
+            del found[key]
+        for key, value in held:
+            found[key.replace(f"{FSDP_WRAPPED_MODULE}.", "") if key.startswith(prefix) else key] = value
+        settings = self._settings
+        for key in list(found):
+            value = found[key]
+            if not isinstance(value, DTensor):
+                continue
+            if settings.state_dict_type is StateDictType.FULL_STATE_DICT:
+                with no_grad():
+                    found[key] = value.detach().full_tensor()
+            elif settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
+                found[key] = value._local_tensor.detach()
+        if getattr(settings.state_dict_config, "rank0_only", False) and get_rank() != 0:
+            found.clear()
+        return found
+
+    def load_state_dict(self, state_dict: Any, strict: bool = True, assign: bool = False) -> Any:
+        """Take a state of any of the three kinds: of whole tensors each process keeps its part."""
+        return load_parts(self, state_dict, strict)
+
+    @staticmethod
+    def optim_state_dict(model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
+        """The state of an optimizer by the names of parameters: whole tensors or DTensors, as the settings say."""
+        state = optim_state_dict or optim.state_dict()
+        names = [name for name, _ in model.named_parameters()]
+        numbers = {id(each): name for name, each in model.named_parameters()}
+        order = [numbers[id(each)] for one in optim.param_groups for each in one["params"]]
+        full = FullyShardedDataParallel.get_state_dict_type(model).state_dict_type is StateDictType.FULL_STATE_DICT
+
+        def shown(value: Any) -> Any:
+            return value.full_tensor() if full and isinstance(value, DTensor) else value
+
+        with no_grad():
+            states = {order[at]: {key: shown(value) for key, value in held.items()} for at, held in state["state"].items()}
+        groups = [{**one, "params": [order[at] for at in one["params"]]} for one in state["param_groups"]]
+        return {"state": {name: states[name] for name in names if name in states}, "param_groups": groups}
+
+    @staticmethod
+    def optim_state_dict_to_load(
+        model: Any,
+        optim: Any,
+        optim_state_dict: dict[str, Any],
+        is_named_optimizer: bool = False,
+        load_directly: bool = False,
+        group: Any = None,
+    ) -> dict[str, Any]:
+        """A state by names as the optimizer takes it: of whole tensors each process keeps its part."""
+        parameters = dict(model.named_parameters())
+        numbers = {id(each): at for at, each in enumerate(one for some in optim.param_groups for one in some["params"])}
+        state = {}
+        for name, held in optim_state_dict["state"].items():
+            parameter = parameters[name]
+            state[numbers[id(parameter)]] = {key: part_of(value, parameter) for key, value in held.items()}
+        groups = [{**one, "params": [numbers[id(parameters[name])] for name in one["params"]]} for one in optim_state_dict["param_groups"]]
+        made = {"state": state, "param_groups": groups}
+        if load_directly:
+            optim.load_state_dict(made)
+        return made
+
+
+def _mesh_of(process_group: Any) -> DeviceMesh:
+    if process_group is None:
+        return init_device_mesh("cpu", (get_world_size(),))
+    if isinstance(process_group, (tuple, list)):
+        raise NotSupported("FullyShardedDataParallel(process_group=(a, b)): give a device_mesh of two dimensions")
+    return DeviceMesh.from_group(process_group, "cpu")
+
+
+def _groups_of(module: Any, recurse: bool) -> list[Any]:
+    held = [each.__dict__["_fsdp_state"].group for each in (module.modules() if recurse else [module]) if "_fsdp_state" in each.__dict__]
+    return list(dict.fromkeys(held))
+
+
+def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, Any]]:
+    """The submodules that a policy wraps, innermost first: with their parents and names."""
+    if hasattr(policy, "_run_policy"):
+        wanted = {id(each) for each in policy._run_policy(root, {each for each in root.modules() if id(each) in ignored}, {})}
+        decide: Callable[[Any, int], bool] = lambda child, rest: id(child) in wanted  # noqa: E731 - one of two
+    else:
+        decide = lambda child, rest: bool(policy(module=child, recurse=False, nonwrapped_numel=rest))  # noqa: E731 - one of two
+    found: list[tuple[Any, str, Any]] = []
+
+    def visit(module: Any) -> int:
+        """How many elements of a module's parameters are in no wrapped submodule."""
+        left = sum(each.numel() for each in module.parameters(recurse=False))
+        for name, child in module.named_children():
+            if id(child) in ignored:
+                continue
+            rest = visit(child)
+            if decide(child, rest):
+                found.append((module, name, child))
+            else:
+                left += rest
+        return left
+
+    visit(root)
+    return found
+
+
+def _wrapped(module: Any, options: dict[str, Any], outer: FullyShardedDataParallel) -> FullyShardedDataParallel:
+    """A submodule in a wrapper of its own."""
+    made = FullyShardedDataParallel.__new__(FullyShardedDataParallel)
+    Module.__init__(made)
+    fully_shard(module, **options)
+    for name in ("process_group", "sharding_strategy", "mixed_precision", "rank", "world_size", "_settings"):
+        setattr(made, name, getattr(outer, name))
+    made._fsdp_wrapped_module = module
+    return made
+
+
+def part_of(value: Any, parameter: Any) -> Any:
+    """What a sharded parameter keeps of a value of its shape: a DTensor with its placements; other values stay as they are."""
+    if not isinstance(parameter, DTensor) or not hasattr(value, "shape") or isinstance(value, DTensor):
+        return value
+    if tuple(value.shape) == tuple(parameter.shape):
+        spec = parameter._spec
+        whole = DTensor.from_local(value.detach(), spec.mesh, shape=value.shape)
+        return whole.redistribute(placements=spec.placements)
+    return value
+
+
+def _held(module: Any) -> list[tuple[str, Any]]:
+    """What a module itself has in its state, by names."""
+    buffers = [(name, each) for name, each in module._buffers.items() if name not in module._non_persistent_buffers_set]
+    return [(name, each) for name, each in (*module._parameters.items(), *buffers) if each is not None]
+
+
+def load_parts(module: Any, state_dict: Any, strict: bool = True) -> Any:
+    """Load whole tensors, DTensors or parts into a module with DTensors."""
+    targets = {f"{path}.{name}" if path else name: value for path, each in module.named_modules() for name, value in _held(each)}
+    own = {name.replace(f"{FSDP_WRAPPED_MODULE}.", ""): name for name in targets}
+    made = {}
+    with no_grad():
+        for name, value in state_dict.items():
+            key = own.get(name, name)
+            target = targets.get(key)
+            if isinstance(target, DTensor) and not isinstance(value, DTensor):
+                if tuple(value.shape) == tuple(target.shape):
+                    value = part_of(value, target)
+                elif tuple(value.shape) == tuple(target._local_tensor.shape):
+                    value = DTensor(value.detach(), target._spec, requires_grad=False)
+            made[key] = value
+    return Module.load_state_dict(module, made, strict)

@@ -7,5 +7,5 @@ from ..device_mesh import DeviceMesh, init_device_mesh
 
 absents(
     globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
+    "it is not written yet",
 )

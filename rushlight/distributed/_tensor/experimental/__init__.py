@@ -6,6 +6,6 @@ from ....core.missing import absents
 
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
     functions="implicit_replication context_parallel local_map",
 )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ....core.missing import absents
+from .._api import implicit_replication
 
 _PARTS = ("_attention",)
 absents(
     globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-    functions="implicit_replication context_parallel local_map register_sharding",
+    "it is not written yet",
+    functions="context_parallel local_map register_sharding",
 )

@@ -12,9 +12,7 @@ from .style import ParallelStyle, check_mesh
 __all__ = ["parallelize_module"]
 
 
-def parallelize_module(
-    module: Any, device_mesh: Any = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0
-) -> Any:
+def parallelize_module(module: Any, device_mesh: Any = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0) -> Any:
     """A model whose submodules are spread over a mesh: a style, or styles by names (``"layers.*.attention.wq"``)."""
     mesh = device_mesh or _world_mesh()
     check_mesh(mesh)

@@ -50,7 +50,12 @@ class _CrossEntropy(Function):
         ones = exports["", "ones_like"](index, dtype=found.dtype).masked_fill(outside.unsqueeze(1), 0)
         found = found.scatter_add(1, index, -ones)
         scale = gradient.unsqueeze(1) if ctx.reduction == "none" else (gradient / count if ctx.reduction == "mean" else gradient)
-        return DTensor(found * scale, DTensorSpec(ctx.spec.mesh, ctx.spec.placements, ctx.spec.tensor_meta), requires_grad=False), None, None, None
+        return (
+            DTensor(found * scale, DTensorSpec(ctx.spec.mesh, ctx.spec.placements, ctx.spec.tensor_meta), requires_grad=False),
+            None,
+            None,
+            None,
+        )
 
 
 @contextlib.contextmanager

@@ -171,7 +171,9 @@ class PrepareModuleInput(ParallelStyle):
         given = inputs if isinstance(inputs, tuple) else (inputs,)
         if len(given) != len(self.input_layouts):
             raise ValueError("module inputs and input_layouts should have same length!")
-        return tuple(self._one(value, mesh, now, wanted) for value, now, wanted in zip(given, self.input_layouts, self.desired_input_layouts))
+        return tuple(
+            self._one(value, mesh, now, wanted) for value, now, wanted in zip(given, self.input_layouts, self.desired_input_layouts)
+        )
 
     def _apply(self, module: Any, device_mesh: Any) -> Any:
         def before(_: Any, args: Any, kwargs: Any) -> Any:
@@ -238,5 +240,3 @@ def check_mesh(mesh: Any) -> None:
     if mesh.ndim != 1:
         raise ValueError(f"Tensor Parallel only accepts a 1D DeviceMesh, but found {mesh.ndim}D! If you have a 2-D or N-D device_mesh, consider "
                          "passing in device_mesh[\"tp\"]")  # fmt: skip
-
-
