@@ -119,7 +119,11 @@ class ElementwiseOptimizer(Optimizer):
                 for name, value in zip(scalars, after):
                     entries[name]._array.fill(value)
             if kind is None:
-                self._update_tensors(group, numbers, param, grad, entries, names)
+                parts = None if array.__class__ is np.ndarray else _parts([param, grad, *buffers])
+                if parts is None:
+                    self._update_tensors(group, numbers, param, grad, entries, names)
+                else:
+                    _update_blocks(update, group, _as_arrays(numbers, parts[0].dtype), parts)
                 continue
             try:
                 if (kind is _FLOAT32 or kind is _FLOAT64) and array.size <= BLOCK:
@@ -160,6 +164,17 @@ class ElementwiseOptimizer(Optimizer):
         if BY_NUMPY[param._array.dtype].category == COMPLEX:
             tensors = [view_as_real(each) for each in tensors]
         self.update(tensor_functions, group, numbers, *tensors)
+
+
+def _parts(tensors: list[Any]) -> list[np.ndarray[Any, Any]] | None:
+    """The arrays that tensors in parts (DTensors) have here, where all are alike; None where a step has to go through ops."""
+    if state.grad_enabled or state.interceptors or state.dispatch_modes or state.function_modes:
+        return None
+    arrays = [getattr(getattr(each, "_local_tensor", None), "_array", None) for each in tensors]
+    first = arrays[0]
+    if all(each.__class__ is np.ndarray and each.shape == first.shape for each in arrays):  # type: ignore[union-attr]
+        return arrays if first.size else None  # type: ignore[return-value, union-attr]
+    return None
 
 
 def scalar_tensor(value: Any) -> Any:

@@ -310,6 +310,9 @@ def reduction(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[P
     if each.dim in dims:
         if kind == "avg" and tensors[0].shape[each.dim] % _parts(tensors[0], each):  # parts of several sizes weigh differently
             kind = None
+        parts, length = _parts(tensors[0], each), tensors[0].shape[each.dim]
+        if kind in ("max", "min") and -(-length // parts) * (parts - 1) >= length:  # a part without elements has no maximum
+            kind = None
         return ([each], Partial(kind)) if kind else ([WHOLE], WHOLE)
     return [each], _moved(each, each.dim - (0 if keepdim else sum(at < each.dim for at in dims)))
 

@@ -392,8 +392,8 @@ class Reducer:
     # -- joining -----------------------------------------------------------------------------------------------------
 
     def shadow(self) -> None:
-        """Take part in one iteration of the others with gradients of zero."""
-        works = []
+        """Take part in one iteration of the others with gradients of zero; their mean is this process's gradient, too, for an optimizer in parts."""
+        works, used = [], None
         for at, bucket in enumerate(self.buckets):
             with no_grad():
                 bucket.buffer.zero_()
@@ -403,10 +403,14 @@ class Reducer:
             else:
                 works.append(world.collectives.all_reduce(bucket.buffer, group=self.group, async_op=True))
         if self.find_unused or self.static_graph:
-            works.append(world.collectives.all_reduce(exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"]),
-                                                      group=self.group, async_op=True))  # fmt: skip
-        for each in works:
-            each.wait()
+            used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
+            world.collectives.all_reduce(used, group=self.group)
+        with no_grad():
+            for bucket, work in zip(self.buckets, works):
+                found = work.wait()
+                if self.hook is not None:
+                    bucket.buffer.copy_((found[0] if isinstance(found, (list, tuple)) else found).reshape(-1))
+                self._hand_out(bucket, None if used is None else used.tolist())
         if not self.rebuilt:
             self.order = list(range(len(self.parameters)))
 

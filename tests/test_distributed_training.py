@@ -1,0 +1,60 @@
+"""Training in several processes, started by mpiexec: the losses of one process with the whole batch, for each strategy; checkpoints in parts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from support.mpi import run_ranks, start_ranks
+
+import rushlight as torch
+import rushlight.distributed.checkpoint as dcp
+
+RANKS = Path(__file__).parent / "ranks"
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_every_strategy_trains_as_one_process_does(count) -> None:
+    done = start_ranks(count, RANKS / "training.py", seconds=180)
+    assert done.returncode == 0 and done.stdout.count("done") == count, f"{done.stdout}\n{done.stderr[-6000:]}"
+
+
+def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_the_last_whole_checkpoint(tmp_path) -> None:
+    begun = time.monotonic()
+    done = start_ranks(3, RANKS / "dying_save.py", str(tmp_path), "save")
+    assert done.returncode != 0 and "saved" in done.stdout and "not reached" not in done.stdout and time.monotonic() - begun < 30
+    left = sorted(each.name for each in tmp_path.glob("*.distcp"))
+    assert len(left) > 3  # files of the save that did not end
+    state = {"weight": torch.zeros(7, 5), "all": torch.zeros(3), "number": 0}
+    dcp.load(state, checkpoint_id=tmp_path)  # in one process
+    assert torch.equal(state["weight"], torch.arange(35.0).reshape(7, 5)) and state["number"] == 1
+    assert run_ranks(2, RANKS / "dying_save.py", str(tmp_path), "load").count("loaded") == 2  # and in two
+    assert not set(left) & {each.name for each in tmp_path.glob("*.distcp")}
+
+
+def test_checkpoints_of_one_process(tmp_path) -> None:
+    model = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    dcp.save({"model": model, "optimizer": optimizer, "epoch": 4, "names": ["a", "b"]}, checkpoint_id=tmp_path)
+    other = torch.nn.Linear(3, 2)
+    stepper = torch.optim.AdamW(other.parameters(), lr=7.0)
+    other(torch.ones(1, 3)).sum().backward()
+    stepper.step()
+    state = {"model": other, "optimizer": stepper, "epoch": 0, "names": None}
+    dcp.load(state, checkpoint_id=tmp_path)
+    assert torch.equal(other.weight, model.weight) and state["epoch"] == 4 and state["names"] == ["a", "b"]
+    assert stepper.param_groups[0]["lr"] == 1e-3 and torch.equal(
+        stepper.state[other.weight]["exp_avg"], optimizer.state[model.weight]["exp_avg"]
+    )
+    with pytest.raises(dcp.CheckpointException, match="Size mismatch between saved"):
+        dcp.load({"model": {"weight": torch.zeros(3, 3)}}, checkpoint_id=tmp_path)
+    with pytest.raises(dcp.CheckpointException, match="Checkpoint already exists"):
+        dcp.save({"epoch": 5}, storage_writer=dcp.FileSystemWriter(tmp_path, overwrite=False))
+    dcp.format_utils.dcp_to_torch_save(tmp_path, tmp_path / "whole.pt")
+    assert torch.load(tmp_path / "whole.pt")["optimizer"]["param_groups"][0]["params"] == [0, 1]
+    (tmp_path / ".metadata").write_bytes(b"\x80\x02}q\x00.")
+    with pytest.raises(dcp.CheckpointException, match="no metadata of rushlight's"):
+        dcp.load({"epoch": 0}, checkpoint_id=tmp_path)
