@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
-from support.mpi import run_ranks, start_ranks
+from support.mpi import launch, run_ranks, start_ranks
+from support.processes import ROOT
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
@@ -18,6 +20,15 @@ RANKS = Path(__file__).parent / "ranks"
 def test_every_strategy_trains_as_one_process_does(count) -> None:
     done = start_ranks(count, RANKS / "training.py", seconds=180)
     assert done.returncode == 0 and done.stdout.count("done") == count, f"{done.stdout}\n{done.stderr[-6000:]}"
+
+
+@pytest.mark.parametrize(("count", "strategy"), [(2, "replicate"), (3, "shard")])
+def test_the_example_loses_in_several_processes_what_it_loses_in_one(count, strategy, tmp_path) -> None:
+    expected = json.loads((ROOT / "tests" / "data" / "examples.json").read_text(encoding="utf8"))["distributed_gpt"]
+    file = tmp_path / "losses.json"
+    done = launch(count, ROOT / "examples" / "distributed_gpt.py", *expected["arguments"], "--strategy", strategy, "--losses", str(file))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text()) == pytest.approx(expected["losses"], rel=1e-4)
 
 
 def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_the_last_whole_checkpoint(tmp_path) -> None:

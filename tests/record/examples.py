@@ -33,6 +33,7 @@ ARGUMENTS = {
     "char_gpt": "--steps 20 --batch-size 4 --context 16 --write 10",
     "contrastive": "--steps 12 --batch-size 16",
     "digits_cnn": "--steps 20 --batch-size 8 --examples 80",
+    "distributed_gpt": "--steps 8",
     "dqn": "--steps 20 --batch-size 16 --warm-up 50",
     "graph_network": "--steps 20 --nodes 200",
     "lstm_tagger": "--steps 20 --batch-size 8",
