@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         raise Failure(f"can't write '{options.output}': its folder is not there")
     with Progress(options.json, 5 + options.stages) as progress, users_code():
         progress.step(f"loading {options.target}")
-        model = target.model(options.target, options.weights)
+        model, specs = target.program(options.target, options.weights, specs)
         given = inputs.Inputs(model, specs, inputs.pairs(options.size, "--size"))
         compiled = compile_program(model, backend="eager")
         stream = np.random.default_rng(0)

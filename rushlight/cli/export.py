@@ -1,4 +1,4 @@
-"""`rushlight export`: writes the model of a Python file as an ONNX file, and verifies it."""
+"""`rushlight export`: writes a model, of a Python file or of another file with one, as an ONNX file or an exported program, and verifies it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..onnx.comparison import eager as eager_outputs
 from ..onnx.errors import ExportInputError, OnnxExporterError
 from ..onnx.exporter import export
 from ..onnx.files import read_model
-from . import inputs, target
+from . import inputs, programs, target
 from .comparison import Compared, compare
 from .output import DONE, MISSING, RAISED, WRONG, Failure, Progress, give, give_json, raised, say, users_code
 
@@ -53,9 +53,11 @@ def run(options: argparse.Namespace) -> int:
     """Export, compare, and put the file in its place."""
     specs = [inputs.parse(text) for text in options.input]
     sizes = inputs.pairs(options.size, "--size")
+    if options.output.endswith(".pt2"):
+        return programs.run(options, specs, sizes)
     with workplace(options.output) as place, Progress(options.json, 2 if options.no_verify else 8) as progress:
         progress.step(f"loading {options.target}")
-        model = target.model(options.target, options.weights)
+        model, specs = target.program(options.target, options.weights, specs)
         given = inputs.Inputs(model, specs, sizes)
         try:
             given.settle(options.dynamic)

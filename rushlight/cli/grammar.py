@@ -12,6 +12,15 @@ from dataclasses import dataclass
 from ..checks.report import CHECKS
 
 TARGET = "FILE.py:NAME"
+MODEL = "FILE"
+FILES = """
+model files:
+  model.onnx                ONNX, of any opset
+  model.pt                  a TorchScript archive (torch.jit.save), or a file of rushlight's jit.save
+  model.pt2                 an exported program (torch.export.save)
+They are told by their content and read without running code in them. An ONNX file and an exported program say what their inputs are: --input
+then only adds a size or a range.
+"""
 INPUT = "[NAME=][TYPE:]SIZExSIZEx..., as in 1x3x224x224 or ids=int64[0:1000]:NxT"
 INPUTS = """
 inputs:
@@ -80,9 +89,9 @@ def _launch(parser: argparse.ArgumentParser) -> None:
 
 def _export(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("target", metavar=TARGET, help="the program")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE.onnx", help="where the file goes")
-    _inputs(parser)
+    parser.add_argument("target", metavar=TARGET, help="the program, or a model file")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.onnx", help="where the file goes (FILE.pt2: as an exported program)")
+    _inputs(parser, needed=False)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--opset", type=int, metavar="N", help="the version of ONNX's operators (20)")
     parser.add_argument("--dynamic", action="append", default=[], metavar="x:0=N", help="a dynamic dimension of an input")
@@ -94,8 +103,8 @@ def _export(parser: argparse.ArgumentParser) -> None:
 
 def _verify(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("file", metavar="FILE.onnx", help="the file")
-    parser.add_argument("--against", required=True, metavar=TARGET, help="the program")
+    parser.add_argument("file", metavar="FILE", help="the model file")
+    parser.add_argument("--against", metavar=TARGET, help="the program, or another model file (native code and ONNX Runtime)")
     _inputs(parser, needed=False)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="how many inputs to compare, and how many other sizes (3)")
@@ -126,8 +135,8 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("target", metavar=TARGET, help="the program")
-    _inputs(parser)
+    parser.add_argument("target", metavar=TARGET, help="the program, or a model file")
+    _inputs(parser, needed=False)
     parser.add_argument("--weights", metavar="FILE", help="tensors for the Module: .safetensors, or a checkpoint (.pt)")
     parser.add_argument("--graphs", action="store_true", help="print each graph as Python")
     parser.add_argument("--guards", action="store_true", help="print the guards of each graph")
@@ -140,11 +149,20 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 def _view(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("file", metavar="FILE", help="an ONNX file, or a file written by jit.save")
+    parser.add_argument("file", metavar="FILE", help="the model file")
     parser.add_argument(
         "-o", "--output", metavar="FILE.html", help="where the page goes (a temporary file, which is opened in the browser)"
     )
     parser.add_argument("--open", action="store_true", help="open the page in the browser even if -o is given")
+
+
+def _bench(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("file", metavar="FILE", help="the model file")
+    _inputs(parser, needed=False)
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long each is measured (2)")
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="threads of each (those of the machine)")
+    parser.add_argument("--tolerance", type=float, metavar="X", help="relative and absolute tolerance (0.001 and 0.00001)")
 
 
 def _shim(parser: argparse.ArgumentParser) -> None:
@@ -167,9 +185,11 @@ examples:
   rushlight run train.py --epochs 3      run a script that says `import torch`
   rushlight run -m package.train         run a module, as `python -m` does
   rushlight run -c "import torch; print(torch.ones(2))"
+  rushlight run model.onnx --input x=1x3x224x224 --compile     run a model file on random inputs
 """,
         _run,
-        usage="rushlight run (SCRIPT | -m MODULE | -c CODE) [ARGUMENT ...]",
+        usage="rushlight run (SCRIPT | -m MODULE | -c CODE | MODEL FILE) [ARGUMENT ...]",
+        notes="\nA model file (.onnx, .pt, .pt2) is run on random inputs: `rushlight run FILE --help` shows the options.\n",
     ),
     "launch": Command(
         "run a program in several processes, which exchange tensors by MPI",
@@ -191,7 +211,8 @@ examples:
     "export": Command(
         "write a model as an ONNX file, and verify it",
         """\
-Write a model as an ONNX file. NAME is a Module class, a Module, a function that returns one, or a function of tensors.
+Write a model as an ONNX file. NAME is a Module class, a Module, a function that returns one, or a function of tensors; a model
+file of another format is converted.
 
 Before the file is put in place it is compared with the program on random inputs, and on other sizes too where dimensions are
 dynamic. If the results differ, nothing is written.
@@ -201,25 +222,31 @@ examples:
   rushlight export model.py:Net -o model.onnx --input 1x3x224x224
   rushlight export model.py:Net -o model.onnx --input x=float32:Nx3xHxW --weights net.safetensors
   rushlight export gpt.py:make_model -o gpt.onnx --input "ids=int64[0:50257]:1x64" --dynamic ids:0=N,1=T --opset 18
+  rushlight export old.pt -o new.onnx --input 1x3x224x224      a TorchScript archive
+  rushlight export model.onnx -o newer.onnx --opset 21         the same model at another opset
+  rushlight export model.py:Net -o model.pt2 --input Nx3x8x8   an exported program, which PyTorch loads
 """,
         _export,
-        notes=INPUTS,
+        notes=INPUTS + FILES,
     ),
     "verify": Command(
-        "compare an ONNX file with the program it was exported from",
+        "compare a model file with the program it was exported from",
         """\
-Run an ONNX file and a program on the same random inputs: of several sizes where dimensions are dynamic, and for an If with inputs
-that take each branch if such are found. Print the largest error. If the results differ, the first wrong node of the file is named,
-with its source line and both values.
+Run a model file and a program on the same random inputs: of several sizes where dimensions are dynamic, and for an If with inputs
+that take each branch if such are found. Print the largest error. If the results differ, the first wrong node of an ONNX file is named,
+with its source line and both values. Without --against the file is compared with itself: eager mode, native code and, for ONNX, ONNX
+Runtime.
 """,
         """\
 examples:
   rushlight verify model.onnx --against model.py:Net --weights net.safetensors
   rushlight verify gpt.onnx --against gpt.py:make_model --input "ids=int64[0:50257]:NxT" --size T=128
   rushlight verify model.onnx --against model.py:Net --json | jq .largest_error
+  rushlight verify new.onnx --against old.pt --input 1x3x224x224
+  rushlight verify model.pt2                            eager mode beside native code
 """,
         _verify,
-        notes=INPUTS,
+        notes=INPUTS + FILES,
     ),
     "check": Command(
         "check a custom autograd Function: gradients, marked tensors, memory, and equal results in every mode",
@@ -252,23 +279,41 @@ examples:
   rushlight explain model.py:Net --input 1x3x32x32 --stages               graphs, schedule, kernel plans, LLVM IR
   rushlight explain model.py:Net --input Nx3x32x32 -o explained.html      all of it, as one page
   rushlight explain model.py:Net --input 1x3x32x32 --json | jq .breaks
+  rushlight explain model.onnx --stages
 """,
         _explain,
-        notes=INPUTS,
+        notes=INPUTS + FILES,
     ),
     "view": Command(
-        "write an ONNX file or a saved graph as one HTML page, and open it",
+        "write a model file as one HTML page, and open it",
         """\
-Write an ONNX file, or a graph that was saved with jit.save, as one HTML page that needs no network: modules expand and
+Write a model file (ONNX, TorchScript, an exported program, a graph of jit.save) as one HTML page that needs no network: modules expand and
 collapse; nodes show their inputs, shapes, attributes and source lines. It has a search, keyboard navigation and a print layout.
 """,
         """\
 examples:
   rushlight view model.onnx                    open it in the browser
   rushlight view model.onnx -o model.html      write it to a file
-  rushlight view traced.pt -o traced.html
+  rushlight view old.pt -o old.html            a TorchScript archive, or a graph of jit.save
+  rushlight view model.pt2
 """,
         _view,
+        notes=FILES,
+    ),
+    "bench": Command(
+        "compare native code with ONNX Runtime on a model file: times, memory, equal outputs",
+        """\
+Run a model file in eager mode, as native code and, for an ONNX file, in ONNX Runtime, on the same random inputs: the time of a call, the time to get
+ready, the memory that is taken, and whether the outputs agree.
+""",
+        """\
+examples:
+  rushlight bench model.onnx
+  rushlight bench model.onnx --input "ids=int64[0:50257]:1x128" --threads 1
+  rushlight bench model.pt2 --json
+""",
+        _bench,
+        notes=INPUTS + FILES,
     ),
     "shim": Command(
         "write a folder for PYTHONPATH, or a wheel, with which `import torch` finds rushlight",

@@ -31,6 +31,7 @@ examples:
   rushlight check functions.py:MyFunction
   rushlight explain model.py:Net --input 1x3x224x224
   rushlight view model.onnx
+  rushlight bench model.onnx
   rushlight shim ~/torch-shim
   rushlight env
 

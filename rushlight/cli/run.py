@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import runpy
 import sys
+import zipfile
 from collections.abc import Callable
 from functools import partial
 from types import ModuleType, TracebackType
@@ -31,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
         program, *arguments = options.script
         if not os.path.exists(program):
             raise Failure(f"there is no file {program!r}")
+        if is_model(program):
+            return int(importlib.import_module(".run_model", __package__).main(program, arguments))
         folder = os.path.dirname(os.path.realpath(program))
         start = partial(runpy.run_path, program, run_name="__main__")
     else:
@@ -54,6 +58,16 @@ def notice_lonely_processes() -> None:
             f"rushlight launch: the program never called torch.distributed.init_process_group: "
             f"{os.environ['WORLD_SIZE']} processes did the same work, each alone"
         )
+
+
+def is_model(path: str) -> bool:
+    """Whether a file is a model rather than a script: by its name, or as an archive without a program in it."""
+    if path.endswith((".onnx", ".pt2")):
+        return os.path.isfile(path)
+    if path.endswith((".py", ".pyc", ".pyw")) or not os.path.isfile(path) or not zipfile.is_zipfile(path):
+        return False
+    with zipfile.ZipFile(path) as opened:
+        return "__main__.py" not in opened.namelist()
 
 
 def run_text(text: str) -> None:

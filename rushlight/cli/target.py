@@ -15,15 +15,20 @@ import rushlight
 
 from .. import compat
 from ..autograd.function import Function
+from ..core.errors import RushlightError
+from ..model_files import ModelFile, is_model_file, open_model
 from ..nn.modules.module import Module
+from ..onnx.random_inputs import InputSpec
 from ..random import manual_seed
-from .grammar import TARGET
-from .output import Failure, raised, users_code
+from .grammar import INPUT, TARGET
+from .output import MISSING, Failure, raised, users_code
 
 
 def split(text: str) -> tuple[str, str]:
     """The file and the name."""
     file, colon, name = text.rpartition(":")
+    if not colon and text.endswith((".onnx", ".pt", ".pt2", ".pth")):
+        raise Failure(f"there is no file '{text}'")
     if not colon or not file or not name or not all(part.isidentifier() for part in name.split(".")):
         raise Failure(f"'{text}' is not of the form {TARGET}, as in model.py:Net")
     return file, name
@@ -129,7 +134,12 @@ def required(function: Any) -> list[str]:
 
 
 def model(text: str, weights: str | None = None) -> Any:
-    """The program that FILE.py:NAME stands for: a Module, made where a class or a function that makes one is named, or a function of tensors."""
+    """The program that FILE.py:NAME or a model file stands for.
+
+    Of Python, a Module, made where a class or a function that makes one is named, or a function of tensors.
+    """
+    if is_model_file(text):
+        return model_file(text, weights).program
     found, name = find(text)
     if inspect.isclass(found) and issubclass(found, Function):
         function = found
@@ -156,6 +166,56 @@ def model(text: str, weights: str | None = None) -> Any:
     if weights is not None:
         load_weights(made, weights)
     return made
+
+
+def model_file(path: str, weights: str | None = None) -> ModelFile:
+    """The model of a file."""
+    try:
+        found = open_model(path)
+    except ImportError as error:
+        raise Failure(str(error), MISSING) from error
+    except (RushlightError, ValueError, NotImplementedError, OSError) as error:
+        raise Failure(f"'{path}' can't be read: {error}") from error
+    if weights is not None:
+        load_weights(found.program, weights)
+    return found
+
+
+def program(text: str, weights: str | None, given: list[InputSpec]) -> tuple[Any, list[InputSpec]]:
+    """The program that a word names, and its inputs: those that are given, with what a model file itself says of the others."""
+    if not is_model_file(text):
+        if not given:
+            raise Failure(f"say with --input what {text} takes: {INPUT}")
+        return model(text, weights), given
+    found = model_file(text, weights)
+    if found.inputs is None:
+        if not given:
+            raise Failure(f"a {found.kind} does not say the shapes of its inputs: give them with --input, as in --input 1x3x224x224")
+        return found.program, given
+    return found.program, merged(found, given)
+
+
+def merged(file: ModelFile, given: list[InputSpec]) -> list[InputSpec]:
+    """The inputs of a file, with what the user says of some: a range of numbers, sizes."""
+    assert file.inputs is not None
+    known = {spec.name: spec for spec in file.inputs}
+    for at, spec in enumerate(given):
+        name = spec.name if spec.name is not None else (file.inputs[at].name if at < len(file.inputs) else None)
+        if name not in known:
+            raise Failure(f"the file has no input '{spec.name or at}'; its inputs are {', '.join(map(str, known))}")
+        own = known[name]
+        if len(spec.dims) != len(own.dims):
+            raise Failure(f"the input '{name}' has {len(own.dims)} dimensions in the file ({own}), and {len(spec.dims)} are given")
+        fixed = [
+            (at, size)
+            for at, size in enumerate(own.dims)
+            if isinstance(size, int) and isinstance(spec.dims[at], int) and spec.dims[at] != size
+        ]
+        if fixed:
+            raise Failure(f"the input '{name}' is {own} in the file: its size {fixed[0][1]} can't be {spec.dims[fixed[0][0]]}")
+        own.low, own.high = spec.low, spec.high
+        own.dims = tuple(size if isinstance(size, int) else spec.dims[at] for at, size in enumerate(own.dims))
+    return file.inputs
 
 
 def build(maker: Any, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`rushlight view`: an ONNX file or a saved graph as one page for the browser."""
+"""`rushlight view`: a model file as one page for the browser."""
 
 from __future__ import annotations
 
@@ -9,9 +9,24 @@ import webbrowser
 from pathlib import Path
 
 from ..core.errors import RushlightError
+from ..export import load as load_program
+from ..jit import load as load_script
+from ..model_files import ONNX, PROGRAM, TORCHSCRIPT, NoModel, kind_of
+from ..onnx.files import read_model
 from ..serialization.saving import replacing
-from ..viewer import picture_of, render
+from ..viewer import Picture, picture_of, render
 from .output import DONE, MISSING, Failure, give, give_json
+
+
+def onnx_or_graph(path: str, kind: str) -> Picture:
+    """The picture of an ONNX file, of a TorchScript archive or of a saved graph."""
+    if kind == ONNX:
+        return picture_of(read_model(path, check=False), os.path.basename(path))
+    model = load_script(path)
+    picture = picture_of(model, os.path.basename(path))
+    if kind == TORCHSCRIPT:
+        picture.facts[0] = ("format", "TorchScript archive")
+    return picture
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,7 +34,14 @@ def run(options: argparse.Namespace) -> int:
     if not os.path.isfile(options.file):
         raise Failure(f"there is no file '{options.file}'")
     try:
-        picture = picture_of(options.file)
+        kind = kind_of(options.file)
+        if kind == PROGRAM:
+            picture = picture_of(load_program(options.file).module(check_guards=False), os.path.basename(options.file))
+            picture.facts[0] = ("format", "exported program (.pt2)")
+        else:
+            picture = onnx_or_graph(options.file, kind)
+    except NoModel as error:
+        raise Failure(f"it can't be shown: {error}") from error
     except ImportError as error:
         raise Failure(str(error), MISSING) from error
     except Exception as error:  # a damaged file can be wrong in any way

@@ -36,6 +36,7 @@ from .graph_signature import (
     TensorArgument,
 )
 from .higher_order import OPERATORS
+from .input_checks import input_checks
 from .lifting import Condition
 from .serialize import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES, SCHEMA_VERSION, SYMBOLIC
 
@@ -261,6 +262,7 @@ class GraphReader:
         if isinstance(stack, str):
             entries = [each.split(",") for each in stack.split(";") if each.count(",") == 2]
             node.meta["nn_module_stack"] = {key: (path, kind) for key, path, kind in entries}
+            node.meta["module"] = entries[-1][1] if entries else ""
 
     def function(self, target: str, where: str) -> Any:
         """The operator of a name."""
@@ -390,6 +392,7 @@ def read_program(data: Any, state: dict[str, Any], constants: dict[str, Any], ex
     )
     made._guards_code = [each for each in data.get("guards_code") or [] if isinstance(each, str)]
     made._validate()
+    made._guards = input_checks(made)
     return made
 
 

@@ -111,7 +111,7 @@ class ExportedProgram:
         self._example_inputs = example_inputs
         self._constants = constants or {}
         self._verifiers = verifiers or [Verifier]
-        self._guards: list[tuple[str, Callable[[list[Any]], bool]]] = []
+        self._guards: list[tuple[str, str]] = []  # what is checked of inputs: in words, and as conditions
         self._guards_code: list[str] = []
 
     @property

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..compat import pytree
 from ..core.base import Spec, TensorBase
 from ..core.dtypes import dtype as Dtype
-from ..core.symbolic import COMPARISONS, Expression, SymbolicInt
+from ..core.symbolic import Expression, SymbolicInt
 from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from .constraints import resolve
 from .dynamic_shapes import Dim, Dimension, ValueRanges, combined_arguments, dimensions, int_oo
 from .errors import UserError
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, symbol_of
+from .input_checks import input_checks
 from .lifting import Lifted, input_names, lift
-from .tracing import Capture, Guard, NeedsValues, trace
+from .tracing import Capture, NeedsValues, trace
 
 _ADVICE = (
     "\n\nThe error above occurred when calling torch.export.export. If you would like to view some more information about this error, and get a list of all "
@@ -85,8 +86,8 @@ def export(
     program = ExportedProgram(
         module, lifted.graph, lifted.signature, lifted.state, _constraints(captured, ranges, found), calls, (args, named), lifted.constants
     )
-    checks = input_checks(leaves, pytree.tree_leaves_with_path(combined), lifted, ranges, guards)
-    program._guards = checks
+    paths = [f"{_key(path[0])}{pytree.keystr(path[1:])}" for path, _ in pytree.tree_leaves_with_path(combined)]
+    program._guards = input_checks(program, paths, guards)
     program._guards_code = [guard.text(_sources(lifted, combined)) for guard in guards if guard.symbols <= set(ranges)]
     return program
 
@@ -174,96 +175,8 @@ def _sources(lifted: Lifted, combined: dict[str, Any]) -> dict[str, str]:
     return found
 
 
-def input_checks(
-    leaves: list[Any], paths: list[Any], lifted: Lifted, ranges: dict[str, ValueRanges], guards: list[Guard]
-) -> list[tuple[str, Callable[[list[Any]], bool]]]:
-    """What is checked of the inputs of each call: static sizes and numbers, ranges, equal sizes, and the comparisons of the program."""
-    users = (
-        [node for node in lifted.graph.nodes if node.op == "placeholder"][len(lifted.signature.input_specs) - len(leaves) :]
-        if leaves
-        else []
-    )
-    checks: list[tuple[str, Callable[[list[Any]], bool]]] = []
-    readers: dict[str, Callable[[list[Any]], int]] = {}
-    names: dict[str, str] = {}
-    for at, ((path, _), leaf, node) in enumerate(zip(paths, leaves, users)):
-        text = f"{_key(path[0])}{pytree.keystr(path[1:])}"
-        if isinstance(leaf, TensorBase):
-            _tensor_checks(at, text, node.meta["val"]._array.shape, checks, readers, names)
-        elif isinstance(node.meta.get("val"), SymbolicInt):
-            symbol = node.meta["val"].expression.as_symbol
-            readers.setdefault(symbol, lambda flat, at=at: flat[at])  # type: ignore[misc]
-            names.setdefault(symbol, text)
-        elif isinstance(leaf, (int, float, str, bool)):
-            checks.append((f"{text} == {leaf!r}", lambda flat, at=at, leaf=leaf: flat[at] == leaf))  # type: ignore[misc]
-        elif leaf is None:
-            checks.append((f"{text} is None", lambda flat, at=at: flat[at] is None))  # type: ignore[misc]
-    for name, bounds in ranges.items():
-        if name in readers:
-            read = readers[name]
-            if bounds.lower > 2:
-                checks.append((f"{names[name]} >= {bounds.lower}", lambda flat, read=read, edge=bounds.lower: read(flat) >= edge))  # type: ignore[misc]
-            if bounds.upper < int_oo:
-                checks.append((f"{names[name]} <= {bounds.upper}", lambda flat, read=read, edge=bounds.upper: read(flat) <= edge))  # type: ignore[misc]
-    for guard in guards:
-        if guard.symbols and guard.symbols <= set(readers) and guard.how != "!=":
-            checks.append((guard.text(names), _guard_check(guard, readers)))
-    return checks
-
-
-def _guard_check(guard: Guard, readers: dict[str, Callable[[list[Any]], int]]) -> Callable[[list[Any]], bool]:
-    def check(flat: list[Any]) -> bool:
-        return guard.holds({name: readers[name](flat) for name in guard.symbols})
-
-    return check
-
-
 def _key(part: Any) -> str:
     return str(getattr(part, "key", getattr(part, "idx", getattr(part, "name", part))))
-
-
-def _tensor_checks(
-    at: int, text: str, shape: tuple[Any, ...], checks: list[Any], readers: dict[str, Callable[[list[Any]], int]], names: dict[str, str]
-) -> None:
-    """The checks of one tensor's sizes; symbols that are read here first get their readers."""
-    for dim, size in enumerate(shape):
-        here = f"{text}.size()[{dim}]"
-
-        def read(flat: list[Any], at: int = at, dim: int = dim) -> int:
-            found = flat[at].size()
-            return int(found[dim]) if dim < len(found) else -1
-
-        if not isinstance(size, SymbolicInt):
-            checks.append((f"{here} == {size}", lambda flat, read=read, size=size: read(flat) == size))
-            continue
-        formula = size.expression
-        name = formula.as_symbol
-        if name is not None and name not in readers:
-            readers[name], names[name] = read, here
-            continue
-        (root,) = formula.symbols() if len(formula.symbols()) == 1 else (None,)
-        if root is None:
-            continue
-        if root not in readers:  # a linear function of a size that nothing else reads
-            factor, offset = formula.terms.get((root,), 1), formula.terms.get((), 0)
-            if factor > 1:
-                checks.append(
-                    (f"{here} % {factor} == {offset % factor}", lambda flat, read=read, f=factor, o=offset: (read(flat) - o) % f == 0)
-                )
-            readers[root] = lambda flat, read=read, f=factor, o=offset: (read(flat) - o) // f  # type: ignore[misc]
-            names[root] = here if factor == 1 and not offset else f"({here} - {offset}) // {factor}"
-            continue
-        first = readers[root]
-        offset = formula.terms.get((), 0)
-        wanted = Guard(Expression.symbol("_own"), "==", formula, None).text({"_own": here, root: names[root]})
-        if formula.terms.get((root,)) == 1 and offset:
-            wanted = f"{names[root]} == {-offset} + {here}"
-        checks.append(
-            (
-                wanted,
-                lambda flat, read=read, first=first, f=formula, root=root: COMPARISONS["=="](read(flat), f.evaluate({root: first(flat)})),
-            )
-        )
 
 
 def draft_export(

@@ -189,6 +189,7 @@ def _meta(node: Node, tracer: ExportTracer) -> dict[str, Any]:
             kind = root.classes.get(prefix)
             if kind is not None:
                 stack["L__self__" + "_".join(["", *parts[:at]]) if at else "L__self__"] = (prefix, f"{kind.__module__}.{kind.__qualname__}")
+        made["module"] = path
         if stack:
             made["nn_module_stack"] = stack
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from ..capture.graph_module import Replay, assign
@@ -76,24 +75,43 @@ class PyTreeCodeGen(CodeGen):
 class GuardsFn(Module):
     """Checks that inputs have the sizes that the program was exported for."""
 
-    def __init__(self, checks: list[tuple[str, Callable[[list[Any]], bool]]]) -> None:
+    def __init__(self, checks: list[tuple[str, str]], count: int) -> None:
         super().__init__()
-        self.__dict__["checks"] = checks
-
-    def forward(self, *args: Any) -> None:
-        """Raise where a guard does not hold."""
-        if state.capture is not None:
-            return  # its own sizes are followed
-        for text, check in self.__dict__["checks"]:
-            if not check(list(args)):
-                raise AssertionError(f"Guard failed: {text}")
+        self.__dict__["checks"], self.__dict__["count"] = checks, count
+        lines = [f"    if not ({condition}):\n        raise AssertionError({'Guard failed: ' + text!r})" for text, condition in checks]
+        source = "\n".join([f"def forward({', '.join(f'a{at}' for at in range(count))}):", *(lines or ["    return None"])])
+        namespace: dict[str, Any] = {}
+        # Made of sizes and numbers alone, by input_checks.py.  A function of its own file, so that a compiled program sees into it.
+        exec(compile(source, f"<guards {id(self)}>", "exec"), namespace)
+        self.__dict__["forward"] = namespace["forward"]
 
     def __deepcopy__(self, memo: Any) -> GuardsFn:
-        return GuardsFn(self.__dict__["checks"])
+        return GuardsFn(self.__dict__["checks"], self.__dict__["count"])
+
+    def __reduce__(self) -> Any:
+        return (GuardsFn, (self.__dict__["checks"], self.__dict__["count"]))
+
+
+class _Replay(Replay):
+    """Runs the graph under a capture, which follows sizes itself: inputs are not checked."""
+
+    def call_module(self, target: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return None if target == "_guards_fn" else super().call_module(target, args, kwargs)
+
+
+def by_position(args: tuple[Any, ...], kwargs: dict[str, Any], codegen: PyTreeCodeGen) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments that the program takes by position, also where they are given by name."""
+    count = len(codegen.in_spec.children_specs[0].children_specs)
+    names = codegen.names[len(args) : count]
+    if not all(name in kwargs for name in names):
+        return args, kwargs
+    return (*args, *(kwargs[name] for name in names)), {key: value for key, value in kwargs.items() if key not in names}
 
 
 class ExportedModule(GraphModule):
     """An exported program as a Module: called as the Module that was exported."""
+
+    mode_is_fixed = True  # that in which it was exported
 
     def recompile(self) -> Any:
         """Generate ``forward`` from the graph as it is now."""
@@ -108,10 +126,11 @@ class ExportedModule(GraphModule):
         @functools.wraps(generated)
         def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
             if state.capture is not None:
-                return codegen.process_outputs(Replay(self, self._graph).run(*flat_inputs(args, kwargs, codegen.in_spec)))
+                args, kwargs = by_position(args, kwargs, codegen)
+                return codegen.process_outputs(_Replay(self, self._graph).run(*flat_inputs(args, kwargs, codegen.in_spec)))
             names = codegen.names[len(args) :]
             if any(name not in names for name in kwargs) or len(args) + len(kwargs) != len(codegen.names):
-                flat_inputs(args, kwargs, codegen.in_spec)  # says what does not fit
+                flat_inputs(*by_position(args, kwargs, codegen), codegen.in_spec)  # says what does not fit
             return generated(self, *args, **kwargs)
 
         forward._graph_forward = generated  # type: ignore[attr-defined]
@@ -151,7 +170,7 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
         here[node] = graph.create_node("get_attr", target, (), {}, target.lower().replace(".", "_"))
         here[node].meta = dict(node.meta)
     checks = ep._guards if check_guards else []
-    guards = GuardsFn(checks) if flat else None
+    guards = GuardsFn(checks, len(flat)) if flat else None
     if guards is not None:
         root["_guards_fn"] = guards
         graph.create_node("call_module", "_guards_fn", tuple(flat), {}, "_guards_fn").meta["impure"] = True

@@ -15,6 +15,7 @@ from ..autograd import no_grad
 from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
 from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
+from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
 from .cleanup import clean
 from .containers import from_items
@@ -61,7 +62,7 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
     """Put a Module into the mode it is exported in (each submodule back into its own afterwards)."""
     if not isinstance(mode, TrainingMode) and mode is not None:
         raise TypeError(f"'mode' should be a onnx.TrainingMode enum, but got '{type(mode).__name__}'.")
-    if not isinstance(model, Module) or mode in (None, TrainingMode.PRESERVE):
+    if not isinstance(model, Module) or mode in (None, TrainingMode.PRESERVE) or getattr(model, "mode_is_fixed", False):
         yield
         return
     before = [(module, module.training) for module in model.modules()]
@@ -393,6 +394,8 @@ def export(
         >>> [node.op_type for node in program.model_proto.graph.node][-1]
         'Mul'
     """
+    if hasattr(model, "graph_signature") and hasattr(model, "example_inputs"):
+        model, args, kwargs, dynamic_axes = of_exported(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
     request = ExportRequest(
         model, args, kwargs=kwargs, input_names=input_names, output_names=output_names, opset_version=opset_version,
         dynamic_axes=dynamic_axes, dynamic_shapes=dynamic_shapes, training=training, mode=OperatorExportTypes(operator_export_type),
@@ -418,6 +421,28 @@ def export(
     if verify:
         program.verify(request.args, request.kwargs)
     return program
+
+
+def of_exported(
+    ep: Any, args: Any, kwargs: Any, dynamic_axes: Any, dynamic_shapes: Any, names: Sequence[str] | None
+) -> tuple[Any, Any, Any, Any]:
+    """An ``ExportedProgram`` as a Module, its example inputs (where none are given), and its dynamic dimensions by names."""
+    if not args and not kwargs:
+        if ep.example_inputs is None:
+            raise ExportInputError("the exported program has no example inputs: give some")
+        args, kwargs = ep.example_inputs
+    if dynamic_axes is None and dynamic_shapes is None:
+        given = [each.arg.name for each in ep.graph_signature.input_specs if each.kind.name == "USER_INPUT"]
+        nodes = {node.name: node.meta.get("val") for node in ep.graph.nodes if node.op == "placeholder"}
+        tensors = [name for name in given if isinstance(nodes[name], TensorBase)]
+        found: dict[str, dict[int, str]] = {}
+        for at, name in enumerate(tensors):
+            sizes = enumerate(nodes[name]._array.shape)
+            axes = {dim: str(size.expression) for dim, size in sizes if isinstance(size, SymbolicInt)}
+            if axes:
+                found[names[at] if names is not None and at < len(names) else name] = axes
+        dynamic_axes = found or None
+    return ep.module(check_guards=False), args, kwargs, dynamic_axes
 
 
 def export_to_pretty_string(
