@@ -6,6 +6,7 @@ file may not have, or this version does not know, is one :class:`ArchiveError` t
 
 from __future__ import annotations
 
+import json
 import operator
 from typing import Any
 
@@ -402,14 +403,38 @@ def call_entry(data: Any) -> ModuleCallEntry:
     signature = None
     if isinstance(found, dict):
         try:
-            specs = [pytree.treespec_loads(get(found, key, str, "a signature")) for key in ("in_spec", "out_spec")]
+            specs = [pytree.treespec_loads(get(found, "in_spec", str, "a signature"))]
+            specs.append(result_structure(get(found, "out_spec", str, "a signature")))
         except NotImplementedError as error:
-            raise ArchiveError(f"the inputs or outputs of the program are of a class that is not registered here: {error}") from None
+            raise ArchiveError(f"an input of the program is of a class that is not registered here: {error}") from None
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ArchiveError(f"the structure of the inputs or outputs can't be read: {error}") from None
         names = found.get("forward_arg_names")
         signature = ModuleCallSignature([], [], specs[0], specs[1], [str(each) for each in names] if isinstance(names, list) else None)
     return ModuleCallEntry(get(data, "fqn", str, "a module of the program"), signature)
+
+
+def result_structure(text: str) -> Any:
+    """The structure of results; containers of classes that are not here are dicts, where they have keys, or tuples."""
+    try:
+        return pytree.treespec_loads(text)
+    except NotImplementedError:
+        protocol, data = json.loads(text)
+    known = pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE
+
+    def plain(each: Any) -> Any:
+        children = [plain(child) for child in each["children_spec"]]
+        if each["type"] is None or (each["type"] in known and each["type"] != "collections.namedtuple"):
+            return {**each, "children_spec": children}
+        try:
+            keys = json.loads(each["context"])
+        except (ValueError, TypeError):
+            keys = None
+        if isinstance(keys, list) and len(keys) == len(children) and all(isinstance(key, str) for key in keys):
+            return {"type": "builtins.dict", "context": json.dumps(keys), "children_spec": children}
+        return {"type": "builtins.tuple", "context": "null", "children_spec": children}
+
+    return pytree.treespec_loads(json.dumps([protocol, plain(data)]))
 
 
 def signature_of(data: Any) -> ExportGraphSignature:
