@@ -75,7 +75,7 @@ def gelu(node: NodeContext, x: Any) -> Any:
 
 @importer("PRelu")
 def prelu(node: NodeContext, x: Any, slope: Any) -> Any:
-    if node.opset < 7 and slope.numel() > 1:  # one slope a channel
+    if node.opset < 7 and slope.dim() == 1 and slope.shape[0] == x.shape[1]:  # one slope a channel
         slope = slope.reshape(tuple(slope.shape) + (1,) * (x.dim() - 2))
     return rl.where(x < 0, x * slope, x)
 

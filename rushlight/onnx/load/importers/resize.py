@@ -150,9 +150,10 @@ def resized(x: Any, plan: list[Axis], how: Interpolation) -> Any:
 
 
 def source_positions(each: Axis, coordinates: str) -> np.ndarray:
-    """Where along an axis the elements after it lie before it."""
-    x = np.arange(each.wanted, dtype=np.float64)
-    size, wanted, scale = each.size, each.wanted, each.scale
+    """Where along an axis the elements after it lie before it; in float32, in which scales are given, so that halves are halves."""
+    x = np.arange(each.wanted, dtype=np.float32)
+    size, wanted, scale = each.size, each.wanted, np.float32(each.scale)
+    start, end = np.float32(each.start), np.float32(each.end)
     match coordinates:
         case "half_pixel":
             return (x + 0.5) / scale - 0.5
@@ -168,8 +169,8 @@ def source_positions(each: Axis, coordinates: str) -> np.ndarray:
             return (x + 0.5) / scale
         case "tf_crop_and_resize":
             if wanted > 1:
-                return each.start * (size - 1) + x * (each.end - each.start) * (size - 1) / (wanted - 1)
-            return x * 0 + 0.5 * (each.start + each.end) * (size - 1)
+                return start * (size - 1) + x * (end - start) * (size - 1) / (wanted - 1)
+            return x * 0 + (start + end) * (size - 1) / 2
     raise ValueError(f"Resize: coordinate_transformation_mode {coordinates!r} is not known")
 
 

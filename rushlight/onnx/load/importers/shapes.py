@@ -103,7 +103,7 @@ def concat(node: NodeContext, *parts: Any) -> Any:
 @importer("Split")
 @moves_elements
 def split(node: NodeContext, x: Any, sizes: Ints | None = None) -> Any:
-    axis = node["axis"]
+    axis = node.get("axis", 0)
     lengths = node.get("split") if node.opset < 13 or sizes is None else sizes
     if lengths is None:
         lengths = even_lengths(x.shape[axis], node.outputs)
