@@ -175,7 +175,13 @@ def test_resizing(opset: int, coordinates: str, mode: str) -> None:
         agrees(opset, "Resize", inputs, mode=mode, coordinate_transformation_mode=coordinates)
     if coordinates in ("half_pixel", "asymmetric"):
         for scales in ((1, 1, 0.6, 0.5), (1, 1, 2, 1.3)):
-            agrees(opset, "Resize", {"x": IMAGE, "roi": roi, "scales": np.array(scales, np.float32)}, mode=mode, coordinate_transformation_mode=coordinates)
+            agrees(
+                opset,
+                "Resize",
+                {"x": IMAGE, "roi": roi, "scales": np.array(scales, np.float32)},
+                mode=mode,
+                coordinate_transformation_mode=coordinates,
+            )
 
 
 def test_pools_of_regions_and_of_everything() -> None:
@@ -216,7 +222,17 @@ def test_recurrent_layers(operator: str, direction: str, opset: int) -> None:
         inputs["c"] = STREAM.randn(both, 3, hidden).astype(np.float32)
         inputs["p"] = STREAM.randn(both, 3 * hidden).astype(np.float32)
     agrees(opset, operator, inputs, outputs, **plain)
-    agrees(opset, operator, inputs, outputs, **plain, clip=0.7, activations=acts * both, activation_alpha=[0.3] * both, activation_beta=[0.4] * both)
+    agrees(
+        opset,
+        operator,
+        inputs,
+        outputs,
+        **plain,
+        clip=0.7,
+        activations=acts * both,
+        activation_alpha=[0.3] * both,
+        activation_beta=[0.4] * both,
+    )
 
 
 def test_scatter_and_transforms() -> None:

@@ -146,14 +146,14 @@ def unique(node: NodeContext, x: Any) -> Any:
         return unique_texts(x, axis, in_order)
     if axis is None:
         x, axis = x.reshape(-1), 0
-    values, inverse, counts = rl.unique(x, sorted=True, return_inverse=True, return_counts=True, dim=axis)
+    _, inverse, counts = rl.unique(x.detach(), sorted=True, return_inverse=True, return_counts=True, dim=axis)
     positions = rl.arange(x.shape[axis])
     first = rl.full_like(counts, x.shape[axis]).scatter_reduce(0, inverse, positions, "amin")
     if not in_order:
         order = rl.argsort(first)
-        values, first, counts = rl.index_select(values, axis, order), first[order], counts[order]
+        first, counts = first[order], counts[order]
         inverse = rl.argsort(order)[inverse]
-    return values, first, inverse, counts
+    return rl.index_select(x, axis, first), first, inverse, counts  # taken from x, so that gradients flow
 
 
 def unique_texts(x: Any, axis: int | None, in_order: bool) -> Any:

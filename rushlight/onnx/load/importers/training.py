@@ -35,7 +35,7 @@ def adagrad(node: NodeContext, rate: Any, step: Any, *values: Any) -> Any:
 @importer("Adam", domain=TRAINING)
 def adam(node: NodeContext, rate: Any, step: Any, *values: Any) -> Any:
     alpha, beta = node["alpha"], node["beta"]
-    passed = step.to(rate.dtype)
+    passed = rl.clamp(step, 1).to(rate.dtype)  # the first step has a gradient, too
     adjusted = rate * rl.sqrt(1 - rl.pow(beta, passed)) / (1 - rl.pow(alpha, passed))
     rate = rl.where(step > 0, adjusted, rate)
     rows = []
