@@ -6,6 +6,7 @@ values are always exactly those of the narrow type, so that nothing but the file
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,7 +65,7 @@ def converted(x: Any, number: int, saturate: bool = True, round_mode: str = "up"
     if number in NARROW_INTEGERS:
         return wrapped(x, NARROW_INTEGERS[number]).to(dtype_of(number))
     if number in SMALL_FLOATS:
-        return rounded(x, SMALL_FLOATS[number], saturate).to(dtype_of(number))
+        return small(x, number, saturate)
     if number == POWERS_OF_TWO:
         return power_of_two(x, saturate, round_mode)
     dtype = dtype_of(number)
@@ -79,11 +80,18 @@ def wrapped(x: Any, kind: NarrowInteger) -> Any:
     return rl.bitwise_xor(low, sign) - sign if kind.signed else low
 
 
+def small(x: Any, number: int, saturate: bool = True) -> Any:
+    """Numbers of a small floating type, in the dtype that holds it."""
+    kind, dtype = SMALL_FLOATS[number], dtype_of(number)
+    if saturate and dtype is not rl.float32:  # a dtype of its own, whose conversion rounds
+        return rl.clamp(x, -kind.largest, kind.largest).to(dtype)
+    return rounded(x, kind, saturate).to(dtype)
+
+
 def rounded(x: Any, kind: SmallFloat, saturate: bool = True) -> Any:
     """Numbers rounded to the nearest of a small floating type, to the even one of two; in float32 or float64."""
     x = x.to(rl.float64 if x.dtype is rl.float64 else rl.float32)
-    exponent = rl.clamp(rl.frexp(x)[1] - 1, kind.least_exponent, 127)
-    unit = rl.ldexp(rl.ones_like(x), exponent - kind.mantissa)
+    unit = powers(kind.least_exponent, math.frexp(kind.largest)[1] - 1, x.dtype)[exponent_from(x, kind)] * 2.0**-kind.mantissa
     nearest = rl.round(x / unit) * unit
     beyond = rl.abs(nearest) > kind.largest
     limit = rl.copysign(rl.full_like(x, kind.largest), x)
@@ -96,20 +104,32 @@ def rounded(x: Any, kind: SmallFloat, saturate: bool = True) -> Any:
     return result if kind.negative_zero else result + 0.0
 
 
+def powers(first: int, last: int, dtype: Any) -> Any:
+    """The powers of two from one exponent to another."""
+    return rl.tensor([2.0**each for each in range(first, last + 1)], dtype=dtype)
+
+
+def exponent_from(x: Any, kind: SmallFloat) -> Any:
+    """The exponents of numbers, counted from the least of a type, and at most its largest."""
+    return rl.bucketize(rl.abs(x), powers(kind.least_exponent + 1, math.frexp(kind.largest)[1] - 1, x.dtype), right=True)
+
+
 def power_of_two(x: Any, saturate: bool, round_mode: str) -> Any:
     """The power of two near a number, between 2**-127 and 2**127."""
     x = rl.abs(x.to(rl.float64))
-    mantissa, exponent = rl.frexp(x)  # x = mantissa * 2**exponent, and the mantissa is at least a half
-    exact = mantissa == 0.5
-    exponent = exponent - 1
-    if round_mode == "up":
-        exponent = exponent + rl.where(exact, 0, 1).to(exponent.dtype)
-    elif round_mode == "nearest":
-        exponent = exponent + (mantissa >= 0.75).to(exponent.dtype)
-    zero = x == 0
-    below, above = (exponent < -127) | zero, (exponent > 127) | rl.isinf(x)
-    result = rl.ldexp(rl.ones_like(x), rl.clamp(exponent, -127, 127))
-    nan = rl.full_like(x, float("nan"))
-    result = rl.where(below, rl.full_like(x, 2.0**-127) if saturate else nan, result)
-    result = rl.where(above, rl.full_like(x, 2.0**127) if saturate else nan, result)
-    return rl.where(rl.isnan(x), nan, result).to(rl.float32)
+    values = powers(-127, 127, x.dtype)
+    match round_mode:
+        case "up":
+            place = rl.bucketize(x, values)
+        case "down":
+            place = rl.bucketize(x, values, right=True) - 1
+        case "nearest":  # a number in the middle goes up
+            place = rl.bucketize(x, values[1:] * 0.75, right=True)
+        case _:
+            raise ValueError(f"round_mode {round_mode!r} is not up, down or nearest")
+    last = values.shape[0] - 1
+    result = values[rl.clamp(place, 0, last)]
+    outside = rl.isnan(x)
+    if not saturate:
+        outside = outside | (x < 2.0**-127) | (x > 2.0**127)
+    return rl.where(outside, rl.full_like(x, float("nan")), result).to(rl.float32)

@@ -114,7 +114,7 @@ def compress(node: NodeContext, x: Any, condition: Any) -> Any:
 
 @importer("OneHot")
 def one_hot(node: NodeContext, indices: Any, depth: Int, values: Any) -> Any:
-    depth = int(depth)
+    depth = int(depth) if isinstance(depth, float) else depth
     axis = positive_axis(node["axis"], indices.dim() + 1)
     classes = rl.arange(depth).reshape([-1 if each == axis else 1 for each in range(indices.dim() + 1)])
     hit = from_front(indices, depth).unsqueeze(axis) == classes

@@ -7,7 +7,7 @@ from typing import Any
 from ....core.dtypes import iinfo
 from ...types import ONNX_NUMBERS
 from .. import calls as rl
-from ..elements import NARROW_INTEGERS, SMALL_FLOATS, rounded
+from ..elements import NARROW_INTEGERS, SMALL_FLOATS, small
 from ..registry import NodeContext, dtype_of, importer
 from .convolution import CONVOLUTIONS, spatial
 from .shapes import padded
@@ -44,7 +44,7 @@ def quantize_linear(node: NodeContext, x: Any, scale: Any, zero_point: Any = Non
     zero = 0 if zero_point is None else spread(zero_point, x, axis, block).to(rl.float32)
     quotient = (x.to(exact) / spread(scale, x, axis, block).to(exact)).to(rl.float32)
     if number in SMALL_FLOATS:
-        return rounded(quotient + zero, SMALL_FLOATS[number], bool(node.get("saturate", 1))).to(dtype_of(number))
+        return small(quotient + zero, number, bool(node.get("saturate", 1)))
     return saturated(rl.round(quotient) + zero, number)
 
 

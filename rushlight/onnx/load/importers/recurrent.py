@@ -47,14 +47,19 @@ def activations(node: NodeContext, directions: int) -> list[Activation]:
     """The activations of a node, direction after direction; alphas and betas belong to those that take one, in order."""
     names = node.get("activations") or DEFAULTS[node.kind] * directions
     alphas, betas = list(node.get("activation_alpha") or []), list(node.get("activation_beta") or [])
-    result = []
+    result: list[Activation] = []
     for name in names:
         if name not in ACTIVATIONS:
             raise node.not_supported(f"the activation {name!r} is not known")
         function, defaults = ACTIVATIONS[name]
         given = [values.pop(0) if values else default for values, default in zip((alphas, betas), defaults)]
-        result.append(lambda x, function=function, given=given: function(x, *given))
+        result.append(with_numbers(function, given))
     return result
+
+
+def with_numbers(function: Callable[..., Any], given: list[float]) -> Activation:
+    """An activation with its alpha and beta."""
+    return lambda x: function(x, *given)
 
 
 @dataclass

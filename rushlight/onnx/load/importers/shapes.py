@@ -36,16 +36,21 @@ def constant_of_shape(node: NodeContext, sizes: Ints) -> Any:
     return value.reshape(()).expand(sizes).clone()
 
 
-@importer("Reshape")
+@importer("Reshape", since=5)
 @moves_elements
-def reshape(node: NodeContext, x: Any, sizes: Ints | None = None) -> Any:
-    wanted = list(node.get("shape")) if node.opset < 5 else sizes
+def reshape(node: NodeContext, x: Any, sizes: Ints) -> Any:
+    wanted = list(sizes)
     if not node.get("allowzero"):
         wanted = [x.shape[index] if each.__class__ is int and each == 0 else each for index, each in enumerate(wanted)]
     if -1 in wanted and 0 in wanted and 0 in x.shape:  # what is left follows from the sizes that are not zero
         left = math.prod(each for each in x.shape if each) // math.prod(each for each in wanted if each not in (0, -1))
         wanted = [left if each == -1 else each for each in wanted]
     return x.reshape(wanted)
+
+
+@importer("Reshape")
+def reshape_1(node: NodeContext, x: Any) -> Any:
+    return reshape(node, x, node["shape"])
 
 
 @importer("Flatten")
@@ -63,13 +68,17 @@ def squeeze(node: NodeContext, x: Any, axes: Ints | None = None) -> Any:
     return x.squeeze() if dims is None else x.squeeze(tuple(dims))
 
 
-@importer("Unsqueeze")
+@importer("Unsqueeze", since=13)
 @moves_elements
-def unsqueeze(node: NodeContext, x: Any, axes: Ints | None = None) -> Any:
-    dims = node.get("axes") if node.opset < 13 else axes
-    for axis in sorted(positive_axes(dims, x.dim() + len(dims))):
+def unsqueeze(node: NodeContext, x: Any, axes: Ints) -> Any:
+    for axis in sorted(positive_axes(axes, x.dim() + len(axes))):
         x = x.unsqueeze(axis)
     return x
+
+
+@importer("Unsqueeze")
+def unsqueeze_1(node: NodeContext, x: Any) -> Any:
+    return unsqueeze(node, x, node["axes"])
 
 
 @importer("Transpose")
@@ -84,14 +93,16 @@ def expand(node: NodeContext, x: Any, sizes: Ints) -> Any:
     return x.expand(rl.broadcast_shapes(tuple(x.shape), tuple(sizes)))
 
 
+@importer("Tile", since=6)
+@moves_elements
+def tile(node: NodeContext, x: Any, repeats: Ints) -> Any:
+    return x.repeat(repeats)
+
+
 @importer("Tile")
 @moves_elements
-def tile(node: NodeContext, x: Any, repeats: Ints, axis: Int | None = None) -> Any:
-    if node.opset < 6:
-        counts = [1] * x.dim()
-        counts[axis] = repeats[0]
-        return x.repeat(counts)
-    return x.repeat(repeats)
+def tile_1(node: NodeContext, x: Any, count: Int, axis: Int) -> Any:
+    return x.repeat([count if each == axis else 1 for each in range(x.dim())])
 
 
 @importer("Concat")
@@ -116,19 +127,19 @@ def even_lengths(total: int, count: int) -> list[int]:
     return [min(each, max(total - index * each, 0)) for index in range(count)]
 
 
-@importer("Slice")
+@importer("Slice", since=10)
 @moves_elements
-def slice_axes(
-    node: NodeContext, x: Any, starts: Ints | None = None, ends: Ints | None = None, axes: Ints | None = None, steps: Ints | None = None
-) -> Any:
-    if node.opset < 10:
-        starts, ends, axes = node.get("starts"), node.get("ends"), node.get("axes")
-    firsts, lasts = starts, ends
-    dims = list(range(len(firsts))) if axes is None else positive_axes(axes, x.dim())
-    strides = [1] * len(firsts) if steps is None else steps
-    for axis, first, last, stride in zip(dims, firsts, lasts, strides, strict=True):
+def slice_axes(node: NodeContext, x: Any, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Any:
+    dims = list(range(len(starts))) if axes is None else positive_axes(axes, x.dim())
+    strides = [1] * len(starts) if steps is None else steps
+    for axis, first, last, stride in zip(dims, starts, ends, strides, strict=True):
         x = sliced(x, axis, first, last, stride)
     return x
+
+
+@importer("Slice")
+def slice_1(node: NodeContext, x: Any) -> Any:
+    return slice_axes(node, x, node["starts"], node["ends"], node.get("axes"))
 
 
 def sliced(x: Any, axis: int, first: int, last: int, stride: int) -> Any:

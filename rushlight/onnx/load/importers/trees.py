@@ -167,10 +167,10 @@ def old_forest(node: NodeContext, kind: str, targets: int) -> Forest:
     ):
         votes[where[tree, place], target] += weight
         voted[where[tree, place], target] = True
-    children = [child("true"), child("false")]
-    reached = {int(each) for side in children for index, each in enumerate(side) if each != index}
+    yes, no = child("true"), child("false")
+    reached = {int(each) for side in (yes, no) for index, each in enumerate(side) if each != index}
     return Forest(
-        np.array(node["nodes_featureids"]), np.array(floats("nodes_values"), np.float64), modes, *children,
+        np.array(node["nodes_featureids"]), np.array(floats("nodes_values"), np.float64), modes, yes, no,
         np.array(node.get("nodes_missing_value_tracks_true") or [0] * total, bool), {}, np.array([each for each in own.tolist() if each not in reached]), votes, voted,
     )  # fmt: skip
 

@@ -148,7 +148,7 @@ def non_max_suppression(
 def image_decoder(node: NodeContext, encoded: Any) -> Any:
     """An image's pixels, as Pillow reads it: the formats are those that it knows."""
     try:
-        from PIL import Image
+        from PIL import Image  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise node.not_supported("decoding images needs the package Pillow") from None
     image = Image.open(io.BytesIO(encoded.numpy().tobytes()))
