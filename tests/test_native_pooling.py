@@ -162,3 +162,30 @@ def test_small_pools_stay_with_numpy() -> None:
     ops._programs.clear()
     F.max_pool2d(rushlight.randn(2, 3, 8, 8), 2)
     assert not ops._programs
+
+
+@pytest.mark.parametrize(
+    ("shape", "size", "mode"),
+    [
+        ((2, 3, 7), (13,), "linear"), ((2, 3, 7, 9), (14, 5), "bilinear"), ((2, 3, 7, 9), (7, 5), "bilinear"), ((2, 3, 7, 9), (3, 20), "bicubic"),
+        ((2, 3, 7, 9), (7, 9), "bicubic"), ((1, 2, 3, 4, 5), (6, 4, 1), "trilinear"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("aligned", [False, True])
+def test_interpolation(shape: tuple[int, ...], size: tuple[int, ...], mode: str, aligned: bool) -> None:
+    """Weighted neighbours along each dimension, which fuse, give what the kernel gives; gradients too."""
+    for dtype, tolerance in ((rushlight.float32, 1e-5), (rushlight.float64, 1e-12)):
+        x = rushlight.randn(*shape, generator=rushlight.Generator().manual_seed(0)).to(dtype).requires_grad_()
+
+        def function(x: rushlight.Tensor) -> rushlight.Tensor:
+            return rushlight.nn.functional.interpolate(x, size, mode=mode, align_corners=aligned)
+
+        run = rushlight.compile(function, backend="native")
+        wanted = function(x)
+        (gradient,) = rushlight.autograd.grad(wanted.square().sum(), x)
+        for _ in range(2):
+            found = run(x)
+            rushlight.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance)
+            rushlight.testing.assert_close(
+                rushlight.autograd.grad(found.square().sum(), x)[0], gradient, rtol=10 * tolerance, atol=10 * tolerance
+            )

@@ -5,7 +5,9 @@ The graph is interpreted on fake tensors under a tracer, so that every shape in 
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +18,13 @@ from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, TensorBase, make, spec_of, storage_of
 from ..core.declare import Op, call_body, table
 from ..core.devices import device_of
-from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32
+from ..core.dtypes import BY_NUMPY, HALF_PRECISION, dtype, float32, int64
 from ..core.facets import Facet
 from ..core.families import broadcast_shapes, normalize_dims
 from ..core.state import fake_mode, state
 from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
+from ..ops.nn.interpolation_kernels import step_between
 
 decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
 with_integers: Facet[bool] = Facet("decomposition with integers", "the formula takes integer tensors beside floats")
@@ -394,6 +397,55 @@ def _global_mean(ndim: int) -> Callable[..., Any]:
         return input.mean(list(range(len(shape) - ndim, len(shape))), True)
 
     return formula
+
+
+@decomposition.register("resample")
+def _neighbours_weighted(input: Any, size: Any, mode: str, align_corners: bool, factors: Any, antialias: bool) -> Any:
+    """Two or four weighted neighbours along each dimension: choices of rows and columns that fuse."""
+    shape, lead = input._array.shape, input._array.ndim - len(size)
+    if mode not in ("linear", "cubic") or antialias or any(type(each) is not int for each in (*shape[lead:], *size)):
+        return NotImplemented
+    if input._array.dtype not in FLOATS or not math.prod(shape):
+        return NotImplemented
+    changed = [axis for axis, count in enumerate(size) if count != shape[lead + axis] or mode == "cubic"]
+    for axis in sorted(changed, key=lambda each: (size[each] / shape[lead + each], -each)):
+        across = (-1, *[1] * (len(size) - 1 - axis))
+        parts = [
+            _call("index_select", input, lead + axis, taps) * weights.reshape(across)
+            for taps, weights in _neighbours(mode, shape[lead + axis], size[axis], align_corners, factors[axis], input.dtype)
+        ]
+        input = functools.reduce(operator.add, parts)
+    return input if changed else NotImplemented
+
+
+def _neighbours(mode: str, size: int, count: int, align_corners: bool, factor: float | None, kind: dtype) -> list[tuple[Any, Any]]:
+    """Taps and weights of linear and cubic interpolation along a dimension, in the steps of ``interpolation_kernels``."""
+    step = float(step_between(kind.numpy.type, size, count, align_corners, factor))
+    source = _call("arange", count, dtype=kind)
+    source = source * step if align_corners else (source + 0.5) * step - 0.5
+    if mode == "linear":
+        source = source.clamp(0)
+    first = source.floor()
+    part = (source - first).clamp(0, 1)
+    first = first.to(int64)
+    if mode == "linear":
+        first = first.clamp(max=size - 1)
+        return [(first, 1 - part), ((first + 1).clamp(max=size - 1), part)]
+    a = -0.75
+    weights = [
+        far(part + 1, a), near(part, a), near(1 - part, a), far(2 - part, a),
+    ]  # fmt: skip
+    return [((first + each - 1).clamp(0, size - 1), weight) for each, weight in enumerate(weights)]
+
+
+def near(x: Any, a: float) -> Any:
+    """The weight of a neighbour at a distance up to one, in cubic interpolation."""
+    return ((a + 2) * x - (a + 3)) * x * x + 1
+
+
+def far(x: Any, a: float) -> Any:
+    """The weight of a neighbour at a distance from one to two."""
+    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
 
 @decomposition.register("resample_backward")

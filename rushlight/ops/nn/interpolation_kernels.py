@@ -79,7 +79,7 @@ def _lanczos(x: np.ndarray) -> np.ndarray:
 _FILTERS: dict[str, tuple[Filter, int]] = {"linear": (_linear, 2), "cubic": (_cubic, 4), "lanczos": (_lanczos, 6)}
 
 
-def _scale(kind: Any, size: int, count: int, align_corners: bool, factor: float | None) -> Any:
+def step_between(kind: Any, size: int, count: int, align_corners: bool, factor: float | None) -> Any:
     """How far apart the sources of two neighbouring outputs are."""
     if align_corners:
         return kind(size - 1) / kind(count - 1) if count > 1 else kind(0)
@@ -89,7 +89,7 @@ def _scale(kind: Any, size: int, count: int, align_corners: bool, factor: float 
 def _windows(mode: str, size: int, count: int, align_corners: bool, factor: float | None, kind: Any) -> Any:
     """Taps and weights by a filter around the source of each output, widened with the scale so that it leaves none out."""
     function, width = _FILTERS[mode]
-    scale = _scale(kind, size, count, align_corners, factor)
+    scale = step_between(kind, size, count, align_corners, factor)
     stretch = max(scale, kind(1))
     support = kind(width / 2) * stretch
     centre = scale * (np.arange(count).astype(kind) + kind(0.5))
@@ -104,7 +104,7 @@ def _windows(mode: str, size: int, count: int, align_corners: bool, factor: floa
 
 def _neighbours(mode: str, size: int, count: int, align_corners: bool, factor: float | None, kind: Any) -> Any:
     """Taps and weights of linear and cubic interpolation between neighbours; the border is repeated."""
-    scale = _scale(kind, size, count, align_corners, factor)
+    scale = step_between(kind, size, count, align_corners, factor)
     source = np.arange(count).astype(kind)
     source = scale * source if align_corners else scale * (source + kind(0.5)) - kind(0.5)
     if mode == "linear":
@@ -120,7 +120,7 @@ def _neighbours(mode: str, size: int, count: int, align_corners: bool, factor: f
 
 def _nearest(mode: str, size: int, count: int, factor: float | None) -> Any:
     half = np.float32(0.5 if mode == "nearest-exact" else 0.0)
-    scale = _scale(np.float32, size, count, False, factor)
+    scale = step_between(np.float32, size, count, False, factor)
     taps = np.floor((np.arange(count).astype(np.float32) + half) * scale).astype(np.int64)
     return np.minimum(taps, size - 1)[None], np.ones((1, count))
 
