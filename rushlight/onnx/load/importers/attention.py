@@ -37,9 +37,12 @@ def attention(
     groups = q.shape[1] // k.shape[1]
     if groups > 1:
         k, v = rl.repeat_interleave(k, groups, 1), rl.repeat_interleave(v, groups, 1)
-    allowed, bias = masks(node, q, k, mask, lengths, offset)
     scale = node.get("scale", 1 / math.sqrt(q.shape[-1]))
-    y, scores = attended(node, q, k, v, allowed, bias, scale)
+    scores = None
+    if node.outputs < 4 and not node["softcap"] and node.get("softmax_precision") is None and q.dtype in (rl.float32, rl.float64):
+        y = attended_at_once(node, q, k, v, mask, lengths, offset, scale)
+    else:
+        y, scores = attended(node, q, k, v, *masks(node, q, k, mask, lengths, offset), scale)
     return (heads_packed(y) if packed else y, *present, scores)[: node.outputs]
 
 
@@ -68,6 +71,17 @@ def masks(node: NodeContext, q: Any, k: Any, mask: Any, lengths: Any, offset: An
     for each in limits:
         allowed = each if allowed is None else allowed & each
     return allowed, bias
+
+
+def attended_at_once(node: NodeContext, q: Any, k: Any, v: Any, mask: Any, lengths: Any, offset: Any, scale: float) -> Any:
+    """What each query takes from the values, by the op that never holds all scores."""
+    windows = max(node.get("left_window_size", -1), node.get("right_window_size", -1)) >= 0
+    if node["is_causal"] and not windows and mask is None and lengths is None and offset.__class__ is int and offset == 0:
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale)
+    allowed, bias = masks(node, q, k, mask, lengths, offset)
+    if allowed is not None and bias is not None:
+        bias = rl.where(allowed, bias, rl.full_like(bias, float("-inf")))
+    return F.scaled_dot_product_attention(q, k, v, allowed if bias is None else bias, scale=scale)
 
 
 def attended(node: NodeContext, q: Any, k: Any, v: Any, allowed: Any, bias: Any, scale: float) -> tuple[Any, Any]:
