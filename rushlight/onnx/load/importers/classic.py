@@ -208,7 +208,7 @@ def decided(node: NodeContext, scores: Any, classes: int, names: tuple[str, str]
     transform = node["post_transform"]
     if scores.shape[-1] == 1 and classes == 2:
         best = (scores[:, 0] > 0).to(rl.int64)
-        first = 1 - rl.sigmoid(scores) if transform == "LOGISTIC" else -scores
+        first = 1 - (rl.sigmoid(scores) if transform == "LOGISTIC" else scores)
         both = rl.cat([first, rl.sigmoid(scores) if transform == "LOGISTIC" else scores], -1)
         return labelled(node, best, names), both if transform == "LOGISTIC" else after(both, transform)
     return labelled(node, rl.argmax(scores, -1), names), after(scores, transform)
@@ -282,7 +282,7 @@ def svm_classifier(node: NodeContext, x: Any) -> Any:
     if node.get("prob_a"):
         slopes, offsets = rl.tensor(node["prob_a"]), rl.tensor(node["prob_b"])
         probabilities = coupled(rl.sigmoid(-(margins * slopes + offsets)), pairs, classes)
-        return labelled(node, rl.argmax(probabilities, -1), names), after(probabilities, node["post_transform"])
+        return labelled(node, best, names), after(probabilities, node["post_transform"])
     return labelled(node, best, names), after(rl.cat([-margins, margins], 1) if classes == 2 else margins, node["post_transform"])
 
 

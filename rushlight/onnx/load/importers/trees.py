@@ -208,9 +208,9 @@ def tree_ensemble_classifier(node: NodeContext, x: Any) -> Any:
     score = scores[:, used : used + 1]
     score = score if base is None else score + base[-1]
     weights = node["class_weights_as_tensor"].tolist() if "class_weights_as_tensor" in node else node["class_weights"]
-    between = 0.5 if min(weights) >= 0 and transform == "NONE" else 0.0  # weights of one sign are probabilities
+    between = 0.5 if min(weights) >= 0 else 0.0  # weights of one sign are probabilities
     if transform == "LOGISTIC":
         both = rl.cat([rl.sigmoid(-score), rl.sigmoid(score)], 1)
     else:
-        both = after(rl.cat([1 - score if between else -score, score], 1), transform)
+        both = after(rl.cat([1 - score if between and transform == "NONE" else -score, score], 1), transform)
     return labelled(node, (score[:, 0] > between).to(rl.int64), names), both
