@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ pytestmark = [
 ]
 
 from rushlight.backends.triton_code import compile_graph, interpreted  # noqa: E402
-from rushlight.runtime.cuda.schedule_run import TritonSchedule  # noqa: E402
+from rushlight.runtime.cuda.schedule_run import KernelFailed, TritonSchedule  # noqa: E402
 
 
 def scheduled(graph: Any, arrays: list[Any]) -> Schedule:
@@ -407,6 +408,38 @@ def test_the_target_cuda_wants_cuda_tensors() -> None:
     with pytest.raises(RuntimeError, match=r"target"):
         torch.compile(lambda x: x + 1, target="abacus")
     torch.testing.assert_close(torch.compile(lambda x: x + 1, target="cpu")(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_a_kernel_that_does_not_compile_is_named(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Its graph runs op by op, and nothing has been written before."""
+
+    def prepare(self: Any, args: Any) -> None:
+        name = self.records[0].name
+        raise KernelFailed(f"{name}: PTXASError: no registers\n{self.sources[name]}")
+
+    monkeypatch.setattr(TritonSchedule, "prepare", prepare)
+
+    def step(x: Any) -> Any:
+        x.mul_(2)
+        return x.sum()
+
+    compiled, x = torch.compile(step, backend=interpreted), torch.ones(3)
+    with torch.no_grad():
+        assert [compiled(x).item() for _ in range(3)] == [6, 12, 24]
+    assert "PTXASError" in caplog.text and "@triton.jit" in caplog.text and "runs op by op" in caplog.text
+    assert "does not compile" in described(compiled)
+
+
+def test_several_threads() -> None:
+    compiled = torch.compile(lambda x: F.softmax((x @ x).sin(), -1) * 2, backend=interpreted)
+    inputs = [torch.randn(16, 16) for _ in range(6)]
+    with torch.no_grad():
+        expected = [F.softmax((x @ x).sin(), -1) * 2 for x in inputs]
+        compiled(inputs[0]), compiled(inputs[0])
+        program = compiled._compiled.cache.all()[0].executable.plain.last
+        with ThreadPoolExecutor(3) as pool:
+            for found, wanted in zip(pool.map(lambda x: program((x,))[0], inputs), expected):
+                torch.testing.assert_close(found, wanted)
 
 
 def test_values_on_another_device_are_declined() -> None:

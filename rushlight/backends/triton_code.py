@@ -20,7 +20,7 @@ from ..core.devices import CPU, device, device_of, device_type_of, device_types
 from ..core.errors import DeviceError, NotSupported
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
-from ..runtime.cuda.schedule_run import TritonSchedule
+from ..runtime.cuda.schedule_run import KernelFailed, TritonSchedule
 from ..schedule.schedule import Schedule
 from ..schedule.tensor_ir import Input, elements
 from .aot import AheadOfTime
@@ -107,9 +107,14 @@ class TritonGraph(GraphExecutable):
         started = time.perf_counter()
         try:
             program = compile_graph(self.module, args, place)
+            program.prepare(args)
         except Declined as error:
             self.declined = str(error)
             log.info("a graph runs op by op: %s", error)
+            return None
+        except KernelFailed as error:
+            self.declined = f"a kernel does not compile: {error}"
+            log.warning("a kernel does not compile, and its graph runs op by op: %s", error)
             return None
         program.fixed = [each for each in args if not isinstance(each, TensorBase)]
         self.programs.append(program)

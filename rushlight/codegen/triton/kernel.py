@@ -106,14 +106,19 @@ class Kernel:
             self.x_block = min(self.x_block, power_of_two(rows))
             while self.x_block > tile and rows < self.programs * self.x_block:
                 self.x_block //= 2
-        self.warps = min(max(power_of_two(self.x_block * self.r_block // 512), 1), 16)
+        self.warps = min(max(power_of_two(self.x_block * self.r_block // (256 if self.flat else 512)), 1), 16)
         self.grid = (plan.extent if plan.partials else -(-rows // self.x_block),)
 
     @property
-    def options(self) -> str:
+    def constants(self) -> dict[str, int]:
         """The constants of a launch."""
-        sizes = f"XBLOCK={self.x_block}" if self.flat else f"XBLOCK={self.x_block}, RBLOCK={self.r_block}"
-        return f"{sizes}, num_warps={self.warps}"
+        sizes = {"XBLOCK": self.x_block} if self.flat else {"XBLOCK": self.x_block, "RBLOCK": self.r_block}
+        return {**sizes, "num_warps": self.warps}
+
+    @property
+    def options(self) -> str:
+        """The constants of a launch, as text."""
+        return ", ".join(f"{name}={value}" for name, value in self.constants.items())
 
     @property
     def empty(self) -> bool:
@@ -461,7 +466,7 @@ class CombinedKernel:
         self.name, self.parts, self.comments = name, parts, comments
         self.buffers = list(dict.fromkeys(value for part, _ in parts for value in part.plan.buffers))
         first = parts[0][0]
-        self.options = first.options
+        self.options, self.constants = first.options, first.constants
         self.grid = (sum(part.grid[0] for part, _ in parts),)
 
     @property

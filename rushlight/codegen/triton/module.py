@@ -36,6 +36,16 @@ class Pending(NamedTuple):
     writes: set[Region]
 
 
+class LaunchRecord(NamedTuple):
+    """One launch of ``run``: the kernel, the positions and dtypes of its buffers, the grid, and the constants."""
+
+    name: str
+    slots: list[int]
+    dtypes: list[Any]
+    grid: tuple[int]
+    constants: dict[str, int]
+
+
 class GeneratedModule:
     """The source of the kernels of a schedule; ``calls`` are the values of the ops that ``run`` calls between launches, by their numbers.
 
@@ -50,7 +60,7 @@ class GeneratedModule:
         self.body: list[str] = []
         self.known: dict[str, str] = {}  # the names of kernels by what they do
         self.waiting: list[Pending] = []
-        self.launches = 0
+        self.records: list[LaunchRecord] = []
         for step in schedule.steps:
             self.add(step)
         self.flush()
@@ -115,7 +125,6 @@ class GeneratedModule:
 
     def launch(self, kernel: Kernel | CombinedKernel, steps: list[Any]) -> None:
         """A line that launches a kernel; one that is there already is launched again."""
-        self.launches += 1
         text = kernel.canonical
         name = self.known.get(text)
         if name is None:
@@ -125,8 +134,9 @@ class GeneratedModule:
             name = kernel.name = self.known[text] = f"fused_{'_'.join(list(words)[:4])}_{digest(text)}"
             self.kernels.append(kernel)
         buffers = kernel.buffers if isinstance(kernel, CombinedKernel) else kernel.plan.buffers
-        given = ", ".join([*[f"memory[{self.schedule.slots[each]}]" for each in buffers], kernel.options])
-        self.body.append(f"{name}[{kernel.grid}]({given})")
+        slots = [self.schedule.slots[each] for each in buffers]
+        self.records.append(LaunchRecord(name, slots, [each.dtype for each in buffers], kernel.grid, kernel.constants))
+        self.body.append(f"{name}[{kernel.grid}]({', '.join([*[f'memory[{slot}]' for slot in slots], kernel.options])})")
 
     @property
     def text(self) -> str:

@@ -5,11 +5,15 @@ On CUDA tensors the kernels are compiled; on CPU tensors Triton's interpreter ru
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...codegen.triton.kernel import PROGRAMS
-from ...codegen.triton.module import GeneratedModule
+from ...codegen.triton.module import GeneratedModule, LaunchRecord
 from ...core.base import TensorBase, make
 from ...core.declare import table
 from ...core.devices import device, device_of, device_type_of, device_types
@@ -20,6 +24,10 @@ from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call, Reference, Value
 
 
+class KernelFailed(Exception):
+    """A kernel that Triton or ptxas does not compile, or that the GPU has not the registers for; the message has its source."""
+
+
 class TritonSchedule:
     """Runs in the place of a graph: called with tensors, it gives tensors."""
 
@@ -28,7 +36,10 @@ class TritonSchedule:
         self.inputs, self.outputs, self.writes = schedule.inputs, schedule.outputs, schedule.writes
         self.generated = GeneratedModule(schedule, PROGRAMS if place.type == "cuda" else 1)
         self.text = self.generated.text
-        self.calls, self.launches = self.generated.calls, self.generated.launches
+        self.calls, self.records = self.generated.calls, self.generated.records
+        self.launches = len(self.records)
+        self.sources = {each.name: each.text for each in self.generated.kernels}
+        self.lock = threading.Lock()  # calls work in one arena, and what they launch is in the order of a stream
         self.module = self.generated.load()
         self.steps = [str(each) for each in schedule.steps]
         self.notes = list(schedule.notes)
@@ -61,8 +72,36 @@ class TritonSchedule:
                 return False
         return True
 
+    def prepare(self, args: tuple[Any, ...]) -> None:
+        """Compile all kernels, several at once, before the first of them runs: where one fails, nothing has been written yet."""
+        if self.place.type != "cuda":
+            return  # the interpreter compiles nothing
+        from triton import MockTensor
+
+        importlib.import_module("rushlight.cuda.triton_driver").ready()
+        given = {self.schedule.slots[each]: args[each.position] for each in self.inputs}
+
+        def compile(record: LaunchRecord) -> None:
+            with device_types["cuda"].active(self.place):
+                tensors = [
+                    given[slot] if slot in given else MockTensor(BY_NUMPY[dtype]) for slot, dtype in zip(record.slots, record.dtypes)
+                ]
+                try:
+                    made = getattr(self.module, record.name).run(*tensors, grid=record.grid, warmup=True, **record.constants)
+                    made._init_handles()
+                except Exception as error:
+                    raise KernelFailed(f"{record.name}: {type(error).__name__}: {error}\n{self.sources[record.name]}") from error
+
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+            list(pool.map(compile, {each.name: each for each in self.records}.values()))
+
     def __call__(self, args: tuple[Any, ...]) -> list[Any]:
         """The outputs for inputs that it accepts."""
+        with self.lock:
+            return self.run(args)
+
+    def run(self, args: tuple[Any, ...]) -> list[Any]:
+        """The same, for the one call that is running."""
         schedule, slots = self.schedule, self.schedule.slots
         memory = list(self.static)
         enabled, state.grad_enabled = state.grad_enabled, False
@@ -127,4 +166,4 @@ class TritonSchedule:
         )
 
 
-__all__ = ["TritonSchedule"]
+__all__ = ["KernelFailed", "TritonSchedule"]
