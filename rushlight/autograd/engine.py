@@ -455,7 +455,7 @@ def accumulate(leaf: Any, gradient: Any) -> None:
         if present is None:
             own = leaf._array
             if own.__class__ is not np.ndarray or gradient._array.__class__ is not np.ndarray:
-                leaf._grad = gradient if state.grad_enabled else gradient.clone()
+                leaf._grad = gradient if state.grad_enabled or _owned_on_device(gradient, own) else gradient.clone()
             elif not _lies_as(gradient._array, own):
                 leaf._grad = table["lay_out"].call(gradient, _strides_of_gradient(own))
             else:
@@ -479,6 +479,16 @@ def _owned(gradient: Any) -> bool:
     """Whether nothing else refers to the gradient or its memory."""
     array = gradient._array
     if gradient._storage is not None or array.__class__ is not np.ndarray or array.base is not None:
+        return False
+    return getrefcount(gradient) <= _REFERENCES
+
+
+def _owned_on_device(gradient: Any, leaf: Any) -> bool:
+    """Whether nothing else refers to a gradient on another device than the CPU, which lies as its leaf does."""
+    array = gradient._array
+    if gradient._storage is not None or isinstance(array, (np.ndarray, Spec)) or array.__class__ is not leaf.__class__:
+        return False
+    if getattr(array, "base", leaf) is not None or array.dtype != leaf.dtype or array.strides != leaf.strides:
         return False
     return getrefcount(gradient) <= _REFERENCES
 

@@ -190,6 +190,10 @@ class DeviceType:
         """The generator that random ops on the current device draw from; None where it is the CPU's."""
         return None
 
+    def optimizer_step(self, update: Any, group: dict[str, Any], numbers: tuple[Any, ...], tensors: list[list[Any]]) -> bool:
+        """Run an optimizer's arithmetic over many parameters at once, each with its gradient and buffers; False where it can't be."""
+        return False
+
     def dropout_factors(self, array: Any, p: float) -> Any:
         """What dropout multiplies an array by, in the order of the device's own stream; None where that is the order of bernoulli's."""
         return None

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..autograd import enable_grad
-from ..core.base import TensorBase, make, storage_of
+from ..core.base import Spec, TensorBase, make, storage_of
+from ..core.devices import array_kinds, device_type_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ..core.sparse import SPARSE
@@ -94,6 +95,7 @@ class ElementwiseOptimizer(Optimizer):
         arrays: list[Any] = []
         planned_kind: Any = None  # what the numbers were made for
         planned_values: list[float] | None = None
+        waiting: dict[Any, list[tuple[Any, Any, dict[str, Any]]]] = {}  # on other devices: what is updated with the same numbers
         for param in group["params"]:
             grad = param._grad
             if grad is None:
@@ -118,6 +120,9 @@ class ElementwiseOptimizer(Optimizer):
             if entries:
                 for name, value in zip(scalars, after):
                     entries[name]._array.fill(value)
+            if kind is None and not through_ops and array.__class__ in array_kinds and array.__class__ is gradient.__class__ is not Spec:
+                waiting.setdefault((array.__class__, array.dtype, tuple(numbers)), []).append((param, grad, entries))
+                continue
             if kind is None:
                 parts = None if array.__class__ is np.ndarray else _parts([param, grad, *buffers])
                 if parts is None:
@@ -139,6 +144,22 @@ class ElementwiseOptimizer(Optimizer):
             (param._storage or storage_of(param)).version += 1
             for each in buffers:
                 (each._storage or storage_of(each)).version += 1
+        for (_, _, numbers), rows in waiting.items():
+            self._step_on_device(group, numbers, rows, names)
+
+    def _step_on_device(
+        self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[Any, Any, dict[str, Any]]], names: list[str]
+    ) -> None:
+        """The steps of parameters on another device than the CPU: in one go where the device can, else one by one through ops."""
+        tensors = [[param, grad, *[entries[name] for name in names]] for param, grad, entries in rows]
+        home = device_type_of(tensors[0][0]._array)
+        if home.optimizer_step(self.update, group, numbers, [[each._array for each in row] for row in tensors]):
+            for row in tensors:
+                for each in (row[0], *row[2:]):
+                    storage_of(each).version += 1
+            return
+        for param, grad, entries in rows:
+            self._update_tensors(group, numbers, param, grad, entries, names)
 
     def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
         """One parameter's step by a sparse gradient, of the optimizers that take those."""

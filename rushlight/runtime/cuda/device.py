@@ -22,6 +22,7 @@ from ...core.families import Elementwise
 from .array_module import ArrayModule
 from .kernels import KERNELS
 from .memory import UsageCounter, is_pinned, pinned
+from .optimizer_step import optimizer_step
 from .philox import PhiloxGenerator
 from .pointwise import PointwiseOp
 
@@ -131,6 +132,9 @@ class CudaDevice(DeviceType):
 
     def default_generator(self) -> PhiloxGenerator:
         return self.generators[self._current()]
+
+    def optimizer_step(self, update: Any, group: dict[str, Any], numbers: tuple[Any, ...], tensors: list[list[Any]]) -> bool:
+        return optimizer_step(self.cupy, update, group, numbers, tensors)
 
     def dropout_factors(self, array: Any, p: float) -> Any:
         return self.default_generator().dropout_factors(array, p) if array.dtype.kind == "f" or array.dtype in HALF_PRECISION else None

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, convolution, products, rows, tables
+from . import attention, convolution, planes, products, rows, tables
 
 KERNELS: dict[str, Callable[..., Any]] = {  # by op
-    **products.KERNELS, **rows.KERNELS, **tables.KERNELS, **convolution.KERNELS, **attention.KERNELS,
+    **products.KERNELS, **rows.KERNELS, **tables.KERNELS, **convolution.KERNELS, **attention.KERNELS, **planes.KERNELS,
 }  # fmt: skip

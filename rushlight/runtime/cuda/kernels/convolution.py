@@ -1,7 +1,7 @@
 """Convolutions by cuDNN, called through ctypes: forward, transposed and the gradient of the weight, in one to three dimensions.
 
-``torch.backends.cudnn`` has the settings: ``enabled``, ``benchmark`` (measure the algorithms once for each shape), ``deterministic``,
-``allow_tf32``.
+The algorithms are measured once for each shape.  ``torch.backends.cudnn`` has the settings: ``enabled``, ``deterministic`` (no measuring, and only
+algorithms that repeat their results), ``allow_tf32``.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Plan:
         dnn, api = self.dnn, self.dnn.library
         first, second, result = self._order()
         found, count = (_Performance * 8)(), ctypes.c_int()
-        if _setting("benchmark", False):
+        if not _setting("deterministic", False) and not dnn.cupy.cuda.get_current_stream().is_capturing():  # measured once for each shape
             dnn.check(getattr(api, f"cudnnFindConvolution{self.what}Algorithm")(
                 dnn.handle, first, second, self.options, result, 8, ctypes.byref(count), found))  # fmt: skip
         else:
@@ -153,11 +153,6 @@ def _is_last(array: Any) -> bool:
     return bool(array.transpose(0, *range(2, array.ndim), 1).flags.c_contiguous) and not array.flags.c_contiguous
 
 
-def _inside_last(array: Any) -> bool:
-    """Whether the tensor cores, which want the channels last, are worth turning operands round."""
-    return array.ndim == 4 and array.dtype.itemsize == 2 and array.shape[1] % 8 == 0
-
-
 def _dense(cupy: Any, array: Any, last: bool) -> Any:
     """The array in row-major order, or with its channels last."""
     if not last:
@@ -211,8 +206,7 @@ def convolution(
     if 0 in spec.shape or not _has_cudnn(cupy):
         return NotImplemented
     stride, padding, dilation, _ = _expanded(weight.ndim - 2, stride, padding, dilation, output_padding)
-    kept = _is_last(input) or _is_last(weight)
-    last = kept or _inside_last(input)
+    last = _is_last(input) or _is_last(weight)
     input, weight = _dense(cupy, input, last), _dense(cupy, weight, last)
     made = _empty(cupy, spec.shape, input.dtype, last)
     what, x, y = (_DATA, made, input) if transposed else (_FORWARD, input, made)
@@ -220,7 +214,7 @@ def convolution(
         return NotImplemented
     if bias is not None:
         cupy.add(made, bias.reshape(-1, *[1] * len(stride)), out=made)
-    return made if kept or not last else cupy.ascontiguousarray(made)
+    return made
 
 
 def convolution_weight_gradient(
@@ -230,7 +224,7 @@ def convolution_weight_gradient(
     if not _usable(input, grad) or not _has_cudnn(cupy):
         return NotImplemented
     stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
-    last = _is_last(input) or _is_last(grad) or _inside_last(input)
+    last = _is_last(input) or _is_last(grad)
     made = _empty(cupy, (grad.shape[1], input.shape[1] // groups, *kernel), grad.dtype, last)
     if not _run(cupy, _FILTER, _dense(cupy, input, last), made, _dense(cupy, grad, last), stride, padding, dilation, groups, last):
         return NotImplemented

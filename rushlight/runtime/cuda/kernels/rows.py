@@ -14,8 +14,9 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ..launch import Kernel
+from . import planes
 
-_SHORT = 1024  # elements of a row that a warp takes on; longer ones are a block's
+_SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
 _REDUCE = """
 typedef @T@ T; typedef @A@ A;
 #define STORE(x) @STORE@
@@ -141,9 +142,10 @@ def takes(*arrays: Any) -> bool:
     )
 
 
-def kernel(cupy: Any, name: str, dtype: np.dtype[Any], short: bool, **extra: str) -> tuple[Kernel, int, int]:
-    """The kernel of a body for a dtype, the threads of a block, and the rows that a block takes."""
-    group = 32 if short else 256
+def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, **extra: str) -> tuple[Kernel, int, int]:
+    """The kernel of a body for rows of n elements, the threads of a block, and the rows that a block takes."""
+    short = n <= _SHORT
+    group = 32 if short else 256 if n < _LONG else 1024
     key = (name, dtype, group, tuple(extra.values()))
     found = _kernels.get(key)
     if found is None:
@@ -165,11 +167,11 @@ def kernel(cupy: Any, name: str, dtype: np.dtype[Any], short: bool, **extra: str
         }.items():
             source = source.replace(f"@{mark}@", text)
         found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
-    return found, 128 if short else 256, 4 if short else 1
+    return found, 128 if short else group, 4 if short else 1
 
 
 def _launch(cupy: Any, name: str, dtype: np.dtype[Any], rows: int, n: int, *args: Any, tail: tuple[Any, ...] = (), **extra: str) -> None:
-    found, threads, each = kernel(cupy, name, dtype, n <= _SHORT, **extra)
+    found, threads, each = kernel(cupy, name, dtype, n, **extra)
     found(-(-rows // each), threads, *args, rows, n, *tail)
 
 
@@ -250,7 +252,9 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
 def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     """The input less its mean, divided by its standard deviation; with mean and variance."""
     n = _rows_of(input, dims)
-    if n is None or not takes(input):
+    if n is None:
+        return planes.standardize(cupy, input, dims, eps)
+    if not takes(input):
         return NotImplemented
     kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
     out, mean, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray(kept, input.dtype), cupy.ndarray(kept, input.dtype)
@@ -275,6 +279,8 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
 def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float, weight: Any = None) -> Any:
     """The gradient of :func:`standardize`."""
     n = _rows_of(grad, dims)
+    if n is None and weight is None:
+        return planes.standardize_backward(cupy, grad, input, result, variance, dims, eps)
     if n is None or grad.dtype != result.dtype:
         return NotImplemented
     grad = cupy.ascontiguousarray(grad)

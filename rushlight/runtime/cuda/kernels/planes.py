@@ -1,0 +1,206 @@
+"""Kernels over the planes of images: the largest element of windows and its gradient, and means and variances of channels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
+from ....core.dtypes import HALF_PRECISION
+from ....ops.nn.pooling import make_pool
+from ..launch import Kernel
+
+_WINDOWS = """
+typedef @T@ T;
+// Windows over planes of one, two or three dimensions: the first largest element (a NaN counts as larger than any number).
+struct Pool { int size[3], kernel[3], stride[3], padding[3], dilation[3], count[3]; };
+__device__ inline long long place(const T* x, const Pool& p, int a, int b, int c) {
+    long long best = -1; @A@ top = 0;
+    for (int i = 0; i < p.kernel[0]; i++) {
+        int u = a * p.stride[0] - p.padding[0] + i * p.dilation[0];
+        if (u < 0 || u >= p.size[0]) continue;
+        for (int j = 0; j < p.kernel[1]; j++) {
+            int v = b * p.stride[1] - p.padding[1] + j * p.dilation[1];
+            if (v < 0 || v >= p.size[1]) continue;
+            for (int k = 0; k < p.kernel[2]; k++) {
+                int w = c * p.stride[2] - p.padding[2] + k * p.dilation[2];
+                if (w < 0 || w >= p.size[2]) continue;
+                long long at = ((long long)u * p.size[1] + v) * p.size[2] + w;
+                @A@ here = value(x[at]);
+                if (best < 0 || here > top || (here != here && top == top)) { best = at; top = here; }
+            }
+        }
+    }
+    return best;
+}
+extern "C" __global__ void largest(const T* in, T* out, long long* index, long long total, Pool p) {
+    long long plane = (long long)p.size[0] * p.size[1] * p.size[2], windows = (long long)p.count[0] * p.count[1] * p.count[2];
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {
+        long long n = at / windows; int rest = (int)(at % windows);
+        long long found = place(in + n * plane, p, rest / (p.count[1] * p.count[2]), rest / p.count[2] % p.count[1], rest % p.count[2]);
+        out[at] = in[n * plane + found];
+        if (index) index[at] = found;
+    }
+}
+// Each element of a plane asks the windows that hold it: no atomics, the same sums every time.
+extern "C" __global__ void spread(const T* grad, const long long* index, T* out, long long total, Pool p) {
+    long long plane = (long long)p.size[0] * p.size[1] * p.size[2], windows = (long long)p.count[0] * p.count[1] * p.count[2];
+    for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {
+        long long n = at / plane, own = at % plane;
+        int u = (int)(own / ((long long)p.size[1] * p.size[2])), v = (int)(own / p.size[2] % p.size[1]), w = (int)(own % p.size[2]);
+        @A@ sum = 0;
+        for (int i = 0; i < p.kernel[0]; i++) {
+            int a = u + p.padding[0] - i * p.dilation[0]; if (a < 0 || a % p.stride[0]) continue; a /= p.stride[0]; if (a >= p.count[0]) continue;
+            for (int j = 0; j < p.kernel[1]; j++) {
+                int b = v + p.padding[1] - j * p.dilation[1]; if (b < 0 || b % p.stride[1]) continue; b /= p.stride[1]; if (b >= p.count[1]) continue;
+                for (int k = 0; k < p.kernel[2]; k++) {
+                    int c = w + p.padding[2] - k * p.dilation[2]; if (c < 0 || c % p.stride[2]) continue; c /= p.stride[2]; if (c >= p.count[2]) continue;
+                    long long window = n * windows + ((long long)a * p.count[1] + b) * p.count[2] + c;
+                    if (index[window] == own) sum += (@A@)value(grad[window]);
+                }
+            }
+        }
+        out[at] = @STORE@;
+    }
+}
+"""
+
+_CHANNELS = """
+typedef @T@ T; typedef @A@ A;
+__device__ inline A block_sum(A x) {
+    __shared__ A parts[32];
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : (A)0;
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+// A block has one channel: the images' planes of it lie apart.
+#define EACH(at) for (long long q = threadIdx.x; q < images * inner; q += blockDim.x) { long long at = (q / inner * channels + blockIdx.x) * inner + q % inner;
+extern "C" __global__ void standard(const T* x, T* out, T* means, T* variances, long long images, long long channels, long long inner, A eps) {
+    A mean = 0, spread = 0;
+    EACH(at) mean += (A)value(x[at]); }
+    mean = block_sum(mean) / (images * inner);
+    EACH(at) A d = (A)value(x[at]) - mean; spread += d * d; }
+    spread = block_sum(spread) / (images * inner);
+    A scale = rsqrt(spread + eps);
+    EACH(at) A made = ((A)value(x[at]) - mean) * scale; out[at] = @MADE@; }
+    if (threadIdx.x == 0) { A made = mean; means[blockIdx.x] = @MADE@; made = spread; variances[blockIdx.x] = @MADE@; }
+}
+extern "C" __global__ void standard_backward(const T* grad, const T* result, const T* variances, T* out, long long images, long long channels,
+                                             long long inner, A eps) {
+    A total = 0, slope = 0;
+    EACH(at) A g = value(grad[at]); total += g; slope += g * (A)value(result[at]); }
+    total = block_sum(total) / (images * inner);
+    slope = block_sum(slope) / (images * inner);
+    A scale = rsqrt((A)value(variances[blockIdx.x]) + eps);
+    EACH(at) A made = scale * ((A)value(grad[at]) - total - (A)value(result[at]) * slope); out[at] = @MADE@; }
+}
+"""
+
+_kernels: dict[Any, Kernel] = {}
+
+
+def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any]) -> Kernel:
+    key = (name, dtype)
+    found = _kernels.get(key)
+    if found is None:
+        source = PRELUDE + template
+        accumulated = "double" if dtype == np.float64 else "float"
+        for mark, text in {"T": STORED[dtype], "A": accumulated, "STORE": rounded("sum", dtype), "MADE": rounded("made", dtype)}.items():
+            source = source.replace(f"@{mark}@", text)
+        found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
+    return found
+
+
+def _floating(*arrays: Any) -> bool:
+    return all((each.dtype.kind == "f" or each.dtype in HALF_PRECISION) and each.dtype in STORED for each in arrays)
+
+
+def _pool(input: Any, ndim: int, options: Any) -> tuple[list[int], tuple[int, ...]]:
+    """The numbers of a pool in three dimensions, as kernels take them, and the shape of the result."""
+    pool = make_pool(f"max_pool{ndim}d", input.shape, ndim, *options)
+    fields = [tuple(each) for each in pool]
+    filled = [(0 if at == 3 else 1,) * (3 - ndim) + each for at, each in enumerate(fields)]  # padding is the fourth
+    return [number for each in filled for number in each], (*input.shape[: input.ndim - ndim], *fields[5])
+
+
+def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> Any:
+    if not _floating(input) or input.ndim <= ndim or not input.size or not input.flags.c_contiguous:
+        return NotImplemented
+    numbers, shape = _pool(input, ndim, options[:5])
+    made, places = cupy.ndarray(shape, input.dtype), cupy.ndarray(shape, np.int64) if indices else None
+    kernel = _kernel(cupy, _WINDOWS, "largest", "PPPq18i", input.dtype)
+    kernel(min(-(-made.size // 256), 132 * 32), 256, input.data.ptr, made.data.ptr, places.data.ptr if indices else 0, made.size, *numbers)
+    return (made, places) if indices else made
+
+
+def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, *options: Any) -> Any:
+    """The gradient of the maximum of windows."""
+    if not _floating(grad, input) or not input.size or not input.flags.c_contiguous:
+        return NotImplemented
+    found = _max_pool(cupy, input, ndim, options, True)
+    if found is NotImplemented:
+        return NotImplemented
+    numbers, _ = _pool(input, ndim, options[:5])
+    grad, made = cupy.ascontiguousarray(grad), cupy.ndarray(input.shape, grad.dtype)
+    kernel = _kernel(cupy, _WINDOWS, "spread", "PPPq18i", grad.dtype)
+    kernel(min(-(-made.size // 256), 132 * 32), 256, grad.data.ptr, found[1].data.ptr, made.data.ptr, made.size, *numbers)
+    return made
+
+
+def _channels(array: Any, dims: Any) -> tuple[int, int, int] | None:
+    """Images, channels and elements of a plane, where all dimensions but the second are normalised; None where others are."""
+    if (
+        array.ndim < 2
+        or tuple(dims) != (0, *range(2, array.ndim))
+        or not array.size
+        or not _floating(array)
+        or not array.flags.c_contiguous
+    ):
+        return None
+    return array.shape[0], array.shape[1], math.prod(array.shape[2:])
+
+
+def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
+    """Images less the means of their channels, divided by the standard deviations."""
+    sizes = _channels(input, dims)
+    if sizes is None:
+        return NotImplemented
+    kept = (1, sizes[1], *[1] * (input.ndim - 2))
+    made, mean, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray(kept, input.dtype), cupy.ndarray(kept, input.dtype)
+    kernel = _kernel(cupy, _CHANNELS, "standard", "PPPPqqq@", input.dtype)
+    kernel(
+        sizes[1], 1024 if sizes[0] * sizes[2] >= 1024 else 128, input.data.ptr, made.data.ptr, mean.data.ptr, variance.data.ptr, *sizes, eps
+    )
+    return [made, mean, variance]
+
+
+def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
+    """The gradient of :func:`standardize`."""
+    sizes = _channels(result, dims)
+    if sizes is None or grad.dtype != result.dtype:
+        return NotImplemented
+    grad, made = cupy.ascontiguousarray(grad), cupy.ndarray(grad.shape, grad.dtype)
+    kernel = _kernel(cupy, _CHANNELS, "standard_backward", "PPPPqqq@", grad.dtype)
+    kernel(
+        sizes[1],
+        1024 if sizes[0] * sizes[2] >= 1024 else 128,
+        grad.data.ptr,
+        result.data.ptr,
+        variance.data.ptr,
+        made.data.ptr,
+        *sizes,
+        eps,
+    )
+    return made
+
+
+KERNELS: dict[str, Any] = {"max_pool_backward": max_pool_backward}
+for _ndim in (1, 2, 3):
+    KERNELS[f"max_pool{_ndim}d"] = lambda cupy, input, *options, ndim=_ndim: _max_pool(cupy, input, ndim, options, False)
+    KERNELS[f"max_pool{_ndim}d_with_indices"] = lambda cupy, input, *options, ndim=_ndim: _max_pool(cupy, input, ndim, options, True)
