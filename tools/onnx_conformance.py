@@ -79,7 +79,7 @@ def write(chosen: dict[str, Any], passed: dict[str, Any], refused: list[tuple[st
         lines.append(f"| {kind} | {row[0]} | {row[1]} | {row[2] if compiled else ''} |")
     if refused:
         lines += ["", "What does not pass:", "", "| case | why |", "|---|---|"]
-        lines += [f"| `{name}` | {what.replace('|', ' ')[:160]} |" for name, what in refused]
+        lines += [f"| `{name}` | {onnx_cases.NOT_PASSING.get(name, what).replace('|', ' ')[:160]} |" for name, what in refused]
     page = PAGE.read_text()
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -142,7 +142,7 @@ def col2im(node: NodeContext, x: Any, image: Ints, block: Ints) -> Any:
         at = np.arange(block[axis])[:, None] * over.dilations[axis] + np.arange(count) * over.strides[axis]
         shape[axis], shape[rank + axis] = at.shape
         index = index * size + at.reshape(shape)
-    columns = x.reshape(batch, channels, -1)
+    columns = x.reshape(batch, channels, index.size)
     flat = rl.zeros((batch, channels, math.prod(whole)), dtype=x.dtype).index_add(2, rl.from_numpy(index.reshape(-1)), columns)
     cuts = [(-before, -behind) for before, behind in zip(over.before, over.behind)]
     return padded(flat.reshape(batch, channels, *whole), [(0, 0), (0, 0), *cuts])
