@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import no_grad
 from ..core.base import storage_of
 from ..tensor import Tensor
 from .calls import Call, user_line, user_place
@@ -216,7 +217,7 @@ class ProcessGroup:
             piece *= getattr(factor, "_array", factor)
         finish = None
         if piece is not array or op is ReduceOp.AVG:
-            finish = self._back([(array, piece)], op)
+            finish = self._back([(array, piece)], op, tensor)
         _touch(tensor)
         return self._start(call, lambda: engine.all_reduce(piece, name), [tensor], finish)
 
@@ -239,18 +240,17 @@ class ProcessGroup:
             raise self._broken(call, error) from error
         Work([tensor], request, None, self, call).wait()
 
-    def _back(self, pairs: list[tuple[Any, Any]], op: Any = None) -> Callable[[], None]:
-        """What ends an exchange: divide for a mean, and copy into arrays that were not in one piece."""
+    def _back(self, pairs: list[tuple[Any, Any]], op: Any = None, tensor: Any = None) -> Callable[[], None]:
+        """What ends an exchange: copy into arrays that were not in one piece, and divide for a mean."""
         size = self.size()
 
         def finish() -> None:
             for array, piece in pairs:
-                if op is ReduceOp.AVG:
-                    np.divide(piece, np.asarray(size, piece.dtype), out=piece) if isinstance(piece, np.ndarray) else piece.__itruediv__(
-                        size
-                    )
                 if array is not piece:
                     array[...] = piece.reshape(array.shape)
+            if op is ReduceOp.AVG:
+                with no_grad():
+                    tensor.detach().div_(size)
 
         return finish
 
@@ -273,7 +273,7 @@ class ProcessGroup:
         if self.rank() == root:
             _touch(tensor)
             if piece is not array or op is ReduceOp.AVG:
-                finish = self._back([(array, piece)], op)
+                finish = self._back([(array, piece)], op, tensor)
         return self._start(call, lambda: engine.reduce(piece, name, root), [tensor], finish)
 
     def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None) -> Work:
@@ -335,8 +335,7 @@ class ProcessGroup:
         """Lengths of tensors (None where they are equal), and an array for all of them one after the other."""
         lengths = [each.numel() for each in tensors]
         array = tensors[0]._array
-        made = type(array).__mro__[0] is np.ndarray
-        into = np.empty(sum(lengths), array.dtype) if made else _like(array, sum(lengths))
+        into = np.empty(sum(lengths), array.dtype) if isinstance(array, np.ndarray) else _like(array, sum(lengths))
         return None if len(set(lengths)) == 1 else lengths, into
 
     def _spread(self, tensors: Sequence[Any], array: Any) -> Callable[[], None]:
@@ -430,7 +429,7 @@ class ProcessGroup:
         call = self._note(collective, tensor.dtype, source.size, op)
         piece = _in_one_piece(array)
         _touch(tensor)
-        finish = self._back([(array, piece)], op) if piece is not array or op is ReduceOp.AVG else None
+        finish = self._back([(array, piece)], op, tensor) if piece is not array or op is ReduceOp.AVG else None
         return self._start(call, lambda: engine.reduce_scatter(piece, source, name, counts), [tensor], finish)
 
     def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM) -> Work:
