@@ -25,7 +25,7 @@ from .engines import nccl
 from .engines.alone import AloneEngine
 from .reductions import ReduceOp, reduction
 from .stores import DistBackendError, HashStore, Store
-from .work import SPINS, Work, Works
+from .work import Work, Works, pace
 
 _new_call = tuple.__new__  # a named tuple without its checks
 KEPT = 2000  # calls that are kept for comparison with other processes
@@ -233,7 +233,7 @@ class ProcessGroup:
             request = self._engine.all_reduce(array, "SUM")
             if request is not None:
                 test = request.Test
-                for _ in range(SPINS):
+                for _ in range(pace.spins):
                     if test():
                         return
         except Exception as error:

@@ -30,7 +30,7 @@ from .adoption import is_adopted
 from .calls import Call, line_of_thread
 from .messages import Mailbox, MpiStore
 from .stores import DistBackendError
-from .work import Work
+from .work import Work, pace
 
 _TICK = 0.05  # seconds between looks at the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
@@ -66,6 +66,8 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="rushlight-watch", daemon=True)
         self._peers = communicator.allgather((socket.gethostname(), os.getpid()))
         self._alive = _pidfds(self._peers, self.rank)
+        if sum(host == self._peers[self.rank][0] for host, _ in self._peers) > _cores():
+            pace.crowded()
         self._hook: Any = None
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -363,6 +365,10 @@ def _user_line(traceback: Any) -> str:
             found = traceback
         traceback = traceback.tb_next
     return "an unknown line" if found is None else f"{os.path.basename(found.tb_frame.f_code.co_filename)}:{found.tb_lineno}"
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _flush() -> None:

@@ -11,9 +11,22 @@ from typing import Any
 
 from ..core.futures import Future, completed
 
-SPINS = 200  # tests of a request before other processes get the core
 _PATIENCE = 1.0  # seconds of polling before the process sleeps between polls
-_yield = getattr(os, "sched_yield", lambda: time.sleep(0))
+
+
+class Pace:
+    """How a process waits: how often it tests a request at once, and what it does between further tests."""
+
+    def __init__(self) -> None:
+        self.spins = 200
+        self.rest: Callable[[], Any] = getattr(os, "sched_yield", lambda: time.sleep(0))
+
+    def crowded(self) -> None:
+        """Wait as one of more processes than cores: those that compute get the core, which yielding alone does not give them."""
+        self.spins, self.rest = 10, lambda: time.sleep(1e-6)
+
+
+pace = Pace()
 
 
 class Work:
@@ -79,7 +92,7 @@ class Work:
         if self._lock is None and self._request is not None:
             test = self._request.Test
             try:
-                for _ in range(SPINS):
+                for _ in range(pace.spins):
                     if test():
                         self._end()
                         return
@@ -88,7 +101,7 @@ class Work:
         begun = time.monotonic()
         turns = 0
         while not self._poll():
-            _yield()
+            pace.rest()
             turns += 1
             if turns & 63:
                 continue
