@@ -361,6 +361,10 @@ def _encoder_layer(
     return second(src + feed(src))
 
 
+def _with_indices(name: str) -> Callable[..., Any]:
+    return lambda self, output_size: _call(name, self, output_size, True)
+
+
 def _pad(mode: str) -> Callable[..., Any]:
     return lambda self, padding: _call("pad", self, list(padding), mode)
 
@@ -453,6 +457,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "upsample_bilinear2d": _upsample("bilinear"), "upsample_bicubic2d": _upsample("bicubic"), "upsample_linear1d": _upsample("linear"),
     "upsample_trilinear3d": _upsample("trilinear"), "upsample_nearest1d": _upsample_nearest, "upsample_nearest2d": _upsample_nearest,
     "upsample_nearest3d": _upsample_nearest,
+    **{f"adaptive_max_pool{dims}d": _with_indices(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
     "max_pool2d_with_indices": lambda self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False: _call(
         "max_pool2d", self, kernel_size, stride or None, padding, dilation, ceil_mode, True),
     "max_pool3d_with_indices": lambda self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False: _call(

@@ -105,7 +105,8 @@ class StorageTable:
         return UntypedStorage(self.storages[key])._host_bytes
 
 
-def _holds(tensor: Any) -> _HeldStorage:
+def held_storage(tensor: Any) -> _HeldStorage:
+    """The storage of a tensor, as the table of a file takes it."""
     kind = tensor.dtype
     return _HeldStorage(storage_of(tensor), kind if kind.name in _NAMED_STORAGES else None)
 
@@ -129,7 +130,7 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
         parts = (*parts_of(array), Size(array.shape))
         return rebuild_sparse_tensor, (tensor.layout, (*parts, array.coalesced) if tensor.is_sparse else parts)
     quantizer = quantizer_of(tensor)
-    held = _holds(tensor)
+    held = held_storage(tensor)
     offset = tensor.storage_offset()
     if not 0 <= offset * tensor.itemsize <= UntypedStorage(held.storage).nbytes():
         offset = 0  # the address of a tensor without elements says nothing

@@ -364,8 +364,16 @@ def _difference(first: str, second: str) -> str:
 # -- files -------------------------------------------------------------------------------------------------------
 
 
-def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
-    """Write a traced module or function to a path or file object: the graph as plain data, and its tensors."""
+def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None, format: str = "rushlight") -> None:
+    """Write a traced module or function to a path or file object: the graph as plain data, and its tensors.
+
+    With ``format="torchscript"`` the file is an archive that PyTorch's ``torch.jit.load`` reads; what such a file can't hold is refused by name.
+    """
+    if format == "torchscript":
+        importlib.import_module(f"{__package__.rpartition('.')[0]}.script.archive.writer").write_torchscript(m, f, _extra_files)
+        return
+    if format != "rushlight":
+        raise ValueError(f"jit.save() writes the formats 'rushlight' and 'torchscript', and not {format!r}")
     for kinds, write in WRITERS:
         if isinstance(m, kinds):
             save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)

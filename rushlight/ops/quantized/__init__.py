@@ -6,6 +6,7 @@ registers how ops for all tensors run on quantized ones.  Read ``quantize.py`` f
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from ...core.declare import public
@@ -67,8 +68,18 @@ def _prepack(weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, g
     return Packed(weight, bias, stride=tuple(stride), padding=tuple(padding), dilation=tuple(dilation), groups=groups)
 
 
-conv1d_prepack = conv2d_prepack = conv3d_prepack = conv_prepack = _prepack
-conv1d_unpack = conv2d_unpack = conv3d_unpack = conv_unpack = linear_unpack
+def _named(name: str, function: Any) -> Any:
+    """A function under a name of its own, by which files know it."""
+    made = FunctionType(function.__code__, function.__globals__, name, function.__defaults__, function.__closure__)
+    made.__qualname__, made.__doc__, made.__module__ = name, function.__doc__, __name__
+    made.__annotations__ = function.__annotations__
+    return made
+
+
+conv_prepack = _prepack
+conv1d_prepack, conv2d_prepack, conv3d_prepack = (_named(f"conv{dims}d_prepack", _prepack) for dims in (1, 2, 3))
+conv_unpack = linear_unpack
+conv1d_unpack, conv2d_unpack, conv3d_unpack = (_named(f"conv{dims}d_unpack", linear_unpack) for dims in (1, 2, 3))
 
 
 def _convolve(qx: Any, packed: Packed, output_scale: float, output_zero_point: int, relu: bool) -> Any:
@@ -90,8 +101,8 @@ def conv2d_relu(qx: Any, packed_weight: Packed, output_scale: float, output_zero
     return _convolve(qx, packed_weight, output_scale, output_zero_point, True)
 
 
-conv1d = conv3d = conv2d
-conv1d_relu = conv3d_relu = conv2d_relu
+conv1d, conv3d = (_named(f"conv{dims}d", conv2d) for dims in (1, 3))
+conv1d_relu, conv3d_relu = (_named(f"conv{dims}d_relu", conv2d_relu) for dims in (1, 3))
 
 
 def embedding_bag_prepack(weight: Any) -> Packed:

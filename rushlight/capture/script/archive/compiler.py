@@ -40,7 +40,7 @@ from ..script_module import ScriptMethod
 from .code_text import ROOT, CodeFile, CustomType, DeviceName, ModuleClass, TextSource, decoded, dotted
 from .operators import Operators
 
-_PYTHON = "range len int float bool str complex getattr hasattr isinstance print list tuple dict min max abs sorted ord chr divmod round pow any all hex oct bin hash zip enumerate reversed".split()
+_PYTHON = "range len int float bool str complex getattr hasattr isinstance print list tuple dict min max abs sum sorted ord chr divmod round pow any all hex oct bin hash zip enumerate reversed".split()
 NAMES: dict[str, Any] = {
     **{name: getattr(builtins, name) for name in _PYTHON}, "annotate": annotate, "fork": fork, "wait": wait, "inf": float("inf"), "nan": float("nan"),
     "infj": complex(0, float("inf")), "nanj": complex(0, float("nan")), **graph_functions.EXCEPTIONS,
@@ -312,7 +312,8 @@ class ArchiveCompiler(Operators):
         if place == "aten" and name in _RECURRENT:
             arguments = tuple(self.plain(each, node).arg for each in given)
             kinds = TupleType((TENSOR,) * (3 if name == "quantized_lstm" else 2))
-            return self.emit(_RECURRENT[name], arguments, kinds)
+            named = {key: self.dtype_argument(each) if key == "dtype" else self.plain(each, node).arg for key, each in keywords.items()}
+            return self.emit(_RECURRENT[name], arguments, kinds, named)
         if place == "prim" or place == "aten":
             return super().other_call(place, name, given, keywords, node)
         found = self.reader.library(place, name)
@@ -328,7 +329,8 @@ class ArchiveCompiler(Operators):
             if place == "quantized"
             else "which is not known here: register it with torch.library before the file is read"
         )
-        return self.missing(f"{place}::{name}", why, node)
+        made = self.missing(f"{place}::{name}", why, node, [*given, *keywords.values()])
+        return ScriptValue(self.reader.library_type(place, name) if place == "quantized" else ANY, made.arg)
 
     def made_tensor(self, given: Any, keywords: Any, node: ast.Call) -> ScriptValue:
         """``torch.tensor(...)``."""

@@ -20,7 +20,7 @@ from ....serialization.loading import storage_loader
 from ....serialization.locations import restorer
 from ....serialization.records import ArchiveReader
 from ..frontend.errors import ScriptError
-from ..frontend.types import ANY, INT, TENSOR, ClassType, InterfaceType, OptionalType, Type
+from ..frontend.types import ANY, INT, TENSOR, ClassType, InterfaceType, OptionalType, TupleType, Type
 from ..hooks import TABLES, ScriptHook
 from ..ir.graph_functions import DefaultTensor
 from ..ir.type_numbers import number_of
@@ -381,7 +381,7 @@ class ProgramReader:
 
     def library_type(self, place: str, name: str) -> Type:
         """The type of its result."""
-        return ANY if "pack" in name else TENSOR
+        return TupleType((TENSOR, OptionalType(TENSOR))) if "unpack" in name else ANY if "pack" in name else TENSOR
 
     def placed(self, named: device) -> device:
         """Where ``map_location`` puts what is on a device that the code names."""

@@ -138,7 +138,7 @@ class SchemaCalls(RecursiveCompiler):
         """A call of an operator of a namespace."""
         known = overloads_of(place, name)
         if known is None:
-            return self.missing(f"{place}::{name}", "which is not known here", node)
+            return self.missing(f"{place}::{name}", "which is not known here", node, [*given, *keywords.values()])
         for convert in (False, True):
             for each in known[1]:
                 values = bound(each._schema.arguments, given, keywords, convert)
@@ -149,18 +149,19 @@ class SchemaCalls(RecursiveCompiler):
             f"the archive calls {place}::{name}({shown}), which fits none of its {len(known[1])} overloads", self.source, node
         )
 
-    def missing(self, name: str, why: str, node: ast.AST) -> ScriptValue:
+    def missing(self, name: str, why: str, node: ast.AST, given: list[ScriptValue]) -> ScriptValue:
         """An operator that is not there: refused at once where the program surely comes to it, and else when it does."""
         if self.block.parent is None:
             raise ScriptError(f"the archive calls the operator {name}, {why}", self.source, node)
-        return self.emit(graph_functions.missing_operator, (name,), ANY, impure=True)
+        return self.emit(graph_functions.missing_operator, (name, *[self.plain(each, node).arg for each in given]), ANY, impure=True)
 
     def overload_call(self, overload: OpOverload, values: dict[str, ScriptValue], node: ast.AST) -> ScriptValue:
         """A call of one overload: of the function that computes it, where it has the form of the schema."""
         schema = overload._schema
         run: Any = overload._run
         if getattr(run, "function", ...) is None:
-            return self.missing(schema.qualified_name, "which rushlight does not compute yet", node)
+            made = self.missing(schema.qualified_name, "which rushlight does not compute yet", node, list(values.values()))
+            return ScriptValue(result_type(overload), made.arg)
         arguments = {each.name: self.argument(each, values[each.name]) for each in schema.arguments if each.name in values}
         kind = result_type(overload)
         impure = schema.is_mutable

@@ -86,7 +86,7 @@ def unused_call(name: str) -> None:
 
 
 @has_side_effect
-def missing_operator(name: str) -> None:
+def missing_operator(name: str, *arguments: Any) -> None:
     """Stands for a call, on a way that may never be taken, of an operator that is not there."""
     raise NotSupported(f"the operator {name} is not known here, and was called by a scripted program")
 

@@ -1,0 +1,217 @@
+"""Calls of ops as serialized TorchScript writes them: by the operators of aten, with the arguments of their schemas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.declare import Op
+from ....core.errors import CaptureError
+from ....core.schema import Argument, SchemaType
+from ....ops.aten_calls import _SPELLINGS as SPELLINGS
+from ....ops.overloads import OpOverload
+from .schema_calls import overloads_of
+
+Render = Callable[[Any, "SchemaType | None"], str]  # a value as text, as an argument of a type
+_RENAMED = {
+    "cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid", "nn_functional_unfold": "im2col",
+    "nn_functional_fold": "col2im", "cast": "to", "max_all": "max", "min_all": "min", "median_all": "median", "max_dim": "max", "min_dim": "min",
+    "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where", "unique": "_unique2",
+    "gelu_exact": "gelu", "real_part": "real",
+}  # fmt: skip
+_FILLED: dict[str, Any] = {"cudnn_enabled": True, "cudnn_enable": True, "padding_idx": -1, "sparse": False, "scale_grad_by_freq": False}
+_NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be called by an op, beside what the table of spellings says
+    "indices": ("indices", "input", "indices_or_sections"), "training": ("training", "train"), "train": ("training", "train"), "self": ("self", "input", "tensor", "tensors"),
+    "split_size": ("split_size", "split_size_or_sections"), "split_sizes": ("split_sizes", "split_size_or_sections"), "tensors": ("tensors", "tensor"),
+    "sections": ("sections", "indices_or_sections"), "dim": ("dim", "dims", "axis"), "mat2": ("mat2", "other"), "vec": ("vec", "other"), "batch1": ("batch1", "input"), "batch2": ("batch2",),
+    "source": ("source", "src"), "approximate": ("approximate",), "repeats": ("repeats", "sizes"), "dims": ("dims", "dim", "sizes"), "p": ("p", "ord"), "exponent": ("exponent", "other"),
+    "equation": ("equation",), "condition": ("condition", "input"), "negative_slope": ("negative_slope",),
+}  # fmt: skip
+_NONE = frozenset(
+    ("_stacklevel", "size_average", "reduce", "inplace", "out", "layout", "pin_memory", "requires_grad", "generator", "memory_format")
+)
+
+
+def spellings(name: str) -> tuple[str, ...]:
+    """What an op may call an argument of a schema."""
+    return (*_NAMES.get(name, ()), *SPELLINGS.get(name, ()), name)
+
+
+def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call of an op by name, without those that have their defaults."""
+    found: dict[str, Any] = {}
+    left = list(args)
+    for parameter in op.parameters:
+        if parameter.variadic:
+            values = left[0] if len(left) == 1 and isinstance(left[0], (list, tuple)) else list(left)
+            if left:
+                found[parameter.name] = values if len(left) != 1 or isinstance(left[0], (list, tuple)) else left[0]
+            left = []
+        elif left and not parameter.keyword_only:
+            found[parameter.name] = left.pop(0)
+        elif parameter.name in kwargs:
+            found[parameter.name] = kwargs[parameter.name]
+            continue
+        else:
+            continue
+    unknown = [name for name in kwargs if name not in {each.name for each in op.parameters}]
+    if left or unknown:
+        raise CaptureError(f"a call of '{op.name}' has arguments that its schema does not have: {unknown or len(left)}")
+    found.update({name: value for name, value in kwargs.items() if name not in found})
+    defaults = {each.name: each.default for each in op.parameters}
+    return {name: value for name, value in found.items() if not _is_default(value, defaults.get(name, ...))}
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    plain = (int, float, bool, str, type(None))
+    return isinstance(value, plain) and isinstance(default, plain) and type(value) is type(default) and value == default
+
+
+def op_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], render: Render) -> str:
+    """A call of an op as text."""
+    given = bound(op, args, kwargs)
+    name = _RENAMED.get(op.name, op.name.removeprefix("nn_functional_"))
+    if given.get("inplace") is True:
+        name += "_"
+    given = {
+        key: value for key, value in given.items() if key not in _NONE or (value is not None and key not in ("inplace", "_stacklevel"))
+    }
+    special = _SPECIAL.get(op.name)
+    if special is not None:
+        return special(given, render)
+    known = overloads_of("aten", name)
+    if any(each.variadic and each.name == "args" for each in op.parameters):  # it takes what its operator takes
+        return f"torch.{name}({', '.join(render(each, None) for each in args)})"
+    defaults = {each.name: each.default for each in op.parameters}
+    for overload in () if known is None else known[1]:
+        text = overload_call(overload, given, render, defaults)
+        if text is not None:
+            return text
+    what = "" if known is None else f" with {', '.join(given)}"
+    raise CaptureError(f"the op '{op.name}'{what} has no operator of TorchScript that a file can name")
+
+
+def overload_call(overload: OpOverload, given: dict[str, Any], render: Render, defaults: dict[str, Any] | None = None) -> str | None:
+    """A call of one overload; None where it does not take what is given."""
+    arguments = overload._schema.arguments
+    if defaults is not None and any(each.kwarg_only and each.is_write for each in arguments):
+        return None
+    values: dict[str, Any] = {}
+    used: set[str] = set()
+    for each in arguments:
+        known = next((name for name in spellings(each.name) if name in given and name not in used), None)
+        if known is not None and fits(each, given[known]):
+            used.add(known)
+            values[each.name] = given[known]
+        elif not each.has_default and _filling(each, defaults or {}) is not ...:
+            values[each.name] = _filling(each, defaults or {})
+        elif not each.has_default and each.type.optional:
+            values[each.name] = None
+        elif not each.has_default and each.name in _FILLED:
+            values[each.name] = _FILLED[each.name]
+        elif not each.has_default:
+            return None
+    if used != set(given):
+        return None
+    last = max((at for at, each in enumerate(arguments) if each.name in values and not each.kwarg_only), default=-1)
+    parts = [render(values.get(each.name, each.default_value), each.type) for each in arguments[: last + 1] if not each.kwarg_only]
+    parts += [f"{each.name}={render(values[each.name], each.type)}" for each in arguments if each.kwarg_only and each.name in values]
+    name = overload._overloadpacket.__name__
+    return f"torch.{name}({', '.join(parts)})"
+
+
+def _filling(argument: Argument, defaults: dict[str, Any]) -> Any:
+    """The default that an op has for an argument which its schema has none for; ``...`` where it has none."""
+    for name in spellings(argument.name):
+        if isinstance(defaults.get(name, ...), (bool, int, float, str, tuple, type(None))):
+            return defaults[name] if defaults[name] is not None or argument.type.optional else ...
+    return ...
+
+
+def fits(wanted: Argument, value: Any) -> bool:
+    """Whether a constant may be an argument; of what is computed nothing is known here."""
+    kind = wanted.type
+    if value is None:
+        return kind.optional or wanted.has_default
+    if isinstance(value, bool):
+        return kind.base in ("bool", "Scalar", "SymBool")
+    if isinstance(value, (int, float)):
+        return kind.base in ("int", "SymInt", "float", "Scalar", "Tensor", "bool") and not (
+            isinstance(value, float) and kind.base in ("int", "SymInt")
+        )
+    if isinstance(value, str):
+        return kind.base in ("str", "Device", "int")
+    if isinstance(value, (list, tuple)):
+        return kind.listed
+    return True
+
+
+# -- ops whose form differs ------------------------------------------------------------------------------------------------
+
+
+def _text(form: str) -> Callable[[dict[str, Any], Render], str]:
+    """A form of text with the names of arguments in it."""
+
+    def write(given: dict[str, Any], render: Render) -> str:
+        return form.format(**{name: render(value, None) for name, value in given.items()})
+
+    return write
+
+
+def _normalized(given: dict[str, Any], render: Render) -> str:
+    x, dim, p, eps = (render(given.get(name, usual), None) for name, usual in (("input", None), ("dim", 1), ("p", 2.0), ("eps", 1e-12)))
+    return f"torch.div({x}, torch.expand_as(torch.clamp_min(torch.norm({x}, {p}, [{dim}], True), {eps}), {x}))"
+
+
+def _gelu(given: dict[str, Any], render: Render) -> str:
+    return f"torch.gelu({render(given['input'], None)}, approximate={render(given.get('approximate', 'none'), None)})"
+
+
+def _interpolated(given: dict[str, Any], render: Render) -> str:
+    mode = given.get("mode", "nearest")
+    if mode not in ("nearest", "bilinear") or given.get("antialias"):
+        raise CaptureError(f"interpolate() of mode {mode!r} is not written to archives")
+    size, factor = given.get("size"), given.get("scale_factor")
+    if not isinstance(size, (list, tuple)) and not isinstance(factor, (list, tuple, int, float)):
+        raise CaptureError("interpolate() with a size that is one number is not written to archives: give one for each dimension")
+    numbers = [float(each or 1) for each in (factor if isinstance(factor, (list, tuple)) else [factor] * 2)] if size is None else None
+    sizes = "None" if size is None else f"[{', '.join(render(each, None) for each in size)}]"
+    scales = "None" if numbers is None else str(numbers)
+    if numbers is not None and len(numbers) != 2:
+        raise CaptureError("interpolate() is written to archives for images alone")
+    middle = f"{sizes}, " if mode == "nearest" else f"{sizes}, {bool(given.get('align_corners'))}, "
+    return f"torch.upsample_{mode}2d({render(given['input'], None)}, {middle}{scales})"
+
+
+def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
+    """Pooling to a size; None in it stands for the size that there is."""
+
+    def write(given: dict[str, Any], render: Render) -> str:
+        x, size = render(given["input"], None), given["output_size"]
+        if given.get("return_indices"):
+            raise CaptureError(f"adaptive_{kind}_pool{dims}d() with return_indices is not written to archives")
+        parts = [size] * dims if isinstance(size, int) or size is None else size
+        if not isinstance(parts, (list, tuple)):
+            shown = render(parts, None)
+        else:
+            shown = (
+                f"[{', '.join(f'torch.size({x}, {at - dims})' if each is None else render(each, None) for at, each in enumerate(parts))}]"
+            )
+        call = f"torch.adaptive_{kind}_pool{dims}d({x}, {shown})"
+        return call if kind == "avg" else f"({call})[0]"
+
+    return write
+
+
+def _ranged(given: dict[str, Any], render: Render) -> str:
+    parts = [render(given[name], None) for name in ("start", "end", "step") if name in given]
+    parts += [f"{name}={render(given[name], None)}" for name in ("dtype", "device") if given.get(name) is not None]
+    return f"torch.arange({', '.join(parts)})"
+
+
+_SPECIAL: dict[str, Callable[[dict[str, Any], Render], str]] = {
+    "softsign": _text("torch.div({input}, torch.add(torch.abs({input}), 1))"),
+    "tanhshrink": _text("torch.sub({input}, torch.tanh({input}))"),
+    **{f"adaptive_{kind}_pool{dims}d": _adaptive(kind, dims) for kind in ("avg", "max") for dims in (1, 2, 3)},
+    "normalize": _normalized, "arange": _ranged, "interpolate": _interpolated, "upsample": _interpolated, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
+}  # fmt: skip

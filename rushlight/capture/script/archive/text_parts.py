@@ -1,0 +1,50 @@
+"""Small parts of the text of archives: literals, types that are not known whole, and uses of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ....graph import Node
+from ....graph.control import loop
+from ..frontend.types import ANY, DictType, ListType, OptionalType, TupleType, Type
+
+
+def is_open(kind: Type) -> bool:
+    """Whether there is something of no known type in a type."""
+    if isinstance(kind, (ListType, DictType, TupleType, OptionalType)):
+        parts = {ListType: ("element",), DictType: ("key", "value"), OptionalType: ("inner",)}.get(type(kind), ())
+        return any(map(is_open, kind.elements if isinstance(kind, TupleType) else [getattr(kind, part) for part in parts]))
+    return kind == ANY
+
+
+def quoted(text: str) -> str:
+    """A text as code has it: what is not printable ASCII byte by byte."""
+    made = ""
+    for byte in text.encode():
+        letter = chr(byte)
+        made += f"\\{letter}" if letter in '"\\' else letter if 32 <= byte < 127 else f"\\{byte:03o}"
+    return f'"{made}"'
+
+
+def number(value: float) -> str:
+    """A float as code has it."""
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    text = repr(value)
+    return text if "." in text or "e" in text else f"{text}."
+
+
+def uses(node: Node) -> Iterator[tuple[Node, Node]]:
+    """What uses a value, also inside of branches and loops, and what it is called there."""
+    for user in node.users:
+        if not user.bodies:
+            yield user, node
+            continue
+        given = (None, *user.args[2], *(user.args[3] if len(user.args) > 3 else ())) if user.target is loop else user.args[1:]
+        for body in user.bodies.values():
+            for inner, outer in zip([each for each in body.nodes if each.op == "placeholder"], given):
+                if outer is node:
+                    yield from uses(inner)

@@ -1,0 +1,182 @@
+"""``jit.save(..., format="torchscript")``: archives are written whole or not at all, and are read back as what was written.
+
+That PyTorch reads them, too, and computes the same is what tests/record/torchscript_written.py checks where PyTorch is installed.
+"""
+
+from __future__ import annotations
+
+import enum
+import io
+import json
+import zipfile
+from typing import NamedTuple
+
+import pytest
+from torchscript_files import FOLDER, recorded
+from torchscript_layers import LAYERS, layer
+
+import rushlight as torch
+from rushlight import Tensor, nn
+
+MODELS = sorted(name.removesuffix(".pt") for name in recorded("models") if name.endswith(".pt"))
+ACCEPTED = json.loads((FOLDER / "accepted.json").read_text())
+
+
+def again(made, **options):
+    """A Module as the archive that is written of it says."""
+    file = io.BytesIO()
+    torch.jit.save(made, file, format="torchscript", **options)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+def same(a, b) -> bool:
+    if isinstance(a, torch.Tensor):
+        return a.dtype == b.dtype and torch.allclose(a.detach().double(), b.detach().double(), rtol=1e-4, atol=1e-4, equal_nan=True)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    return a == b or (isinstance(a, float) and abs(a - b) < 1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_archives_of_pytorch(name: str) -> None:
+    """What PyTorch wrote is written again, and computes what it did."""
+    files = recorded("models")
+    made = again(torch.jit.load(io.BytesIO(files[f"{name}.pt"])))
+    for method, arguments, result, error in torch.load(io.BytesIO(files[f"{name}.calls"])):
+        torch.manual_seed(0)
+        if error:
+            with pytest.raises(Exception):  # noqa: B017 (of whatever class: the message is compared where it is read)
+                getattr(made, method)(*arguments)
+        else:
+            assert same(result, getattr(made, method)(*arguments))
+    assert name in ACCEPTED["models"]
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("how", ["script", "trace"])
+def test_layers(name: str, how: str) -> None:
+    """Each layer, scripted and traced: written, or refused by its name."""
+    module, arguments = layer(name, torch)
+    made = torch.jit.script(module) if how == "script" else torch.jit.trace(module, arguments)
+    if f"{name} {how}" not in ACCEPTED["layers"]:
+        with pytest.raises(torch.jit.CaptureError, match="has no operator of TorchScript"):
+            again(made)
+        return
+    assert same(module(*arguments), again(made)(*arguments))
+
+
+def test_conformance_programs() -> None:
+    """What PyTorch scripts of the conformance programs is written again, but for a few that are refused by name."""
+    files, refused = recorded("conformance"), []
+    for name in [each for each in files if each.endswith(".pt")]:
+        try:
+            again(torch.jit.load(io.BytesIO(files[name])))
+        except torch.jit.CaptureError as error:
+            refused.append(f"{name.removesuffix('.pt')}: {error}")
+    assert [each.partition(":")[0] for each in refused] == ACCEPTED["refused"], refused
+
+
+class Color(enum.Enum):
+    RED = 1
+    GREEN = 2
+
+
+class Pair(NamedTuple):
+    x: Tensor
+    n: int
+
+
+@torch.jit.script
+class Counter:
+    def __init__(self, start: int) -> None:
+        self.n = start
+
+    def add(self, by: int) -> int:
+        self.n += by
+        return self.n
+
+
+@torch.jit.script
+def half(x: Tensor, by: float = 2.0) -> Tensor:
+    return x / by
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(3, 3), nn.Linear(3, 3)])
+        self.shared = self.layers[0]
+        self.table, self.color, self.kind = {"a": [1, 2]}, Color.GREEN, torch.float64
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, x: Tensor, y: Tensor | None = None, steps: int = 3) -> tuple[Pair, dict[str, Tensor], list[str]]:
+        counter, found, words = Counter(1), {"x": x}, []
+        for at in range(steps):
+            if at == 2:
+                break
+            for each in self.layers:
+                x = half(each(x))
+            counter.add(at)
+            words.append(f"{at} of {steps}")
+        if y is not None:
+            x = x + y
+        assert x.dim() == 2, "two dimensions"
+        while x.sum() > 100:
+            x = x / 2
+        if self.color == Color.GREEN and len(self.table["a"]) == 2:
+            found["y"] = x[:, 1:].to(self.kind)
+        self.seen += 1
+        return Pair(self.shared(x), counter.n), found, words
+
+    @torch.jit.export
+    def refuse(self, text: str) -> int:
+        if text not in self.table:
+            raise ValueError("not there: " + text)
+        return len(self.table[text])
+
+
+def test_language() -> None:
+    model = Model()
+    made, x = torch.jit.script(model), torch.randn(2, 3)
+    expected = made(x, x)
+    loaded = again(made)
+    assert same(expected, loaded(x, x)) and loaded.refuse("a") == 2 and loaded.original_name == "Model"
+    assert loaded.shared is loaded.layers[0] and float(loaded.seen) == 2
+    assert same(torch.jit.script(half)(x), again(half)(x))
+    with pytest.raises(torch.jit.Error, match="not there: b"):
+        loaded.refuse("b")
+    with pytest.raises(torch.jit.Error, match="two dimensions"):
+        loaded(x[0])
+
+
+def test_files_beside_it_and_the_form_of_the_file(tmp_path) -> None:
+    path = tmp_path / "model.pt"
+    torch.jit.save(torch.jit.script(nn.Linear(2, 2)), path, {"notes": "hello"}, format="torchscript")
+    names = zipfile.ZipFile(path).namelist()
+    assert all(name.startswith("archive/") for name in names)
+    assert {"archive/data.pkl", "archive/constants.pkl", "archive/version", "archive/byteorder", "archive/extra/notes"} <= set(names)
+    wanted = {"notes": ""}
+    assert same(torch.jit.load(path, _extra_files=wanted).weight, torch.jit.load(path).weight) and wanted == {"notes": b"hello"}
+
+
+class Ignored(nn.Module):
+    @torch.jit.ignore
+    def python(self, x: Tensor) -> Tensor:
+        return x
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.python(x)
+
+
+def test_what_cannot_be_written_leaves_no_file(tmp_path) -> None:
+    path = tmp_path / "model.pt"
+    with pytest.raises(torch.jit.CaptureError, match="python"):
+        torch.jit.save(torch.jit.script(Ignored()), path, format="torchscript")
+    with pytest.raises(ValueError, match="'other'"):
+        torch.jit.save(torch.jit.script(nn.Linear(2, 2)), path, format="other")
+    with pytest.raises(TypeError, match="scripted or traced"):
+        torch.jit.save(nn.Linear(2, 2), path, format="torchscript")
+    assert list(tmp_path.iterdir()) == []
