@@ -431,6 +431,10 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         raise NotSupported(
             "this archive is for the mobile interpreter alone: it holds bytecode and no code. Save the scripted Module itself (jit.save)"
         )
+    if "model.json" in archive:
+        raise NotSupported(
+            "this archive is of PyTorch 1.0 to 1.3, which described Modules in a model.json: load it with PyTorch 1.4 to 2.x, and save it again"
+        )
     for name in ("version", ".data/version"):
         if name in archive:
             text = archive.read(name).strip()
