@@ -265,3 +265,9 @@ def test_graphs_answer_what_programs_ask_of_those_of_torchscript() -> None:
     assert first.inputsSize() == 2
     assert first.output().debugName() == "add"
     assert list(graph.nodes)[0].kind() == "prim::Param"
+
+
+def test_histogramdd_of_points_in_several_dimensions() -> None:
+    points = torch.arange(24.0).reshape(2, 3, 4) % 5
+    whole = torch.histogramdd(points.reshape(6, 4), [2, 2, 2, 2])
+    assert torch.histogramdd(points, [2, 2, 2, 2]).hist.equal(whole.hist)

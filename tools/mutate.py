@@ -17,6 +17,7 @@ import copy
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -133,7 +134,7 @@ def tests_of(file: Path, module: str) -> list[list[str]]:
         users = {
             f"{module.rpartition('.')[0]}.{each.stem}"
             for each in file.parent.glob("*.py")
-            if f" {file.stem}" in each.read_text() and each != file
+            if re.search(rf"\b{file.stem}\b", each.read_text()) and each != file
         }
         names = [op.name for op in table.values() if op.functional is None and op.source_module in users]
         called = [name for name in names if f"def {name}" in text or f"{name}" in text]

@@ -93,6 +93,22 @@ def difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False
     return ""
 
 
+def difference_of_programs(ours: Outcome, theirs: Outcome) -> str:
+    """How our outcome of a program differs from PyTorch's, in a line; empty where it does not."""
+    if ours.error or theirs.error:
+        return (
+            ""
+            if ours.error == theirs.error
+            else f"{ours.error or 'no error'}: {ours.message[:120]}; PyTorch {theirs.error or 'no error'}: {theirs.message[:120]}"
+        )
+    if ours.dtypes != theirs.dtypes:
+        return f"results of {ours.dtypes}; PyTorch {theirs.dtypes}"
+    for at, (a, b) in enumerate(zip(ours.results, theirs.results)):
+        if isinstance(a, np.ndarray) and not close(a, b, (1e-3, 1e-4)):
+            return f"result {at} is {a.shape} {a.reshape(-1)[:5]}; PyTorch {b.shape} {b.reshape(-1)[:5]}"
+    return ""
+
+
 def simpler(call: Call) -> list[Call]:
     """Calls a step simpler than a call."""
     found = []

@@ -103,6 +103,25 @@ def outcome(torch: Any, call: Call) -> Outcome:
     return found
 
 
+def run_program(torch: Any, source: str) -> Outcome:
+    """What a package makes of a program (:mod:`fuzz.programs`): its list ``results``."""
+    found = Outcome()
+    leaves = lambda value: [each for each in flatten(value) if isinstance(each, torch.Tensor)]
+    scope = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "flat": leaves}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.manual_seed(0)
+            exec(compile(source, "<program>", "exec"), scope)
+            for each in scope["results"]:  # type: ignore[attr-defined]
+                found.results.append(plain(torch, each) if isinstance(each, torch.Tensor) else each)
+                found.dtypes.append(str(each.dtype).removeprefix("torch.") if isinstance(each, torch.Tensor) else "")
+    except Exception as error:
+        found.error = next((kind.__name__ for kind in ERRORS if isinstance(error, kind)), type(error).__name__)
+        found.message = str(error)[:300]
+    return found
+
+
 def differentiate(torch: Any, results: list[Any], made: list[Any], found: Outcome) -> None:
     """The gradients of a weighted sum of the results."""
     outputs = [each for each in results if isinstance(each, torch.Tensor) and each.requires_grad]

@@ -6,8 +6,8 @@ import pickle
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
-from .calls import Call
 from .outcome import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -16,7 +16,7 @@ WORKER = """
 import os, pickle, struct, sys, torch
 sys.path[:0] = {path!r}
 torch.set_num_threads(1)
-from fuzz.outcome import outcome
+from fuzz.outcome import outcome, run_program
 source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)  # what LAPACK prints goes elsewhere
 while True:
@@ -24,7 +24,7 @@ while True:
     if len(size) < 8:
         break
     calls = pickle.loads(source.read(struct.unpack("<q", size)[0]))
-    found = pickle.dumps([outcome(torch, call) for call in calls])
+    found = pickle.dumps([(run_program if isinstance(call, str) else outcome)(torch, call) for call in calls])
     sink.write(struct.pack("<q", len(found)) + found)
     sink.flush()
 """
@@ -42,7 +42,7 @@ class PyTorch:
         program = WORKER.format(path=[str(ROOT / "tests"), str(ROOT)])
         self.process = subprocess.Popen([self.python, "-W", "ignore", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def ask(self, calls: list[Call]) -> list[Outcome]:
+    def ask(self, calls: list[Any]) -> list[Outcome]:
         """The outcomes of calls; of one that ends the process, an error of that name."""
         data = pickle.dumps(calls)
         assert self.process.stdin is not None and self.process.stdout is not None
