@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import rushlight as torch
@@ -271,3 +273,21 @@ def test_histogramdd_of_points_in_several_dimensions() -> None:
     points = torch.arange(24.0).reshape(2, 3, 4) % 5
     whole = torch.histogramdd(points.reshape(6, 4), [2, 2, 2, 2])
     assert torch.histogramdd(points, [2, 2, 2, 2]).hist.equal(whole.hist)
+
+
+def test_elements_that_are_not_used_do_not_stop_an_export() -> None:
+    class Printing(torch.nn.Module):
+        def __init__(self, used: bool) -> None:
+            super().__init__()
+            self.used = used
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            elements = x.tolist()
+            text = f"{elements} {x}"
+            return x * (elements[0] if self.used else 2.0) + len(text) * 0
+
+    file = io.BytesIO()
+    torch.onnx.export(Printing(False), (torch.ones(2),), file, dynamo=False)
+    assert file.getvalue()
+    with pytest.raises(torch.onnx.OnnxExporterError, match="tolist"):
+        torch.onnx.export(Printing(True), (torch.ones(2),), io.BytesIO(), dynamo=False)

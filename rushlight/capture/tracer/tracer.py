@@ -20,7 +20,7 @@ from ...core.declare import Op, lookup
 from ...core.devices import device_of
 from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.dtypes import BY_NUMPY
-from ...core.errors import CaptureError
+from ...core.errors import CaptureError, RushlightError
 from ...core.quantized import QuantizedArray
 from ...core.sparse import SPARSE
 from ...core.state import fake_mode, flags, state
@@ -33,6 +33,7 @@ from .entries import TracedTensor
 from .fake_tensors import FakeTensors
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
+from .unread import UnreadList
 
 PACKAGE_FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
@@ -417,6 +418,20 @@ class Tracer(SymbolicSizes):
         """A tensor's value becomes a Python value: None, or the symbolic number that stands for it."""
         if self.is_traced(tensor):
             self.escaped(how, "its value depends on the inputs")
+        return None
+
+    def list_escaped(self, tensor: Any) -> Any:
+        """A tensor's elements become Python values: None, or what stands for them where they must not be used."""
+        try:
+            self.value_escaped(tensor, "tolist()")
+        except RushlightError as error:
+            if not self.refusing:
+                raise
+            state.capture = None
+            try:
+                return UnreadList(tensor.tolist(), error)
+            finally:
+                state.capture = self
         return None
 
     def warn(self, how: str, why: str) -> None:
