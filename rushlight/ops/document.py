@@ -42,6 +42,8 @@ declaration says, or what a room of the package registers for it (a *facet*, `ru
 - **decomposes**: *body* or *formula*: what compilers replace it by; a primitive op has none.
 - **recompute**: whether a backward graph may compute the result again (*free*: a view or a factory, *cheap*) or keeps it (*costly*, or empty).
 - **lowering**: kernels of its own, by target; other ops are lowered by their family, or by what they decompose into.
+- **CUDA**: how it runs on a GPU: a *kernel* of its own, *pointwise* (one kernel, made from its expression), *arrays* (its own kernel on CuPy's arrays),
+  *body* (the ops it is made of), or *no*: refused by name.
 - **further facets**: what else is registered for it.
 - **samples**: how many inputs the tests run it on; with PyTorch's recorded results, meta rules against kernels, `gradcheck` and
   `gradgradcheck`.
@@ -125,6 +127,18 @@ def lowering(op: Op) -> str:
     return " ".join(name.removeprefix(prefix) for name in sorted(facets) if name.startswith(prefix) and op in facets[name])
 
 
+def cuda(op: Op) -> str:
+    """How an op runs on CUDA."""
+    if op.kernel is None:
+        return "body"
+    kernels = importlib.import_module(f"{PACKAGE}.runtime.cuda.kernels")
+    if op.name in kernels.KERNELS:
+        return "kernel"
+    if op.name in kernels.HOST_ONLY:
+        return "no"
+    return "pointwise" if isinstance(op.family, Elementwise) else "arrays"
+
+
 def further(op: Op) -> str:
     """The names of the other facets in which an op is registered."""
     return ", ".join(name for name in sorted(facets) if name not in SHOWN and not name.startswith("lowering.") and op in facets[name])
@@ -160,6 +174,7 @@ COLUMNS: dict[str, Callable[[Op], str]] = {
     "decomposes": decomposition,
     "recompute": recompute,
     "lowering": lowering,
+    "CUDA": cuda,
     "further facets": further,
     "samples": samples,
     "forms": forms,

@@ -26,11 +26,11 @@ def is_available() -> bool:
     """Whether CuPy is installed with NCCL, and there is a GPU."""
     if find_spec("cupy") is None:
         return False
-    import cupy
-
     try:
+        import cupy.cuda.nccl  # no part of cupy.cuda until it is asked for
+
         return bool(cupy.cuda.runtime.getDeviceCount()) and bool(getattr(cupy.cuda.nccl, "available", False))
-    except cupy.cuda.runtime.CUDARuntimeError:
+    except (ImportError, RuntimeError):  # no library of NCCL; no driver, of which CuPy's error is a RuntimeError
         return False
 
 

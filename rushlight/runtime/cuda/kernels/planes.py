@@ -14,7 +14,7 @@ from ..launch import Kernel
 
 _WINDOWS = """
 typedef @T@ T;
-// Windows over planes of one, two or three dimensions: the first largest element (a NaN counts as larger than any number).
+// Windows over planes of one, two or three dimensions: the first largest element; of NaNs, which are larger than any number, the last.
 struct Pool { int size[3], kernel[3], stride[3], padding[3], dilation[3], count[3]; };
 __device__ inline long long place(const T* x, const Pool& p, int a, int b, int c) {
     long long best = -1; @A@ top = 0;
@@ -29,7 +29,7 @@ __device__ inline long long place(const T* x, const Pool& p, int a, int b, int c
                 if (w < 0 || w >= p.size[2]) continue;
                 long long at = ((long long)u * p.size[1] + v) * p.size[2] + w;
                 @A@ here = value(x[at]);
-                if (best < 0 || here > top || (here != here && top == top)) { best = at; top = here; }
+                if (best < 0 || here > top || here != here) { best = at; top = here; }
             }
         }
     }
