@@ -8,13 +8,17 @@ from typing import Any
 from ..core.devices import available, device, device_types
 from ..core.errors import DeviceError, ValueRangeError
 from ..core.missing import missing
+from ..no_accelerator import NoDeviceError
 
 __all__ = ["Event", "ExternalStream", "Stream"]
 
 
 def _cupy() -> Any:
     """CuPy, where there is a GPU."""
-    available("cuda")
+    try:
+        available("cuda")
+    except DeviceError as error:
+        raise NoDeviceError(f"Torch not compiled with CUDA enabled: {error}") from error
     return device_types["cuda"].cupy  # type: ignore[attr-defined]
 
 
@@ -190,13 +194,14 @@ def stream(stream: Any) -> StreamContext:
 
 def current_stream(device: Any = None) -> Stream:
     """The queue that work goes to."""
-    index = _index(device)
-    return _of(_cupy().cuda.get_current_stream(index), index)
+    cupy, index = _cupy(), _index(device)
+    return _of(cupy.cuda.get_current_stream(index), index)
 
 
 def default_stream(device: Any = None) -> Stream:
     """The queue that work goes to where no other is named."""
-    return _of(_cupy().cuda.Stream.null, _index(device))
+    cupy = _cupy()
+    return _of(cupy.cuda.Stream.null, _index(device))
 
 
 def set_stream(stream: Any) -> None:

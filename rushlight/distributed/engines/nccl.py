@@ -42,11 +42,15 @@ def make(group: Any, device: int) -> NcclEngine:
         )
     import cupy
 
-    number = np.zeros(128, np.uint8)
+    number, plain = np.zeros(128, np.uint8), np.zeros(1, np.uint8)
     if group.rank() == 0:
-        number[:] = np.array(cupy.cuda.nccl.get_unique_id(), np.int64).astype(np.uint8)
+        drawn = cupy.cuda.nccl.get_unique_id()  # bytes, or, of older bindings, a tuple of signed numbers
+        number[:] = np.frombuffer(drawn, np.uint8) if isinstance(drawn, bytes) else np.array(drawn, np.int64).astype(np.uint8)
+        plain[0] = isinstance(drawn, bytes)
     group._exchange_bytes(number)
-    return NcclEngine(cupy, group.size(), group.rank(), tuple(number.astype(np.int8).tolist()), device)
+    group._exchange_bytes(plain)
+    given: Any = number.tobytes() if plain[0] else tuple(number.astype(np.int8).tolist())
+    return NcclEngine(cupy, group.size(), group.rank(), given, device)
 
 
 class _Event:
@@ -69,7 +73,7 @@ class NcclEngine:
 
     name = "nccl"
 
-    def __init__(self, cupy: Any, size: int, rank: int, number: tuple[int, ...], device: int = 0) -> None:
+    def __init__(self, cupy: Any, size: int, rank: int, number: bytes | tuple[int, ...], device: int = 0) -> None:
         self._cupy, self._nccl = cupy, cupy.cuda.nccl
         self.size, self.rank, self._device = size, rank, device
         with cupy.cuda.Device(device):

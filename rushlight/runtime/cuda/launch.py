@@ -7,8 +7,10 @@ are packed.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import struct
+import threading
 from typing import Any
 
 from ...core.errors import AcceleratorError
@@ -16,22 +18,28 @@ from . import faults
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 _BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
-_driver: Any = None
-
-
-def driver() -> Any:
-    """The driver's library."""
-    global _driver
-    if _driver is None:
-        _driver = ctypes.CDLL("libcuda.so.1")
-        _driver.cuLaunchKernel.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 7, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    return _driver
+_LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after which the context can't be used
 
 
 class Kernel:
     """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
 
-    __slots__ = ("_extra", "_functions", "_keep", "_launch", "_only", "_pack", "_stream", "buffer", "cupy", "name", "raw", "what")
+    __slots__ = (
+        "_extra",
+        "_functions",
+        "_keep",
+        "_launch",
+        "_lock",
+        "_only",
+        "_pack",
+        "_refused",
+        "_stream",
+        "buffer",
+        "cupy",
+        "name",
+        "raw",
+        "what",
+    )
 
     def __init__(self, cupy: Any, source: str, name: str, format: str, what: str = "", options: tuple[str, ...] = ()) -> None:
         self.cupy, self.name, self.what = cupy, name, what or name
@@ -42,9 +50,11 @@ class Kernel:
         packing = struct.Struct("@" + format)
         self.buffer = ctypes.create_string_buffer(packing.size)
         size = ctypes.c_size_t(packing.size)
-        self._extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
-        self._keep, self._pack = size, packing.pack_into
-        self._launch = driver().cuLaunchKernel
+        extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
+        self._extra, self._keep, self._pack = ctypes.addressof(extra), (size, extra), packing.pack_into
+        driver = importlib.import_module("cupy_backends.cuda.api.driver")
+        self._lock = threading.Lock()
+        self._launch, self._refused = driver.launchKernel, driver.CUDADriverError
 
     def __call__(self, blocks: int, threads: int, *args: Any, shared: int = 0, rows: int = 1) -> None:
         """Queue the kernel in the current stream; arrays are passed by their addresses."""
@@ -53,10 +63,13 @@ class Kernel:
         function = self._only
         if function is None:
             function = self._function(shared)
-        self._pack(self.buffer, 0, *args)
-        status = self._launch(function, blocks, rows, 1, threads, 1, 1, shared, self._stream().ptr, None, self._extra)
-        if status:
-            raise failed(self.what, status)
+        stream = self._stream().ptr
+        with self._lock:  # other threads pack their arguments into the same block
+            self._pack(self.buffer, 0, *args)
+            try:
+                self._launch(function, blocks, rows, 1, threads, 1, 1, shared, stream, 0, self._extra)
+            except self._refused as error:
+                raise failed(self.what, error) from error
         if _BLOCKING:
             check(self.cupy, self.what)
             if faults.found is not None:
@@ -70,7 +83,7 @@ class Kernel:
             kernel = self.raw.kernel
             if shared > 48 << 10:
                 kernel.max_dynamic_shared_size_bytes = shared
-            function = self._functions[index] = ctypes.c_void_p(kernel.ptr)
+            function = self._functions[index] = int(kernel.ptr)
         if self.cupy.cuda.runtime.getDeviceCount() == 1:
             self._only = function
         return function
@@ -84,15 +97,12 @@ def check(cupy: Any, what: str) -> None:
         raise AcceleratorError(f"{what}: CUDA error: {error}") from error
 
 
-def failed(what: str, status: int) -> AcceleratorError:
+def failed(what: str, error: Any) -> AcceleratorError:
     """The error of a launch that the driver has refused."""
-    text = ctypes.c_char_p()
-    driver().cuGetErrorString(status, ctypes.byref(text))
-    said = text.value.decode() if text.value else f"error {status}"
-    lost = (
-        " The context is lost: tensors on this GPU can't be used any more in this process."
-        if status in (700, 702, 714, 715, 716, 717, 718, 719)
+    lost = getattr(error, "status", 0) in _LOST
+    text = (
+        " It may come from an earlier kernel: CUDA_LAUNCH_BLOCKING=1 finds it. The context is lost: tensors on this GPU can't be used any more."
+        if lost
         else ""
     )
-    earlier = " It may come from an earlier kernel: CUDA_LAUNCH_BLOCKING=1 finds it." if lost else ""
-    return AcceleratorError(f"{what}: CUDA error: {said}.{earlier}{lost}")
+    return AcceleratorError(f"{what}: CUDA error: {error}.{text}")

@@ -16,7 +16,7 @@ from ...codegen.triton.kernel import PROGRAMS
 from ...codegen.triton.module import GeneratedModule, LaunchRecord
 from ...core.base import TensorBase, make
 from ...core.declare import table
-from ...core.devices import device, device_of, device_type_of, device_types
+from ...core.devices import device, device_of, device_type_of, device_types, on_device
 from ...core.dtypes import BY_NUMPY, uint8
 from ...core.errors import OperationError
 from ...core.state import state
@@ -48,7 +48,7 @@ class TritonSchedule:
         self.static: list[Any] = [None] * self.size  # constants and the arena
         arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
         for constant in schedule.constants:
-            self.static[schedule.slots[constant]] = make(device_types[place.type].from_host(constant.array, place))
+            self.static[schedule.slots[constant]] = make(on_device(constant.array, place))
         for value, offset in schedule.offsets.items():
             length = max(math.prod(value.shape), 1) * value.dtype.itemsize
             part = table["slice"].call(arena, 0, offset, offset + length, 1)

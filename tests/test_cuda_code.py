@@ -1,0 +1,178 @@
+"""The code for GPUs, as far as it can be tested without one: sources of kernels, flash attention by Triton's interpreter, answers of torch.cuda."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.codegen.cuda.scalar_text import ScalarText, literal
+from rushlight.core.declare import table
+from rushlight.core.errors import RushlightError
+from rushlight.core.families import Elementwise
+from rushlight.runtime.cuda import optimizer_step
+from rushlight.runtime.cuda.gemm import _batch_stride, _laid_out
+from rushlight.runtime.cuda.kernels import HOST_ONLY, KERNELS
+from rushlight.runtime.cuda.pointwise import PointwiseOp, joined
+from rushlight.schedule.scalar_ir import Array, Expression, Functions
+
+
+def test_scalar_ir_as_text() -> None:
+    a, b = (Array(Expression("operand", (), np.dtype(np.float32), at), (4,)) for at in range(2))
+    xp = Functions()
+    text = ScalarText(lambda data: f"x{data}")
+    made = text.value((xp.where(a > b, xp.exp(a), b * np.float32(2)) / 3).expression)
+    assert text.lines == [
+        "bool v0 = x0 > x1;",
+        "float v1 = expf(x0);",
+        "float v2 = x1 * 2.0f;",
+        "float v3 = v0 ? (float)v1 : (float)v2;",
+        "float v4 = v3 / 3.0f;",
+    ]
+    assert made == "v4"
+
+
+def test_numbers_as_text() -> None:
+    single, double = np.dtype(np.float32), np.dtype(np.float64)
+    assert literal(1e-5, single) == "1e-05f" and literal(0.1, double) == "0.1" and literal(True, np.dtype(bool)) == "true"
+    assert (
+        literal(-(2**63), np.dtype(np.int64)) == "(-9223372036854775807LL - 1)"
+        and literal(float("-inf"), single) == "__int_as_float(0xff800000)"
+    )
+
+
+class FakeArray:
+    """What a pointwise op asks of an array of CuPy."""
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self.shape, self.dtype, self.ndim = tuple(shape), np.dtype(dtype), len(shape)
+
+
+def test_pointwise_ops_have_expressions() -> None:
+    cupy = SimpleNamespace(ndarray=FakeArray)
+    ops = [op for op in table.values() if isinstance(op.family, Elementwise) and op.functional is None and op.kernel is not None]
+    traced = []
+    for op in ops:
+        kernel = PointwiseOp(cupy, op)
+        values = [FakeArray((4, 5), np.float32) if at in kernel.positions else each.default for at, each in enumerate(op.parameters)]
+        try:
+            found = kernel._prepare(values)
+        except RushlightError:
+            continue  # an op of integers
+        if found is not None:
+            traced.append(op.name)
+    assert {"add", "mul", "div", "gelu_exact", "silu", "where", "tanh", "pow", "sigmoid", "clamp", "relu"} - set(traced) <= {
+        "clamp",
+        "pow",
+        "where",
+    }
+    assert len(traced) > 0.6 * len(ops)
+
+
+def test_dimensions_are_joined() -> None:
+    assert joined((2, 3, 4), [[12, 4, 1], [12, 4, 1]]) == ([24], [[1], [1]])
+    assert joined((2, 3, 4), [[0, 4, 1], [12, 4, 1]]) == ([2, 12], [[0, 1], [12, 1]])
+    assert joined((3, 4), [[1, 3], [4, 1]]) == ([3, 4], [[1, 3], [4, 1]])
+    assert joined((1, 1), [[0, 0]]) == ([1], [[0]])
+
+
+def test_layouts_of_products() -> None:
+    assert _laid_out((3, 4), (16, 4), 4) == (0, 4) and _laid_out((3, 4), (4, 12), 4) == (1, 3) and _laid_out((3, 4), (32, 8), 4) is None
+    assert _laid_out((1, 4), (0, 4), 4) == (0, 4) and _laid_out((4, 1), (4, 0), 4) == (0, 1)
+    assert _batch_stride((5, 3, 4), (48, 16, 4), (5,), 4) == 12 and _batch_stride((3, 4), (16, 4), (5,), 4) == 0
+    assert _batch_stride((2, 5, 3, 4), (480, 48, 16, 4), (2, 5), 4) is None and _batch_stride((5, 3, 4), (48, 16, 4), (2, 5), 4) is None
+
+
+@pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax".split())
+def test_optimizers_have_fused_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    sources = []
+    monkeypatch.setattr(optimizer_step, "Kernel", lambda cupy, source, *rest: sources.append(source) or source)
+    optimizer = getattr(torch.optim, name)([torch.nn.Parameter(torch.ones(3))], lr=0.1)
+    group = optimizer.param_groups[0]
+    initial = optimizer.initial(group)
+    names = [each for each in initial if each not in optimizer.scalars]
+    numbers = optimizer.plan(group, *[float(initial[each]) for each in optimizer.scalars])[1]
+    assert optimizer_step._kernel(None, optimizer.update, group, np.dtype(np.float32), len(names), len(numbers)) is not None
+    assert all(f"t.x{at}[i] = " in sources[0] for at in (0, *range(2, 2 + len(names))))
+
+
+def test_ops_with_kernels_exist() -> None:
+    assert all(name in table for name in (*KERNELS, *HOST_ONLY))
+
+
+FLASH = """
+import math
+import rushlight as torch
+import rushlight.runtime.cuda.kernels.flash as flash
+
+torch.manual_seed(0)
+for batch, heads, length, source, width, wide, causal, kind in [(2, 2, 37, 37, 24, 16, True, 0), (1, 2, 20, 45, 16, 16, False, 1), (1, 1, 18, 33, 20, 20, False, 2)]:
+    q, k, v = torch.randn(batch, heads, length, width), torch.randn(batch, heads, source, width), torch.randn(batch, heads, source, wide)
+    shape = (batch, heads, length, source)
+    mask = [None, torch.rand(shape) > 0.3, torch.randn(shape)][kind]
+    if kind == 1:
+        mask[0, 0, 3] = False  # a row that attends to nothing
+    leaves = [each.clone().requires_grad_() for each in (q, k, v)]
+    expected = torch.nn.functional.scaled_dot_product_attention(*leaves, attn_mask=mask, is_causal=causal)
+    grad = torch.randn(batch, heads, length, wide)
+    expected.backward(grad)
+    out, logs, sums = torch.zeros(batch, heads, length, wide), torch.zeros(batch, heads, length), torch.zeros(batch, heads, length)
+    options = dict(CAUSAL=causal, MASK=kind, D=32, DV=32, WD=width, WV=wide, PRECISION="ieee", BM=16, BN=16)
+    given = q if mask is None else mask.to(torch.uint8) if kind == 1 else mask
+    steps = [step for each in (q, k, v) for step in each.stride()[:3]] + (list(given.stride()) if kind else [0] * 4)
+    sizes, rows, columns, scale = (heads, length, source), -(-length // 16), -(-source // 16), 1 / math.sqrt(width)
+    first = lambda each: each.stride()[:3]
+    flash.forward[(rows, batch * heads)](q, k, v, given, out, logs, *steps, *first(out), *sizes, scale, **options)
+    flash.products[(rows, batch * heads)](grad, out, sums, *first(grad), *first(out), heads, length, DV=32, WV=wide, BM=16)
+    made = [torch.zeros_like(each) for each in (q, k, v)]
+    shared = (q, k, v, given, grad, logs, sums)
+    flash.backward_query[(rows, batch * heads)](*shared, made[0], *steps, *first(grad), *first(made[0]), *sizes, scale, **options)
+    flash.backward_key[(columns, batch * heads)](
+        *shared, made[1], made[2], *steps, *first(grad), *first(made[1]), *first(made[2]), *sizes, scale, **options
+    )
+    torch.testing.assert_close(out, expected.detach(), rtol=1e-5, atol=1e-5)
+    for one, other in zip(made, leaves):
+        torch.testing.assert_close(one, other.grad, rtol=1e-5, atol=1e-5)
+print("as in eager mode")
+"""
+
+
+def test_flash_attention_by_the_interpreter() -> None:
+    triton = pytest.importorskip("triton")
+    if tuple(map(int, triton.__version__.split(".")[:2])) < (3, 7):
+        pytest.skip("the interpreter of older versions of Triton does not run loops of computed length with NumPy 2.4")
+    environment = dict(os.environ, TRITON_INTERPRET="1")
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(FLASH)], capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert "as in eager mode" in done.stdout, done.stderr[-2000:]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_torch_cuda_without_a_gpu() -> None:
+    assert torch.cuda.device_count() == 0 and torch.cuda.memory_allocated() == 0 and not torch.cuda.is_initialized()
+    assert torch.cuda.get_rng_state_all() == [] and torch.cuda.memory_stats() == {}
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.manual_seed_all(3)
+    with torch.cuda.device(-1), torch.cuda.device(None), torch.cuda.stream(None):
+        pass
+    for call in (
+        torch.cuda.Stream,
+        torch.cuda.Event,
+        torch.cuda.CUDAGraph,
+        torch.cuda.current_stream,
+        torch.cuda.current_device,
+        torch.cuda.get_device_name,
+    ):
+        with pytest.raises(RuntimeError, match="CUDA"):
+            call()
+    with pytest.raises(RuntimeError, match="pin_memory"):
+        torch.ones(2).pin_memory()
