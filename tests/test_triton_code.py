@@ -275,6 +275,13 @@ def test_updates_of_all_parameters_are_one_launch() -> None:
     assert program.launches == 1 and program.text.count("def part_") < 8
 
 
+def test_results_of_ops_are_let_go_of() -> None:
+    """What an op gives is freed after its last use, and what the graph returns is kept."""
+    program = check(lambda x: ((x @ x).sin() @ x + x @ x.t(), x @ x), torch.randn(8, 8), rtol=1e-4)
+    freed = re.findall(r"memory\[(\d+)\](?= =)", program.text)
+    assert len(freed) == len(set(freed)) == len(program.calls) - 1
+
+
 def test_layers_share_kernels() -> None:
     """The kernels of equal layers are one, whatever their values are called; the names do not depend on what else is in the graph."""
     torch.manual_seed(0)

@@ -57,7 +57,7 @@ class GeneratedModule:
         self.kernels: list[Kernel | CombinedKernel] = []
         self.parts: dict[str, Kernel] = {}  # functions that combined kernels call, by name
         self.calls: list[Any] = []
-        self.body: list[str] = []
+        self.body: list[tuple[str, set[int]]] = []  # the lines of ``run``, each with the positions of the tensors that it uses
         self.known: dict[str, str] = {}  # the names of kernels by what they do
         self.waiting: list[Pending] = []
         self.records: list[LaunchRecord] = []
@@ -70,7 +70,8 @@ class GeneratedModule:
         if not isinstance(step, FusionGroup):
             value = step.value
             self.settle({self.region(each.value) for each in value.inputs()}, {self.region(each) for each in value.others})
-            self.body.append(f"call({len(self.calls)})  # {value.node.name if value.node is not None else value}")
+            used = {self.schedule.slots[each.place or each] for each in (*[one.value for one in value.inputs()], *value.others)}
+            self.body.append((f"call({len(self.calls)})  # {value.node.name if value.node is not None else value}", used))
             self.calls.append(value)
             return
         plan = plan_kernel(step, self.schedule.target)
@@ -136,7 +137,24 @@ class GeneratedModule:
         buffers = kernel.buffers if isinstance(kernel, CombinedKernel) else kernel.plan.buffers
         slots = [self.schedule.slots[each] for each in buffers]
         self.records.append(LaunchRecord(name, slots, [each.dtype for each in buffers], kernel.grid, kernel.constants))
-        self.body.append(f"{name}[{kernel.grid}]({', '.join([*[f'memory[{slot}]' for slot in slots], kernel.options])})")
+        given = ", ".join([*[f"memory[{slot}]" for slot in slots], kernel.options])
+        self.body.append((f"{name}[{kernel.grid}]({given})", set(slots)))
+
+    def lines(self) -> list[str]:
+        """The lines of ``run``: results of ops are let go of after their last use."""
+        kept = {
+            self.schedule.slots[each.value]
+            for each in (*self.schedule.outputs, *(one for one, _ in self.schedule.copies))
+            if each is not None
+        }
+        waiting = {self.schedule.slots[each] for value in self.calls for each in value.others} - kept
+        lines: list[str] = []
+        for line, used in reversed(self.body):
+            done = sorted(used & waiting)
+            waiting -= used
+            lines += [f"{' = '.join(f'memory[{slot}]' for slot in done)} = None"] if done else []
+            lines.append(line)
+        return lines[::-1] or ["pass"]
 
     @property
     def text(self) -> str:
@@ -152,7 +170,7 @@ class GeneratedModule:
             lines += [f"from {__package__}.device_functions import {', '.join(functions)}", ""]
         for each in (*self.parts.values(), *self.kernels):
             lines += ["", each.text, ""]
-        lines += ["", "def run(memory, call):", *[f"    {line}" for line in self.body or ["pass"]], ""]
+        lines += ["", "def run(memory, call):", *[f"    {line}" for line in self.lines()], ""]
         return "\n".join(lines)
 
     def load(self) -> ModuleType:
