@@ -10,6 +10,8 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from ..core.base import Spec
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt
 from ..graph.node import Node, map_arg
@@ -273,8 +275,10 @@ def _count(source: Node) -> int | None:
     packet = getattr(source.target, "_overloadpacket", None)
     if packet is None or packet.__name__ not in ("nonzero", "masked_select"):
         return None
-    shape = source.args[0].meta["val"].shape
-    return None if any(isinstance(each, SymbolicInt) for each in shape) else math.prod(shape)
+    shapes = [each.meta["val"].shape for each in source.args if isinstance(each, Node)]
+    if any(isinstance(size, SymbolicInt) for shape in shapes for size in shape):
+        return None
+    return math.prod(np.broadcast_shapes(*shapes))
 
 
 def _certain(guard: Guard, lows: dict[str, int], highs: dict[str, int]) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from ..core.errors import CaptureError
+from ..fx.experimental import symbolic_shapes
 
 
 class UserError(CaptureError):
     """A model, or its dynamic shapes, that can't be exported as they are."""
 
 
-class ConstraintViolationError(UserError):
+class ConstraintViolationError(UserError, symbolic_shapes.ConstraintViolationError):
     """Sizes that are not within what was said of them."""
 
 
-class GuardOnDataDependentSymNode(UserError):
+class GuardOnDataDependentSymNode(UserError, symbolic_shapes.GuardOnDataDependentSymNode):
     """A branch in Python on the value of a tensor."""
 
 

@@ -96,6 +96,9 @@ class _Call:
         self.copies = self.function is None  # the in-place form of a function that has none
         if self.copies:
             self.function = function_of(base)
+        in_place = getattr(runtime.tensor_type, f"{name}_", None) if self.function is None and not self.in_place else None
+        if in_place is not None:  # the functional form of a method that writes: draws of random numbers
+            self.function, self.copies = _on_copy(in_place), False
 
     def __call__(self, values: list[Any]) -> Any:
         function = self.function
@@ -118,6 +121,11 @@ class _Call:
             for target, source in zip(outs, result if isinstance(result, (tuple, list)) else (result,)):
                 target.resize_(source.shape).copy_(source)
         return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _on_copy(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a copy, of a method that writes."""
+    return lambda self, *args, **keywords: method(self.clone(), *args, **keywords)
 
 
 @cache
@@ -467,6 +475,8 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "sym_numel": lambda self: self.numel(), "numel": lambda self: self.numel(), "dim": lambda self: self.dim(),
     "sym_storage_offset": lambda self: self.storage_offset(), "storage_offset": lambda self: self.storage_offset(),
     "is_same_size": lambda self, other: self.shape == other.shape, "fill_diagonal_": _fill_diagonal,
+    "repeat_interleave": lambda self=None, repeats=None, dim=None, *, output_size=None: (
+        _call("repeat_interleave", repeats, output_size=output_size) if self is None else _call("repeat_interleave", self, repeats, dim, output_size=output_size)),
     "im2col": lambda self, kernel_size, dilation, padding, stride: _call("unfold", self, kernel_size, dilation, padding, stride),
     "col2im": lambda self, output_size, kernel_size, dilation, padding, stride: _call(
         "fold", self, output_size, kernel_size, dilation, padding, stride),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...compiler import cudagraph_mark_step_begin
+from ...core.errors import NotSupported
 from ...core.missing import missing
 from . import config
 
@@ -15,6 +16,23 @@ def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> d
     """The options of each mode of ``compile``: modes have no options of their own here."""
     modes: dict[str, Any] = {"default": {}, "reduce-overhead": {}, "max-autotune-no-cudagraphs": {}, "max-autotune": {}}
     return modes[mode] if mode else modes  # type: ignore[no-any-return]
+
+
+def aoti_compile_and_package(
+    exported_program: Any, *args: Any, package_path: Any = None, inductor_configs: Any = None, **options: Any
+) -> Any:
+    """Machine code of PyTorch's own compiler in a package: there is none of that here."""
+    raise NotSupported(
+        "aoti_compile_and_package writes machine code of PyTorch's own compiler. Use torch.compile(program.module()), whose native code is kept between runs "
+        "(RUSHLIGHT_CACHE_DIR), or save the program with torch.export.save"
+    )
+
+
+def aoti_load_package(path: Any, *args: Any, **options: Any) -> Any:
+    """A package of machine code: it can't be loaded."""
+    raise NotSupported(
+        "aoti_load_package loads machine code that is linked with PyTorch's libraries. Export the model with torch.export.save instead, which torch.export.load reads"
+    )
 
 
 def list_options() -> list[str]:

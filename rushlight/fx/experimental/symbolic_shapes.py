@@ -68,6 +68,10 @@ class GuardOnDataDependentSymNode(RuntimeError):
     """A branch on a size that depends on data."""
 
 
+class ConstraintViolationError(RuntimeError):
+    """Sizes that are not within what was said of them."""
+
+
 class DimDynamic:
     """How a dimension is treated."""
 
