@@ -54,7 +54,11 @@ def run(options: argparse.Namespace) -> int:
     specs = [inputs.parse(text) for text in options.input]
     sizes = inputs.pairs(options.size, "--size")
     if options.output.endswith(".pt2"):
-        return programs.run(options, specs, sizes)
+        with workplace(options.output) as place:
+            status = programs.run(options, specs, sizes, place)
+            if status == DONE:
+                publish(place, options.output)
+        return status
     with workplace(options.output) as place, Progress(options.json, 2 if options.no_verify else 8) as progress:
         progress.step(f"loading {options.target}")
         model, specs = target.program(options.target, options.weights, specs)

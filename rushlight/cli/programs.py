@@ -25,8 +25,8 @@ class Called(Module):
         self.__dict__["forward"] = function
 
 
-def run(options: argparse.Namespace, specs: list[InputSpec], sizes: dict[str, int]) -> int:
-    """Export, compare, write."""
+def run(options: argparse.Namespace, specs: list[InputSpec], sizes: dict[str, int], place: str) -> int:
+    """Export to a path, and compare."""
     with Progress(options.json, 5) as progress:
         progress.step(f"loading {options.target}")
         model, specs = target.program(options.target, options.weights, specs)
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, specs: list[InputSpec], sizes: dict[str, in
         with users_code():
             try:
                 ep = export_program(module, args, kwargs, dynamic_shapes=shapes if words else None)
-                save(ep, options.output)
+                save(ep, place)
             except (RushlightError, NotImplementedError, ValueError) as error:
                 raise Failure(f"the program can't be exported: {error}", RAISED) from error
             except OSError as error:
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, specs: list[InputSpec], sizes: dict[str, in
         agrees, largest = True, 0.0
         if not options.no_verify:
             progress.step("comparing")
-            session: Any = ModuleSession(load(options.output).module())
+            session: Any = ModuleSession(load(place).module())
             comparison = Comparison(model, session, given.specs, given.sizes, rtol=options.tolerance, atol=options.tolerance)
             comparison.run(3)
             compared = Compared(comparison, None, "")
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, specs: list[InputSpec], sizes: dict[str, in
     if options.json:
         give_json(facts)
     elif not agrees:
-        say(f"error: the file does not agree with the program, largest error {number(largest)}")
+        say(f"error: the file does not agree with the program, largest error {number(largest)}; nothing was written to {options.output}")
     else:
         nodes = sum(node.op == "call_function" for node in ep.graph.nodes)
         give(
