@@ -70,8 +70,8 @@ class RushlightBackend(Backend):
     @classmethod
     def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any) -> tuple[Any, ...]:
         """Run a single node on arrays; ``opset_version`` says of which version it is."""
-        arrays = [inputs.get(name) for name in node.input] if isinstance(inputs, Mapping) else list(inputs)
         named = [name for name in node.input if name]
+        arrays: list[Any] = [inputs[name] for name in named] if isinstance(inputs, Mapping) else list(inputs)
         given = [
             onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(each.dtype), each.shape)
             for name, each in zip(named, arrays)

@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...core.errors import RushlightError
 from ...nn.parameter import Parameter
 from ...tensor.construct import from_numpy
@@ -219,7 +221,7 @@ class ModelBuilder:
         target = self.operator(NumericOperator, "", kind, opset)
         given = tuple([None if each is None else scope.numbers(each) for each in inputs])
         if constant:
-            context = NodeContext(kind, "", opset, concrete, *about[1::-1], about[2])
+            context = NodeContext(kind, "", opset, concrete, about[1], about[0], about[2])
             found = numeric[kind](context, *given)
             if found is NotImplemented:
                 return False
@@ -266,10 +268,8 @@ class ModelBuilder:
             )
             if not number:
                 raise ModelFileError(f"{owner} has no value of a known kind")
-            array = Strings(found) if number == 8 else self.onnx.numpy_helper.to_array(
-                self.onnx.helper.make_tensor("value", number, [len(found)] if isinstance(found, list) else [], found if isinstance(found, list) else [found])
-            )  # fmt: skip
-            value = self.constant(array if number == 8 else array.copy(), number)
+            array: Any = Strings(found) if number == 8 else np.array(found, np.float32 if number == 1 else np.int64)
+            value = self.constant(array, number)
         scope.define(node.output[0], value)
 
     # -- functions -------------------------------------------------------------------------------------------------

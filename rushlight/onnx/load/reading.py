@@ -105,7 +105,8 @@ class ModelSource:
                 raise UnsupportedModelError(f"the tensor '{tensor.name}' has the element type {tensor.data_type}, which is not known here")
             copied = onnx.TensorProto()
             copied.CopyFrom(tensor)
-            copied.data_location, copied.raw_data = 0, bytes(buffer[start : start + length])
+            copied.ClearField("data_location")
+            copied.raw_data = bytes(buffer[start : start + length])
             try:
                 return held(onnx.numpy_helper.to_array(copied), tensor.data_type)
             except ValueError as error:
@@ -120,7 +121,7 @@ class ModelSource:
         if not path or length < LARGE:
             return array.copy()
         made = np.empty(array.shape, kind)  # read, and not copied from the mapped file: its pages need not come into this process
-        left = memoryview(made.reshape(-1).view(np.uint8))
+        left: Any = memoryview(made.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
         with open(path, "rb", buffering=0) as file:
             file.seek(start)
             while left:
