@@ -203,7 +203,8 @@ class ModelBuilder:
         output: str,
     ) -> bool:
         """Build a node on numbers, where all that it takes are numbers; what is known now is computed now."""
-        if kind in ("Shape", "Size"):
+        of_numbers = kind == "Shape" and scope.has_numbers(inputs[0]) and not inputs[0].attribute and inputs[0].tensor is None
+        if kind in ("Shape", "Size") and not of_numbers:
             target = self.operator(SizesOf if kind == "Shape" else CountOf, "", kind, opset)
             made = scope.graph.call_function(target, (scope.tensor(inputs[0]),), {**attributes, "node": about}, name=output)
             scope.define(output, Value(None, made, type=7))
@@ -211,7 +212,7 @@ class ModelBuilder:
         if kind not in numeric or not inputs or any(each is not None and not scope.has_numbers(each) for each in inputs):
             return False
         constant = all(each is None or each.is_constant for each in inputs)
-        if kind in _GROWING and not constant:
+        if kind in _GROWING and not constant and not inputs[0].short:
             return False
         number = element_type(kind, concrete, [each.type for each in inputs if each is not None])
         if kind == "ConstantOfShape" and "value" in concrete:
@@ -228,7 +229,9 @@ class ModelBuilder:
             scope.define(output, Value(None, found, type=number))
             return True
         made = scope.graph.call_function(target, given, {**attributes, "node": about}, name=output)
-        scope.define(output, Value(None, made, type=number))
+        value = Value(None, made, type=number)
+        value.short = of_numbers
+        scope.define(output, value)
         return True
 
     def output_type(self, scope: Scope, kind: str, name: str, position: int, concrete: dict[str, Any], types: tuple[int, ...]) -> int:

@@ -17,7 +17,7 @@ from ...capture.compile.annotations import mark
 from ...capture.control.python_functions import SUBSTITUTES, is_traced, item
 from ...core.base import TensorBase
 from ...core.state import state
-from ...core.symbolic import is_symbolic
+from ...core.symbolic import SymbolicInt, is_symbolic
 from ...tensor.construct import tensor
 from .registry import NodeContext, dtype_of, numeric
 
@@ -94,6 +94,16 @@ def _call(function: Any) -> Callable[..., Any]:
     return run
 
 
+def _equal(a: Any, b: Any) -> Any:
+    """Whether numbers are equal; a size (a sum of products of sizes) is no number below zero, whatever it is."""
+    for size, other in ((a, b), (b, a)):
+        if isinstance(size, SymbolicInt) and type(other) is int and other < 0:
+            terms = size.expression.terms
+            if all(factor > 0 for factor in terms.values()) and all(isinstance(atom, str) for monomial in terms for atom in monomial):
+                return False
+    return _call(operator.eq)(a, b)
+
+
 _add, _sub, _mul = _call(operator.add), _call(operator.sub), _call(operator.mul)
 
 
@@ -108,7 +118,7 @@ def _divided(a: Any, b: Any) -> Any:
 
 BINARY = {
     "Add": _add, "Sub": _sub, "Mul": _mul, "Div": _divided, "Mod": _call(operator.mod),
-    "Equal": _call(operator.eq), "Greater": _call(operator.gt), "Less": _call(operator.lt), "GreaterOrEqual": _call(operator.ge),
+    "Equal": _equal, "Greater": _call(operator.gt), "Less": _call(operator.lt), "GreaterOrEqual": _call(operator.ge),
     "LessOrEqual": _call(operator.le), "And": lambda a, b: a and b, "Or": lambda a, b: a or b,
 }  # fmt: skip
 
@@ -180,6 +190,13 @@ def cast(node: NodeContext, value: Any) -> Any:
         return NotImplemented
     made = [each if is_symbolic(each) and to in (6, 7) else chosen(each) for each in flat]
     return made if isinstance(value, list) else made[0]
+
+
+@on_numbers("Shape")
+def sizes_of_numbers(node: NodeContext, value: Any) -> Any:
+    """The size of a list."""
+    sizes = [len(value)] if isinstance(value, list) else []
+    return NotImplemented if sizes and value and isinstance(value[0], list) else sizes[slice(node.get("start", 0), node.get("end"))]
 
 
 @on_numbers("Identity")

@@ -15,7 +15,7 @@ MISSING: Any = object()  # of a value that has no form as numbers
 class Value:
     """A value by its name in the file: the node of it as a tensor, or what makes one when it is asked for."""
 
-    __slots__ = ("attribute", "frame", "numbers", "origin", "tensor", "type")
+    __slots__ = ("attribute", "frame", "numbers", "origin", "short", "tensor", "type")
 
     def __init__(self, tensor: Any = None, numbers: Any = MISSING, attribute: str = "", type: Any = 0) -> None:
         self.tensor: Node | None = tensor
@@ -24,6 +24,7 @@ class Value:
         self.type = type  # ONNX's number for the element type; 0 where it is not known
         self.origin: Value | None = None  # of a value from outside of a body: the value there
         self.frame: Frame | None = None  # and the frame of that
+        self.short = False  # whether it is the length of a list of numbers
 
     @property
     def is_constant(self) -> bool:
