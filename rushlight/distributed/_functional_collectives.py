@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.function import Function
+from ..capture.compile.annotations import mark
 from ..core.missing import missing
 from ..ops.create.factories import empty
 from ..ops.shape.concat import cat
@@ -181,3 +182,7 @@ def reduce_scatter_tensor_autograd(self: Any, reduceOp: str, scatter_dim: int, g
 def all_to_all_single_autograd(self: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> Any:
     """A part of a tensor from each process, with gradients."""
     return _AllToAll.apply(self, output_split_sizes, input_split_sizes, group)
+
+
+for _function in (all_reduce_autograd, all_gather_tensor_autograd, reduce_scatter_tensor_autograd, all_to_all_single_autograd):
+    mark(_function, "disable")  # a graph holds nothing that is exchanged: it ends before these

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..autograd import no_grad
+from ..capture.compile.record.graph_breaks import Break
 from ..core.base import storage_of
+from ..core.state import state
 from ..tensor import Tensor
 from .calls import Call, user_line, user_place
 from .constants import default_pg_timeout
@@ -150,7 +152,12 @@ class ProcessGroup:
         Work([], self._engine.broadcast(array, 0), None, self, Call(self._count, "connection of GPUs", (), user_line(), self._name)).wait()
 
     def _note(self, name: str, *signature: Any) -> Call:
-        """Note a call; a fault that another process has told ends the program here."""
+        """Note a call; a fault that another process has told ends the program here.
+
+        A program that is being captured exchanges nothing: its graph ends before the call, which then runs by itself.
+        """
+        if state.capture is not None:
+            raise Break("disabled", name=f"{name} of a process group")
         self._count += 1
         call = _new_call(Call, (self._count, name, signature, user_place(), self._name, monotonic()))
         if self._watch is not None:

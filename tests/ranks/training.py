@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import rushlight as torch
 import rushlight.distributed as dist
+import rushlight.distributed._functional_collectives as funcol
 import rushlight.distributed.checkpoint as dcp
 import rushlight.nn.functional as F
 from ranks.models import BATCH, Block, adam, batches, loss_of, made
@@ -253,6 +254,45 @@ def check_sparse_gradients() -> None:
 
 def check_compiled_module() -> None:
     same_training("mlp", lambda model: DistributedDataParallel(torch.compile(model)), within=1e-4)
+
+
+def check_collectives_in_compiled_programs() -> None:
+    """A graph never holds what is exchanged: it ends before a collective, which runs again in every call."""
+    calls = {
+        "in place": lambda y: dist.all_reduce(y) or y,
+        "functional": lambda y: funcol.all_reduce(y, "sum", dist.group.WORLD),
+        "with gradients": lambda y: dist.nn.functional.all_reduce(y),
+    }
+    for name, call in calls.items():
+        compiled = torch.compile(lambda x, call=call: call(x * 2) + 1)
+        for step in range(3):
+            found = compiled(torch.full((2,), float(step + rank)))
+            assert found.tolist() == [sum(2 * (step + each) for each in range(size)) + 1.0] * 2, (name, step)
+    same_training("mlp", lambda model: torch.compile(DistributedDataParallel(model)), within=1e-4)
+    same_training("cnn", lambda model: torch.compile(DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(model))), within=1e-4)
+    same_training("mlp", lambda model: torch.compile(fully_shard(model)), within=1e-4)
+    mesh = dist.init_device_mesh("cpu", (size,))
+    plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+    if 16 % size == 0:
+        same_training("mlp", lambda model: torch.compile(parallelize_module(model, mesh, plan)), part=False, within=1e-4)
+    model, plain = DistributedDataParallel(made("mlp")), made("mlp")
+    steppers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, plain)]
+
+    @torch.compile
+    def step(x, y):
+        loss = loss_of(model(x), y)
+        steppers[0].zero_grad()
+        loss.backward()
+        steppers[0].step()
+        return loss
+
+    for x, y in batches("mlp"):
+        step(x[OWN], y[OWN])
+        steppers[1].zero_grad()
+        loss_of(plain(x), y).backward()
+        steppers[1].step()
+    for a, b in zip(model.parameters(), plain.parameters()):
+        close(a, b, 1e-4)
 
 
 # -- optimizer states in parts ---------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...autograd.function import Function
+from ...capture.compile.annotations import mark
 from ...ops.create.factories import empty, empty_like, zeros_like
 from .. import collectives
 from ..groups import get_group_rank, get_rank, get_world_size, member
@@ -206,3 +207,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
 def all_to_all_single(output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None, group: Any = None) -> Any:
     """A part of a tensor from each process."""
     return _AllToAllSingle.apply(member(group), output, output_split_sizes, input_split_sizes, input)
+
+
+for _name in __all__:
+    mark(globals()[_name], "disable")  # a graph holds nothing that is exchanged: it ends before these

@@ -12,10 +12,12 @@ from typing import Any
 
 from ...autograd import no_grad
 from ...autograd.function import Function
+from ...capture.compile.record.graph_breaks import Break
 from ...core.declare import exports
 from ...core.errors import NotSupported
 from ...core.overrides import disabled
 from ...core.process_group import world
+from ...core.state import state
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
@@ -56,6 +58,8 @@ class DTensor(Tensor):
     @classmethod
     def run_op(cls, op: Any, args: tuple[Any, ...]) -> Any:
         """Run an op of the table on parts."""
+        if state.capture is not None:
+            raise Break("disabled", name="DTensor")
         return _dispatch.run(DTensor, op, args)
 
     # A parameter's gradient has the parameter's placements, so that an optimizer updates parts.
@@ -107,13 +111,13 @@ class DTensor(Tensor):
         else:
             size, steps = list(shape), list(stride) if stride is not None else _contiguous(shape)
         spec = DTensorSpec(mesh, placed, TensorMeta(type(local_tensor.shape)(size), tuple(steps), local_tensor.dtype))
-        return _FromLocal.apply(local_tensor, spec)  # type: ignore[no-any-return]
+        return _apply(_FromLocal, local_tensor, spec)  # type: ignore[no-any-return]
 
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
         """This process's part; gradients of it are parts of this tensor's."""
         if not self.requires_grad or not _grad_enabled():
             return self._local_tensor.detach() if self._local_tensor.requires_grad else self._local_tensor
-        return _ToLocal.apply(self, grad_placements)
+        return _apply(_ToLocal, self, grad_placements)
 
     def redistribute(
         self, device_mesh: Any = None, placements: Sequence[Placement] | None = None, *, async_op: bool = False, forward_dtype: Any = None,
@@ -129,7 +133,7 @@ class DTensor(Tensor):
             if each.is_partial() and not own.is_partial():
                 raise RuntimeError("Can not redistribute to Partial, redistributing to Partial is for internal use only!")
         value = self if forward_dtype is None else self.to(forward_dtype)
-        return _Redistribute.apply(value, placed)  # type: ignore[no-any-return]
+        return _apply(_Redistribute, value, placed)  # type: ignore[no-any-return]
 
     def full_tensor(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
         """The whole tensor, on every process."""
@@ -179,6 +183,17 @@ class DTensor(Tensor):
         raise NotSupported("DTensor.__create_chunk_list__: distributed.checkpoint reads placements itself")
 
 
+def _apply(function: Any, *args: Any) -> Any:
+    """Apply a Function on parts: never in a captured graph, which holds no tensors in parts; a graph that is being captured ends here."""
+    if state.capture is not None:
+        raise Break("disabled", name="DTensor")
+    elsewhere, state.run_forward = state.run_forward, None
+    try:
+        return function.apply(*args)
+    finally:
+        state.run_forward = elsewhere
+
+
 def _contiguous(shape: Sequence[int]) -> list[int]:
     steps, step = [], 1
     for each in reversed(shape):
@@ -188,7 +203,7 @@ def _contiguous(shape: Sequence[int]) -> list[int]:
 
 
 def _grad_enabled() -> bool:
-    return _dispatch.state.grad_enabled
+    return state.grad_enabled
 
 
 def _world_mesh() -> DeviceMesh:

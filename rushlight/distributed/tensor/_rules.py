@@ -215,7 +215,8 @@ def _groups(before: Sequence[int], after: Sequence[int]) -> list[tuple[list[int]
     """Dimensions before and after a change of shape that hold the same elements."""
     result, i, j = [], 0, 0
     while i < len(before) or j < len(after):
-        left, right = [], []
+        left: list[int] = []
+        right: list[int] = []
         a = b = 1
         while True:
             if a == b and left and right and not (i < len(before) and before[i] == 1) and not (j < len(after) and after[j] == 1):
