@@ -40,7 +40,7 @@ def _assert(condition: Any, message: _str) -> None:
     """Raise where a condition does not hold; one that is traced symbolically is recorded."""
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> Any:
     """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
-def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = 'native', mode: _str | None = None, options: _dict[_str, Any] | None = None, disable: _bool = False, check: _bool = False) -> Any:
+def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = 'native', mode: _str | None = None, options: _dict[_str, Any] | None = None, disable: _bool = False, check: _bool = False, target: _str | None = None) -> Any:
     """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ...) -> Any:
     """Apply one of two functions to the operands, depending on ``pred``: see :func:`rushlight.capture.control.operators.cond`."""
@@ -353,7 +353,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed at once."""
 def conj_physical_(input: Tensor) -> Tensor:
     """The complex conjugate, computed at once."""
-def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0, *, out: Tensor | None = None) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     """A border of one value; negative padding cuts off."""
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: _int = 1) -> Tensor:
     """A convolution over the last dimension of ``(N, C, L)`` or ``(C, L)``."""
@@ -421,7 +421,7 @@ def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The same memory, outside the gradient graph; writes through either are counted for both.  A copy, not a view."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Of a vector, the matrix with it as a diagonal; of a matrix, a copy of a diagonal."""
-def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None) -> Tensor:
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """Matrices of zeros with the last dimension as a diagonal."""
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     """The matrix with all elements as a diagonal."""
@@ -429,13 +429,13 @@ def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) ->
     """A diagonal of the matrices that two dimensions span, as a last dimension."""
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A diagonal of the matrices that two dimensions span, as a last dimension.  A copy, not a view."""
-def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
+def diagonal_scatter(input: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A copy of ``input`` with ``src`` as a diagonal."""
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """The differences of neighbours along a dimension, ``n`` times over."""
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of the logarithm of the gamma function."""
-def dist(input: Tensor, other: Tensor, p: _float = 2, *, out: Tensor | None = None) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The p-norm of ``input - other``."""
 def div(input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """``input / other``, element by element; ``rounding_mode`` is None, ``"trunc"`` or ``"floor"``."""
@@ -650,7 +650,7 @@ def index_add(input: Tensor, dim: _int = ..., index: Tensor = ..., source: Tenso
     """Add the slices of a source, times ``alpha``, to those that a vector of positions names; repeats add up."""
 def index_copy(input: Tensor, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Write the slices of a source over those that a vector of positions names."""
-def index_fill(input: Tensor, dim: _int = ..., index: Tensor = ..., value: Tensor | _Number = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
+def index_fill(input: Tensor, dim: _int = ..., index: Tensor = ..., value: Tensor | _Number = ..., *, axis: _int = ...) -> Tensor:
     """Write a number over the slices that a vector of positions names."""
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: _bool = False) -> Tensor:
     """Write values at the positions (or where the masks are true) that are given for each dimension, or add them."""
@@ -807,7 +807,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     """A vector of the elements where ``mask`` is true."""
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product; leading dimensions broadcast, and 1-dim operands are vectors."""
-def matrix_exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def matrix_exp(input: Tensor) -> Tensor:
     """The matrix exponential."""
 def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A square matrix multiplied with itself n times; a negative n takes the inverse."""
@@ -1070,7 +1070,7 @@ def select(input: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ..
     """One index of a dimension, which falls away: what ``x[i]`` calls."""
 def select_copy(input: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """One index of a dimension, which falls away: what ``x[i]`` calls.  A copy, not a view."""
-def select_scatter(input: Tensor, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
+def select_scatter(input: Tensor, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of one index of a dimension."""
 def selu(input: Tensor) -> Tensor:
     """Scaled exponential linear unit: keeps mean and variance of its inputs."""
@@ -1291,7 +1291,7 @@ def unsqueeze(input: Tensor, dim: _int = ..., *, axis: _int = ...) -> Tensor:
     """A dimension of size 1 put in at a place."""
 def unsqueeze_copy(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """A dimension of size 1 put in at a place.  A copy, not a view."""
-def vander(x: Tensor, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The powers of every element of a vector, in falling order unless ``increasing``."""
 def var(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
     """The variance of all elements, or along dimensions: sums of squares over ``count - correction`` (1 by default)."""

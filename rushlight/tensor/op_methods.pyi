@@ -385,13 +385,13 @@ class OpMethods(TensorBase):
         """The determinant of square matrices."""
     def diag(self, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
         """Of a vector, the matrix with it as a diagonal; of a matrix, a copy of a diagonal."""
-    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None) -> Tensor:
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
         """Matrices of zeros with the last dimension as a diagonal."""
     def diagflat(self, offset: _int = 0) -> Tensor:
         """The matrix with all elements as a diagonal."""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A diagonal of the matrices that two dimensions span, as a last dimension."""
-    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A copy of ``input`` with ``src`` as a diagonal."""
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
         """The differences of neighbours along a dimension, ``n`` times over."""
@@ -401,7 +401,7 @@ class OpMethods(TensorBase):
         """The derivative of the logarithm of the gamma function."""
     def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
         """The dimensions from the one with the largest stride to the innermost."""
-    def dist(self, other: Tensor, p: _float = 2, *, out: Tensor | None = None) -> Tensor:
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of ``input - other``."""
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
         """``input / other``, element by element; ``rounding_mode`` is None, ``"trunc"`` or ``"floor"``."""
@@ -579,7 +579,7 @@ class OpMethods(TensorBase):
         """Write the slices of a source over those that a vector of positions names."""
     def index_copy_(self, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, axis: _int = ...) -> Tensor:
         """Write the slices of a source over those that a vector of positions names."""
-    def index_fill(self, dim: _int = ..., index: Tensor = ..., value: Tensor | _Number = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
+    def index_fill(self, dim: _int = ..., index: Tensor = ..., value: Tensor | _Number = ..., *, axis: _int = ...) -> Tensor:
         """Write a number over the slices that a vector of positions names."""
     def index_fill_(self, dim: _int = ..., index: Tensor = ..., value: Tensor | _Number = ..., *, axis: _int = ...) -> Tensor:
         """Write a number over the slices that a vector of positions names."""
@@ -761,7 +761,7 @@ class OpMethods(TensorBase):
         """A vector of the elements where ``mask`` is true."""
     def matmul(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
         """The matrix product; leading dimensions broadcast, and 1-dim operands are vectors."""
-    def matrix_exp(self, *, out: Tensor | None = None) -> Tensor:
+    def matrix_exp(self) -> Tensor:
         """The matrix exponential."""
     def matrix_power(self, n: _int, *, out: Tensor | None = None) -> Tensor:
         """A square matrix multiplied with itself n times; a negative n takes the inverse."""
@@ -993,7 +993,7 @@ class OpMethods(TensorBase):
         """Reduce what falls on the same element: ``"sum"``, ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``."""
     def select(self, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
         """One index of a dimension, which falls away: what ``x[i]`` calls."""
-    def select_scatter(self, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
+    def select_scatter(self, src: Tensor, dim: _int = ..., index: _int = ..., *, axis: _int = ...) -> Tensor:
         """A copy of ``input`` with ``src`` in the place of one index of a dimension."""
     def selu(self) -> Tensor:
         """Scaled exponential linear unit: keeps mean and variance of its inputs."""
