@@ -225,9 +225,18 @@ def test_state_is_set_by_the_code() -> None:
         "  def __setstate__(self: __torch__.M,\n    state: Tuple[int, bool]) -> NoneType:\n    self.n = torch.mul((state)[0], 2)\n    self.training = (state)[1]\n    return None\n"
     )
     assert torch.jit.load(archive({"__torch__": text}, Made("__torch__.M", (21, False))))() == 42
-    endless = text.replace("    self.n = torch", "    while True:\n      pass\n    self.n = torch")
-    with pytest.raises(torch.jit.CaptureError, match="__setstate__.* may not end"):
-        torch.jit.load(archive({"__torch__": endless}, Made("__torch__.M", (21, False))))
+    helper = "  def helper(self: __torch__.M) -> NoneType:\n    while True:\n      pass\n    return None\n"
+    twice = "".join(
+        f"def f{at}(n: int) -> int:\n  return torch.add(__torch__.f{at + 1}(n, ), __torch__.f{at + 1}(n, ))\n" for at in range(40)
+    )
+    for wrong, message in (
+        (text.replace("    self.n = torch", "    while True:\n      pass\n    self.n = torch"), "may not end"),
+        (text.replace("    self.n = torch", "    _0 = (self).helper()\n    self.n = torch") + helper, "may not end"),
+        (text.replace("    self.n = torch", "    for i in range(1000000000):\n      pass\n    self.n = torch"), "too many steps"),
+        (text.replace("torch.mul((state)[0], 2)", "__torch__.f0(1, )") + twice + "def f40(n: int) -> int:\n  return n\n", "too many steps"),
+    ):
+        with pytest.raises(torch.jit.CaptureError, match=f"__setstate__.*{message}"):
+            torch.jit.load(archive({"__torch__": wrong}, Made("__torch__.M", (21, False))))
 
 
 # -- files that are wrong --------------------------------------------------------------------------------------------------

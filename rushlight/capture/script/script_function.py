@@ -78,9 +78,9 @@ class ScriptFunction(ScriptCallable):
         """The graph as Python, with the lines it comes from."""
         return self.graph.print_readable(print_output, name=self.name)
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, format: str = "rushlight") -> None:
         """Write it to a file: see :func:`rushlight.jit.save`."""
-        save(self, f, _extra_files)
+        save(self, f, _extra_files, format)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise pickle.PickleError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")

@@ -258,9 +258,9 @@ class ScriptModule(Module, metaclass=_Constructed):
         for name in found:
             self._script_method(name)
 
-    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None, format: str = "rushlight") -> None:
         """Write it to a file: see :func:`rushlight.jit.save`."""
-        save(self, f, _extra_files)
+        save(self, f, _extra_files, format)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RuntimeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")

@@ -11,6 +11,7 @@ from ....core.base import TensorBase
 from ....core.declare import PACKAGE
 from ....core.devices import device
 from ....core.errors import CaptureError, NotSupported, RushlightError
+from ....graph import Graph
 from ....graph.control import loop
 from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ....nn.modules.module import Module
@@ -37,6 +38,7 @@ from .unpickling import ObjectUnpickler, unpickled
 NEWEST = 11  # the version of the format that PyTorch 2.13 knows
 _CONTAINERS: dict[str, type] = {each.__name__: each for each in (ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential)}
 _OWN = frozenset(Module().__dict__) - {"training", "_is_full_backward_hook"}
+_MOST_STEPS, _LONGEST_LIST = 1_000_000, 1_000
 _HOOKS = {"__forward_pre_hooks__": "pre", "__forward_hooks__": "post"}
 
 
@@ -133,6 +135,7 @@ class ProgramReader:
         self.programs: dict[Any, ScriptProgram] = {}
         self.compiling: list[Any] = []
         self.modules: list[Any] = []
+        self.counts: dict[Graph, int] = {}  # of the steps of graphs that run while the archive is read
         self.known: dict[Any, Any] = {}  # parameters and buffers by where their elements are
         self.restore = restorer(map_location)
 
@@ -234,7 +237,7 @@ class ProgramReader:
                     module.__dict__.setdefault(name, None)
             program = self.method(module, "__setstate__", None, described.definition)
             assert program is not None
-            self.check_bounded(program, f"{described.name}.__setstate__")
+            self.check_bounded(program, f"{described.name}.__setstate__", module)
             for name, each in self.methods_of(module).items():
                 module._script_adopt(name, each)
             program.call(module, (state,), {})
@@ -271,18 +274,47 @@ class ProgramReader:
             return type(value)(self.shared(each) for each in value)
         return {key: self.shared(each) for key, each in value.items()} if type(value) is dict else value
 
-    def check_bounded(self, program: ScriptProgram, name: str) -> None:
-        """Refuse to run what sets a state where it may not end: loops without a count."""
-        waiting, seen = [program.graph], set()
-        while waiting:
-            for node in waiting.pop().nodes:
-                if node.target is loop and node.args[0] is None:
+    def check_bounded(self, program: ScriptProgram, name: str, module: Any = None) -> None:
+        """Refuse to run what sets a state where it may not end soon: loops without a count, and too many steps."""
+        if self.steps(program.graph, module, name) > _MOST_STEPS:
+            raise CaptureError(f"the archive's {name}, which runs while it is read, would take too many steps")
+
+    def steps(self, graph: Graph, module: Any, name: str) -> int:
+        """How many steps a graph takes, with what it calls: a bound."""
+        known = self.counts.get(graph)
+        if known is not None:
+            return known
+        total = 0
+        for node in graph.nodes:
+            inner = sum(self.steps(each, module, name) for each in (node.bodies or {}).values())
+            if node.target is loop:
+                count = node.args[0]
+                if not isinstance(count, int) and getattr(count, "target", None) is not len:
                     raise CaptureError(f"the archive's {name}, which runs while it is read, has a loop that may not end")
-                waiting += (node.bodies or {}).values()
-                inner = getattr(node.target, "_program", None)
-                if inner is not None and id(inner) not in seen:
-                    seen.add(id(inner))
-                    waiting.append(inner.graph)
+                inner *= count if isinstance(count, int) else _LONGEST_LIST
+            for called, owner in self.callees(node, module):
+                inner += self.steps(called.graph, owner, name)
+            total += 1 + inner
+            if total > _MOST_STEPS:
+                break
+        self.counts[graph] = total
+        return total
+
+    def callees(self, node: Any, module: Any) -> list[tuple[ScriptProgram, Any]]:
+        """The programs that a node runs, with the Modules that they are methods of."""
+        if isinstance(node.target, ScriptFunction):
+            return [(node.target._program, None)]
+        if isinstance(node.target, ArchivedClass):
+            return [(node.target.method("__init__")._program, None)] if "__init__" in node.target.code.methods else []
+        if node.op != "call_module" or module is None:
+            return []
+        *way, last = node.target.split(".")
+        owner = module
+        for part in way:
+            owner = owner._modules[part]
+        owner, last = (owner._modules[last], "forward") if last in owner._modules else (owner, last)
+        found = self.method(owner, last, None, ast.Pass())
+        return [] if found is None else [(found, owner)]
 
     def finish(self, module: Any) -> None:
         """Give a Module its methods."""
@@ -453,6 +485,8 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         return ProgramReader(archive, map_location).read()
     except RecursionError:
         raise CaptureError("the archive is nested more deeply than any model is") from None
+    except MemoryError:
+        raise CaptureError("the archive asks for more memory than there is") from None
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
         if isinstance(error, RushlightError):
             raise
