@@ -148,6 +148,20 @@ def test_stores() -> None:
     assert store.underlying_store.check(["a/key"]) and store.delete_key("key") and not store.check(["key"])
 
 
+def test_rendezvous_gives_a_store(tmp_path, monkeypatch) -> None:
+    store, rank, size = next(dist.rendezvous(f"file://{tmp_path / 'store'}?rank=1&world_size=2"))
+    store.set("a", "b")
+    assert (rank, size, store.get("a")) == (1, 2, b"b")
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}.items():
+        monkeypatch.setenv(name, value)
+    store, rank, size = next(dist.rendezvous("env://"))
+    assert (rank, size, store.add("n", 2)) == (0, 2, 2)
+    with pytest.raises(ValueError, match="rank parameter missing"):
+        next(dist.rendezvous("tcp://localhost:1"))
+    with pytest.raises(RuntimeError, match="No rendezvous handler for gopher"):
+        next(dist.rendezvous("gopher://x"))
+
+
 @pytest.mark.parametrize("kind", ["file", "tcp"])
 def test_stores_of_several_processes(kind, tmp_path) -> None:
     if kind == "file":

@@ -30,6 +30,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.testing._internal": "rushlight.compat.testing_internal",
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",
+    "torch._C._distributed_c10d": "rushlight.distributed.distributed_c10d",
     "torch.jit._trace": "rushlight.compat.jit_trace",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",

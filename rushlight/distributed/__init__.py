@@ -105,13 +105,12 @@ from .options import (
     ReduceScatterOptions,
     ScatterOptions,
     breakpoint,
-    register_rendezvous_handler,
     remote_device,
-    rendezvous,
     shrink_group,
 )
 from .process_group import ProcessGroup
 from .reductions import ReduceOp, _make_nccl_premul_sum, reduce_op, supports_complex
+from .rendezvous import register_rendezvous_handler, rendezvous
 from .stores import (
     DistBackendError,
     DistError,

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..tensor import Tensor
-from .calls import user_line
 from .groups import NON_MEMBER, get_global_rank, get_group_rank, member
 from .reductions import ReduceOp
 from .work import Work
@@ -235,15 +234,8 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """Wait for all processes, and name those that do not come in time."""
     found = member(group)
-    if found is NON_MEMBER or found.size() == 1:
-        return
-    seconds = found._seconds if timeout is None else timeout.total_seconds()
-    absent = found._engine.roll_call(seconds)
-    if absent:
-        names = ", ".join(str(get_global_rank(found, each)) for each in absent)
-        raise RuntimeError(
-            f"[Rank {found._ranks[found.rank()]}]: Ranks {names} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms (at {user_line()})"
-        )
+    if found is not NON_MEMBER:
+        found.monitored_barrier(timeout, wait_all_ranks)
 
 
 def _check_other(found: Any, rank: int, what: str) -> None:

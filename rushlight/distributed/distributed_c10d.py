@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..core.missing import missing
 from ..core.process_group import default_group as _get_default_group
-from . import collectives, debug, groups, objects, process_group, reductions, stores, work
+from . import collectives, debug, groups, objects, options, process_group, reductions, stores, work
 from .constants import default_pg_nccl_timeout, default_pg_timeout
 
-_PARTS = (work, debug, reductions, process_group, groups, collectives, objects, stores)
+_PARTS = (options, work, debug, reductions, process_group, groups, collectives, objects, stores)
 for _part in _PARTS:
     globals().update({_name: _value for _name, _value in vars(_part).items() if not _name.startswith("__") and _name != "annotations"})
 

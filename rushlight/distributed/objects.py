@@ -22,6 +22,17 @@ def _object(data: Any) -> Any:
     return pickle.loads(data.numpy().tobytes())
 
 
+def _object_to_tensor(obj: Any, device: Any = None, group: Any = None) -> tuple[Any, Any]:
+    """An object as a tensor of bytes, and how many."""
+    data = _bytes(obj)
+    return data, tensor([data.numel()])
+
+
+def _tensor_to_object(data: Any, tensor_size: Any, group: Any = None) -> Any:
+    """The object of a tensor of bytes."""
+    return _object(data[: int(tensor_size)])
+
+
 def _lengths(found: Any, data: Any) -> list[int]:
     """How many bytes each process has."""
     lengths = [tensor([0]) for _ in range(found.size())]

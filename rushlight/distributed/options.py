@@ -94,8 +94,6 @@ class BuiltinCommHookType(Enum):
 Reducer = absent("Reducer", _MODULE, _ALONE)
 Logger = absent("Logger", _MODULE, _ALONE)
 remote_device = absent("_remote_device", _MODULE, "there are no remote processes")
-rendezvous = absent_function("rendezvous", _MODULE, _ALONE)
-register_rendezvous_handler = absent_function("register_rendezvous_handler", _MODULE, _ALONE)
 shrink_group = absent_function("shrink_group", _MODULE, "a group of one process can't be made smaller")
 
 

@@ -530,6 +530,28 @@ class ProcessGroup:
         """Receive a tensor from any process."""
         return self.recv(tensors, None, tag)
 
+    # -- further names of PyTorch's ------------------------------------------------------------------------------
+
+    all_gather_single, reduce_scatter_single, all_to_all_single = _allgather_base, _reduce_scatter_base, alltoall_base
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """Wait for all processes, and name those that do not come in time."""
+        seconds = self._seconds if timeout is None else timeout.total_seconds()
+        absent = self._engine.roll_call(seconds) if self.size() > 1 else []
+        if absent:
+            names = ", ".join(str(self._ranks[each]) for each in absent)
+            raise RuntimeError(
+                f"[Rank {self._ranks[self.rank()]}]: Ranks {names} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms (at {user_line()})"
+            )
+
+    def get_group_store(self) -> Store:
+        """The store of the group."""
+        return self._store
+
+    def _get_sequence_number_for_group(self) -> int:
+        """How many collectives have been called."""
+        return self._count
+
     def abort(self) -> None:
         """Give the engines back without waiting for the others."""
         self._engines.clear()

@@ -10,12 +10,14 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 from ..core.errors import NotSupported
+from .stores import FileStore, PrefixStore, Store, TCPStore
 
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -149,3 +151,35 @@ def communicator(mpi: Any, place: Place) -> Any:
     if place.size not in (-1, size):
         raise ValueError(f"WORLD_SIZE is {place.size}, but MPI has {size} processes: they must be the same")
     return everyone.Split(0, place.rank)
+
+
+_handlers: dict[str, Callable[..., Iterator[tuple[Store, int, int]]]] = {}
+
+
+def register_rendezvous_handler(scheme: str, handler: Callable[..., Iterator[tuple[Store, int, int]]]) -> None:
+    """Let a function answer ``rendezvous`` for a scheme of its own."""
+    if scheme in _handlers or scheme in ("env", "tcp", "file"):
+        raise RuntimeError(f"Rendezvous handler for {scheme}:// already registered")
+    _handlers[scheme] = handler
+
+
+def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options: Any) -> Iterator[tuple[Store, int, int]]:
+    """A store that the processes of an address share, the rank of this process, and how many there are."""
+    kind, _, rest = url.partition("://")
+    if kind in _handlers:
+        yield from _handlers[kind](url, rank=rank, world_size=world_size, **options)
+        return
+    if kind not in ("env", "tcp", "file"):
+        raise RuntimeError(f"No rendezvous handler for {kind}://")
+    address, _, asked = rest.partition("?")
+    query = dict(part.partition("=")[::2] for part in asked.split("&") if "=" in part)
+    fallback = os.environ if kind == "env" else {}
+    rank = int(query.get("rank", rank if rank != -1 else fallback.get("RANK", -1)))
+    world_size = int(query.get("world_size", world_size if world_size != -1 else fallback.get("WORLD_SIZE", -1)))
+    _complete(kind, world_size, rank)
+    limit = options.get("timeout", timedelta(minutes=5))
+    if kind == "file":
+        yield FileStore(address, world_size), rank, world_size
+        return
+    host, _, port = address.partition(":") if kind == "tcp" else (os.environ["MASTER_ADDR"], "", os.environ["MASTER_PORT"])
+    yield PrefixStore("/worker/", TCPStore(host, int(port), world_size, rank == 0, limit, wait_for_workers=False)), rank, world_size

@@ -217,7 +217,8 @@ class TCPStore(Store):
                 f"The server socket has failed to listen on any local network address. port: {self.port}, "
                 f"code: {-(error.errno or 0)}, message: {error.strerror}"
             ) from error
-        self.port = server.address[1]
+        address: Any = server.address
+        self.port = int(address[1])
         _write_key(self.port, key)
         threading.Thread(target=server.serve_forever, daemon=True, name="rushlight-store").start()
 
