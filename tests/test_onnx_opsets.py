@@ -184,6 +184,19 @@ def test_resizing(opset: int, coordinates: str, mode: str) -> None:
             )
 
 
+def test_resizing_whole_numbers() -> None:
+    agrees(
+        13,
+        "Resize",
+        {
+            "x": np.arange(24, dtype=np.int32).reshape(1, 1, 4, 6),
+            "roi": np.zeros(0, np.float32),
+            "scales": np.array([1, 1, 2, 2], np.float32),
+        },
+        mode="linear",
+    )
+
+
 def test_pools_of_regions_and_of_everything() -> None:
     rois = np.array([[0, 0, 0, 5, 4], [1, 2, 1, 7, 5], [0, 3, 3, 3, 3]], np.float32)
     for scale in (1.0, 0.5):
@@ -233,6 +246,20 @@ def test_recurrent_layers(operator: str, direction: str, opset: int) -> None:
         activation_alpha=[0.3] * both,
         activation_beta=[0.4] * both,
     )
+
+
+def test_samples_of_a_line() -> None:
+    """As of an image of one row, whose samples lie in it; ONNX Runtime takes images alone."""
+    for mode in ("bilinear", "nearest"):
+        line, at = STREAM.randn(2, 3, 8).astype(np.float32), STREAM.uniform(-1.2, 1.2, (2, 5, 1)).astype(np.float32)
+        node = helper.make_node("GridSample", ["x", "at"], ["y"], mode="linear" if mode == "bilinear" else mode)
+        given = [helper.make_tensor_value_info(name, 1, each.shape) for name, each in (("x", line), ("at", at))]
+        graph = helper.make_graph([node], "one", given, [helper.make_tensor_value_info("y", 1, (2, 3, 5))])
+        (found,) = computed(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), [line, at])
+        (wanted,) = ReferenceEvaluator(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])).run(
+            None, {"x": line, "at": at}
+        )
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_scatter_and_transforms() -> None:

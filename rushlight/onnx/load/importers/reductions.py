@@ -128,8 +128,7 @@ def cumulative_product(node: NodeContext, x: Any, axis: Int) -> Any:
 
 @importer("TopK")
 def top_k(node: NodeContext, x: Any, k: Int | None = None) -> Any:
-    """A stable sort, because equal elements come in the order of their positions."""
+    """The first elements in order; equal ones come in the order of their positions, which our ``topk`` keeps."""
     count = node.get("k") if node.opset < 10 else k
     axis = node["axis"]
-    values, positions = rl.sort(x, stable=True, dim=axis, descending=bool(node.get("largest", 1)))
-    return values.narrow(axis, 0, count), positions.narrow(axis, 0, count)
+    return tuple(rl.topk(x, count, axis, bool(node.get("largest", 1)), True))

@@ -130,23 +130,24 @@ def resized(x: Any, plan: list[Axis], how: Interpolation) -> Any:
     plan = [each for each in plan if each.size != each.wanted or each.scale != 1 or (each.start, each.end) != (0, 1)]
     if (done := interpolated(x, plan, how)) is not None:
         return done
-    outside = None
+    dtype, outside = x.dtype, None
     for each in plan:
         positions = source_positions(each, how.coordinates)
         if how.mode == "nearest":
             x = rl.index_select(x, each.axis, rl.from_numpy(nearest_positions(positions, each.size, how.nearest)))
         else:
-            weights = rl.from_numpy(weight_matrix(positions, each, how).astype(np.float64)).to(
-                x.dtype if x.is_floating_point() else rl.float32
-            )
-            x = rl.matmul(weights, x.to(weights.dtype).movedim(each.axis, -2) if x.dim() > 1 else x.to(weights.dtype))
-            x = x.movedim(-2, each.axis) if x.dim() > 1 else x
+            x = weighted(x if x.is_floating_point() else x.to(rl.float32), each.axis, weight_matrix(positions, each, how))
         if how.coordinates == "tf_crop_and_resize":
-            beyond = rl.from_numpy((positions < 0) | (positions > each.size - 1)).reshape(
-                [-1 if axis == each.axis else 1 for axis in range(x.dim())]
-            )
+            along = [-1 if axis == each.axis else 1 for axis in range(x.dim())]
+            beyond = rl.from_numpy((positions < 0) | (positions > each.size - 1)).reshape(along)
             outside = beyond if outside is None else outside | beyond
-    return x if outside is None else rl.where(outside, rl.full_like(x, how.extrapolation), x)
+    return (x if outside is None else rl.where(outside, rl.full_like(x, how.extrapolation), x)).to(dtype)
+
+
+def weighted(x: Any, axis: int, matrix: np.ndarray) -> Any:
+    """An axis times a matrix."""
+    weights = rl.from_numpy(matrix).to(x.dtype)
+    return rl.matmul(weights, x) if x.dim() == 1 else rl.matmul(weights, x.movedim(axis, -2)).movedim(-2, axis)
 
 
 def source_positions(each: Axis, coordinates: str) -> np.ndarray:

@@ -18,6 +18,9 @@ GRID_MODES = {"linear": "bilinear", "cubic": "bicubic"}  # since opset 20 -> as 
 @importer("GridSample")
 def grid_sample(node: NodeContext, x: Any, grid: Any) -> Any:
     mode, padding, aligned = GRID_MODES.get(node["mode"], node["mode"]), node["padding_mode"], bool(node["align_corners"])
+    if x.dim() == 3:  # a line is an image of one row
+        flat = rl.cat([grid, rl.zeros_like(grid)], -1).unsqueeze(1)
+        return grid_sample(node, x.unsqueeze(2), flat).squeeze(2)
     if x.dim() not in (4, 5) or (x.dim() == 5 and mode == "bicubic"):
         raise node.not_supported(f"mode {node['mode']!r} over {x.dim() - 2} spatial dimensions")
     if not x.is_floating_point():
