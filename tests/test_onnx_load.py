@@ -410,3 +410,28 @@ def test_large_tensors_inside_the_file_are_read(tmp_path):
     for name, value in weights.items():
         assert np.array_equal(loaded.state_dict()[name].numpy(), value)
     assert helper is not None
+
+
+FILES = np.load(os.path.join(os.path.dirname(__file__), "data", "onnx_files.npz"))
+
+
+@pytest.mark.parametrize("name", sorted({each.partition("/")[0] for each in FILES}))
+def test_files_of_pytorch(name):
+    """Files that PyTorch's exporters wrote: eager, compiled as one graph, converted, saved; every parameter has a gradient."""
+    inputs = [torch.tensor(FILES[each]) for each in sorted(FILES) if each.startswith(f"{name}/input")]
+    expected = [FILES[each] for each in sorted(FILES) if each.startswith(f"{name}/output")]
+    loaded = torch.onnx.load(FILES[f"{name}/file"].tobytes())
+    compiled = torch.compile(loaded, fullgraph=True)
+    compiled(*inputs)
+    file = io.BytesIO()
+    torch.jit.save(loaded, file)
+    file.seek(0)
+    again = torch.onnx.load(exported(loaded, *inputs, opset_version=16))
+    for model in (loaded, compiled, torch.jit.load(file), again):
+        made = model(*inputs)
+        for got, want in zip(made if isinstance(made, tuple) else (made,), expected, strict=True):
+            np.testing.assert_allclose(got.detach().numpy(), want, rtol=1e-4, atol=1e-5)
+    made = loaded(*inputs)
+    if list(loaded.parameters()):
+        sum(each.sum() for each in (made if isinstance(made, tuple) else (made,))).backward()
+        assert [key for key, each in loaded.named_parameters() if each.grad is None] == []
