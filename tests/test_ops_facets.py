@@ -109,7 +109,7 @@ ALLOWED = {
     "codegen/llvm/vector_math.py": "functions of the vector math library",
     "codegen/triton/expressions.py": "opcodes of the scalar IR",
     "codegen/cuda/scalar_text.py": "opcodes of the scalar IR",
-    "runtime/cuda/kernels/__init__.py": "ops that run on the CPU's copy",
+    "runtime/cuda/kernels/__init__.py": "ops that CUDA refuses by name",
     "runtime/cuda/array_module.py": "functions of array modules",
     "schedule/scalar_ir.py": "functions of array modules, and opcodes of the scalar IR",
     "core/array_tracer.py": "functions of array modules",
