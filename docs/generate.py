@@ -21,6 +21,7 @@ import rushlight.autograd.gradcheck
 import rushlight.compiler
 import rushlight.cuda
 import rushlight.jit
+import rushlight.model_files
 import rushlight.onnx
 import rushlight.ops.document
 import rushlight.utils.checkpoint

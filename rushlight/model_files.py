@@ -30,6 +30,8 @@ ONNX, TORCHSCRIPT, PROGRAM, GRAPH = "ONNX file", "TorchScript archive", "exporte
 class NoModel(RushlightError, ValueError):
     """A file that holds no model that can be read."""
 
+    code = "RL415"
+
 
 @dataclass
 class ModelFile:

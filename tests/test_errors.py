@@ -7,6 +7,7 @@ import rushlight.autograd.gradcheck
 import rushlight.compiler
 import rushlight.cuda
 import rushlight.jit
+import rushlight.model_files  # whose errors, and those of torch.export, are loaded late
 import rushlight.onnx
 import rushlight.utils.checkpoint
 from rushlight.core.error_codes import CODES

@@ -174,6 +174,29 @@ CODES: dict[str, Code] = {
         'def failing_backend(module, examples):\n    raise ValueError("no such thing")',
         "torch.compile(lambda x: x.sin(), backend=failing_backend)(torch.ones(3))", 'torch.compile(lambda x: x.sin(), backend="eager")(torch.ones(3))',
     ),
+    "RL411": Code(
+        "RuntimeError", "a Module can't be exported as it is, or not with these dynamic shapes", "the message says what the program demands, and what to write instead",
+        "model, batch = torch.nn.Linear(4, 2), torch.export.Dim(\"batch\")", "torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({1: batch},))",
+        "torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: batch},))",
+    ),
+    "RL412": Code(
+        "RuntimeError", "an example input of an export is not within the range that its `Dim` has", "give another example, or another range",
+        "model, batch = torch.nn.Linear(4, 2), torch.export.Dim(\"batch\", min=5)", "torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: batch},))",
+        "torch.export.export(model, (torch.ones(6, 4),), dynamic_shapes=({0: batch},))",
+    ),
+    "RL413": Code(
+        "RuntimeError", "an exported program branches in Python on the value of a tensor", "write the choice with `torch.where` or `torch.cond`",
+        "class Net(torch.nn.Module):\n    def forward(self, x):\n        return x if x.sum() > 0 else -x\n\n\nclass Chooses(torch.nn.Module):\n    def forward(self, x):\n        return torch.where(x.sum() > 0, x, -x)",
+        "torch.export.export(Net(), (torch.ones(3),))", "torch.export.export(Chooses(), (torch.ones(3),))",
+    ),
+    "RL414": Code(
+        "ValueError", "a file is no exported program, or one that can't be read", "export the model again with `torch.export.save`; the message says what is wrong and where",
+        "import io", 'torch.export.load(io.BytesIO(b"no archive"))', "",
+    ),
+    "RL415": Code(
+        "ValueError", "a file holds no model that is known", "commands take ONNX files, TorchScript archives, exported programs and files of `jit.save`",
+        "from rushlight.model_files import open_model", 'open_model("/dev/null")', "",
+    ),
     "RL501": Code(
         "RuntimeError", "an export failed", "the message names the op, the line and what to write instead",
         "import rushlight.onnx\n\n\ndef choose(x):\n    return x * 2 if x.sum() > 0 else x", "torch.onnx.export(choose, torch.ones(3))",
