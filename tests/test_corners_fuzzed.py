@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import pytest
 
@@ -291,3 +292,29 @@ def test_elements_that_are_not_used_do_not_stop_an_export() -> None:
     assert file.getvalue()
     with pytest.raises(torch.onnx.OnnxExporterError, match="tolist"):
         torch.onnx.export(Printing(True), (torch.ones(2),), io.BytesIO(), dynamo=False)
+
+
+# -- what the mutation check found untested ----------------------------------------------------------------------
+
+
+def test_poisson_loss_of_rates_and_of_small_counts() -> None:
+    rates, counts = torch.tensor([0.5, 2.0, 3.0]), torch.tensor([1.0, 2.0, 4.0])
+    plain = rates - counts * (rates + 1e-8).log()
+    assert torch.allclose(F.poisson_nll_loss(rates, counts, log_input=False, reduction="none"), plain)
+    stirling = [0.0, *(k * math.log(k) - k + 0.5 * math.log(2 * k * math.pi) for k in (2, 4))]  # of counts above 1 alone
+    found = F.poisson_nll_loss(rates, counts, log_input=False, full=True, reduction="none")
+    assert torch.allclose(found, plain + torch.tensor(stirling))
+
+
+def test_gaussian_loss_holds_small_variances_and_passes_their_gradient() -> None:
+    variance = torch.tensor([0.0, 4.0], requires_grad=True)
+    loss = F.gaussian_nll_loss(torch.tensor([1.0, 2.0]), torch.tensor([0.0, 0.0]), variance, eps=0.5, reduction="none")
+    assert torch.allclose(loss.detach(), torch.tensor([0.5 * (math.log(0.5) + 1 / 0.5), 0.5 * (math.log(4.0) + 1.0)]))
+    (gradient,) = torch.autograd.grad(loss.sum(), variance)
+    assert torch.allclose(gradient, torch.tensor([0.5 * (1 / 0.5 - 1 / 0.25), 0.5 * (1 / 4 - 4 / 16)]))
+
+
+def test_gradient_of_xlogy_where_factors_are_zero() -> None:
+    x = torch.tensor([0.0, 0.0, 2.0], requires_grad=True)
+    torch.xlogy(x, torch.tensor([0.0, 3.0, 3.0])).sum().backward()
+    assert torch.allclose(x.grad, torch.tensor([0.0, math.log(3.0), math.log(3.0)]))  # type: ignore[arg-type]
