@@ -11,9 +11,9 @@ from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.dtypes import BY_NUMPY, LOW_PRECISION, result_dtype
+from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
-from ...core.families import broadcast_shapes, elementwise
+from ...core.families import broadcast_shapes, elementwise, promoted
 from ...core.kernel_providers import faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.state import state
@@ -462,7 +462,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """The cosine of the angle between vectors along a dimension."""
     shape = broadcast_shapes([tuple(x1._array.shape), tuple(x2._array.shape)])
     if x1._array.dtype != x2._array.dtype:
-        common = BY_NUMPY[result_dtype([x1._array, x2._array])]
+        common = BY_NUMPY[promoted([x1._array, x2._array])]
         x1, x2 = x1.to(common), x2.to(common)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     norm = table["linalg_vector_norm"].call
