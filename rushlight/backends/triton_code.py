@@ -20,6 +20,7 @@ from ..core.devices import CPU, device, device_of, device_type_of, device_types
 from ..core.errors import DeviceError, NotSupported
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
+from ..runtime.cuda.graph_replay import ReplayedSchedule
 from ..runtime.cuda.schedule_run import KernelFailed, TritonSchedule
 from ..schedule.schedule import Schedule
 from ..schedule.tensor_ir import Input, elements
@@ -117,6 +118,8 @@ class TritonGraph(GraphExecutable):
             log.warning("a kernel does not compile, and its graph runs op by op: %s", error)
             return None
         program.fixed = [each for each in args if not isinstance(each, TensorBase)]
+        if place.type == "cuda":
+            program = ReplayedSchedule(program)  # type: ignore[assignment]
         self.programs.append(program)
         log.info("%s, in %.0f ms", program.outline(), (time.perf_counter() - started) * 1e3)
         log.debug("%s", program.text)

@@ -135,6 +135,8 @@ def attention_backward(
     cupy: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any = None
 ) -> Any:
     """The gradients of query, key and value."""
+    if weights is None and _takes(query, key, value, mask):  # not kept, to save memory: computed again
+        weights = attention(cupy, query, key, value, mask, causal, scale)[1]
     if weights.__class__ is not rows_type(cupy):
         return NotImplemented
     problem = _Problem(cupy, query, key, value, mask, causal, scale)
