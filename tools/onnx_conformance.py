@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-import onnx_cases  # noqa: E402
+import onnx_cases  # type: ignore[import-not-found]  # noqa: E402
 
 import rushlight  # noqa: E402
 from rushlight.onnx.errors import UnsupportedModelError  # noqa: E402

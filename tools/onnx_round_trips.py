@@ -30,7 +30,7 @@ def main() -> int:
     found: collections.Counter[str] = collections.Counter()
     for op in table.values():
         if op.functional is None and op in makers and options.only in op.name:
-            for sample, outcome in onnx_round_trips.outcomes(op, options.step):
+            for sample, outcome in onnx_round_trips.outcomes(op, options.step):  # type: ignore[attr-defined]
                 kind = outcome.partition(":")[0]
                 found[kind if kind in ("ok", "refused") else "wrong"] += 1
                 if kind not in ("ok", "refused"):

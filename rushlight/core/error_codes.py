@@ -80,11 +80,11 @@ CODES: dict[str, Code] = {
     ),
     "RL112": Code(
         "RuntimeError", "the memory of a GPU does not suffice", "a smaller batch, `torch.cuda.empty_cache()`, `torch.utils.checkpoint`; the message says what is held",
-        "def step(batch):\n    if batch > 8:  # as a GPU would\n        raise torch.OutOfMemoryError('CUDA out of memory.')", "step(64)", "step(8)",
+        "def step(batch):\n    if batch > 8:  # as a GPU would\n        raise torch.OutOfMemoryError(\"CUDA out of memory.\")", "step(64)", "step(8)",
     ),
     "RL113": Code(
         "RuntimeError", "a kernel, a launch or a library of a GPU has failed", "set `CUDA_LAUNCH_BLOCKING=1`, which makes the line in the message exact",
-        "def launch(grid):\n    if 0 in grid:  # as a GPU would\n        raise torch.AcceleratorError('CUDA error: invalid configuration argument')", "launch((0,))", "launch((1,))",
+        "def launch(grid):\n    if 0 in grid:  # as a GPU would\n        raise torch.AcceleratorError(\"CUDA error: invalid configuration argument\")", "launch((0,))", "launch((1,))",
     ),
     "RL201": Code(
         "RuntimeError", "a gradient was asked for where there is none, or a rule of recording was broken", "check `requires_grad`; look for `detach` and `no_grad`",

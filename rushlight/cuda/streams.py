@@ -34,9 +34,12 @@ class Stream:
             cupy = _cupy()
         except DeviceError as error:
             raise DeviceError(f"torch.cuda.Stream requires CUDA support: {error}") from error
-        self._wrap(None, _index(device), priority)
-        with cupy.cuda.Device(self.device_index):
-            self._stream = cupy.cuda.Stream(non_blocking=True, priority=priority)
+        index = _index(device)
+        with cupy.cuda.Device(index):
+            self._wrap(cupy.cuda.Stream(non_blocking=True, priority=priority), index, priority)
+
+    _stream: Any
+    device_index: int
 
     def _wrap(self, stream: Any, index: int, priority: int = 0) -> None:
         self._stream, self.device_index, self.priority, self.device_type = stream, index, priority, 1

@@ -120,7 +120,8 @@ class ElementwiseOptimizer(Optimizer):
             if entries:
                 for name, value in zip(scalars, after):
                     entries[name]._array.fill(value)
-            if kind is None and not through_ops and array.__class__ in array_kinds and array.__class__ is gradient.__class__ is not Spec:
+            on_device = array.__class__ in array_kinds and not isinstance(array, Spec)
+            if kind is None and not through_ops and on_device and array.__class__ is type(gradient):
                 waiting.setdefault((array.__class__, array.dtype, tuple(numbers)), []).append((param, grad, entries))
                 continue
             if kind is None:

@@ -375,7 +375,7 @@ def save(m: Any, f: Any, _extra_files: dict[str, Any] | None = None, format: str
     if format != "rushlight":
         raise ValueError(f"jit.save() writes the formats 'rushlight' and 'torchscript', and not {format!r}")
     for kinds, write in WRITERS:
-        if isinstance(m, kinds):
+        if isinstance(m, kinds) and not isinstance(m, (TracedFunction, TracedModule)):  # which are written here, whatever they pass for
             save_archive({"format": FORMAT, "version": VERSION, **write(m), "files": extra_files(_extra_files)}, f)
             return
     if isinstance(m, TracedFunction):

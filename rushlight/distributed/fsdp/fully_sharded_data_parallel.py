@@ -91,7 +91,7 @@ class FullyShardedDataParallel(Module):
                 for each in module.buffers():
                     if each.is_floating_point():
                         each.data = each.data.to(mixed_precision.buffer_dtype)
-        options = {"mesh": mesh, "mp_policy": policy, "ignored_params": ignored,
+        options: dict[str, Any] = {"mesh": mesh, "mp_policy": policy, "ignored_params": ignored,
                    "reshard_after_forward": strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)}  # fmt: skip
         self.process_group, self.sharding_strategy, self.mixed_precision = mesh.get_group(mesh.ndim - 1), strategy, mixed_precision
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()

@@ -52,7 +52,7 @@ class DTensor(Tensor):
         pass
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
         raise NotSupported(f"{func} as an operator of a dispatch mode over DTensors")
 
     @classmethod
@@ -164,7 +164,7 @@ class DTensor(Tensor):
         with no_grad():
             return self.detach().full_tensor().item()
 
-    _item = _number = item
+    _item = _number = item  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         return bool(self.item())

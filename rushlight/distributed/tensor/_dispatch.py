@@ -69,8 +69,8 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
         needed, made = rule(op, args, tensors, [each._spec.placements[dim] for each in tensors])
         if in_place and (needed[0] != tensors[0]._spec.placements[dim]):
             needed, made = _in_place(op, args, tensors, dim)
-        for at, each in enumerate(needed):
-            wanted[at][dim] = each
+        for place, placement in enumerate(needed):
+            wanted[place][dim] = placement
         results.append(made)
     local = [_taken(each, tuple(placements)) for each, placements in zip(tensors, wanted)]
     if in_place:

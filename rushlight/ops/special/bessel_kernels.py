@@ -180,7 +180,8 @@ def recurrence(
             x = 2 * x - 1
         before, current = xp.ones_like(x), first(x)
         result = xp.where(degree < 0, 0.0, xp.where(degree == 0, before, current))
-        highest = xp.max(degree, initial=0.0, where=xp.isfinite(degree))
+        functions = np if isinstance(degree, (np.ndarray, np.generic)) else xp  # a degree that is known, in a kernel that is traced
+        highest = functions.max(degree, initial=0.0, where=functions.isfinite(degree))
         for k in range(1, int(highest)):
             before, current = current, step(k, x, current, before)
             result = xp.where(degree == k + 1, current, result)

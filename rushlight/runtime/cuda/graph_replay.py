@@ -126,7 +126,7 @@ class ReplayedSchedule:
         # What is in the graph's memory; a view of an input is in the input's.
         self.arrays = [
             each for each, reference in zip(self.results, program.outputs)
-            if each is not None and not isinstance(each, int) and not isinstance(reference.value, Input)
+            if each is not None and not isinstance(each, int) and reference is not None and not isinstance(reference.value, Input)
         ]  # fmt: skip
         self.graph = graph
         self.counts = self._references()

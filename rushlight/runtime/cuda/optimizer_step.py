@@ -38,7 +38,7 @@ class _Written(Array):
 
     __slots__ = ()
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
         if index is not Ellipsis:
             raise NotExpressible("the optimizer writes to a part of an array")
         self.become(value)

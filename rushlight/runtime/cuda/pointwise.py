@@ -194,7 +194,10 @@ class PointwiseOp:
         return self._run(values, target) is not NotImplemented
 
     def _run(self, values: Any, target: Any) -> Any:
-        arrays, arguments, key, shape, same = [], [], [], None, True
+        arrays: list[Any] = []
+        arguments: list[Any] = []
+        key: list[Any] = []
+        shape, same = None, True
         kind = self.cupy.ndarray
         for position in self.positions:
             value = values[position]

@@ -115,7 +115,8 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
     with no_grad():
         at = bucket.index()
         kept = _fed_back(state, at, buffer)
-        whole, matrices = [], []
+        whole: list[Any] = []
+        matrices: list[Any] = []
         for gradient in bucket.gradients():
             matrix = gradient.view(gradient.shape[0], -1) if gradient.dim() > 1 else gradient
             compressed = 0

@@ -54,7 +54,7 @@ class ShardedParameter:
             meta = TensorMeta(shape, tuple(value.stride()) or (1,), self.dtype if hasattr(self, "dtype") else value.dtype)
             return DTensorSpec(mesh, (*[Replicate()] * (mesh.ndim - 1), Shard(0)), meta)
         root, held = mesh._root, self.spec.placements[0]
-        names = (*mesh.mesh_dim_names, *self.spec.mesh.mesh_dim_names)
+        names = (*(mesh.mesh_dim_names or ()), *(self.spec.mesh.mesh_dim_names or ()))
         own = _StridedShard(0, self.spec.mesh.size()) if held.is_shard(0) else Shard(0)
         return DTensorSpec(root[names], (*[Replicate()] * (mesh.ndim - 1), own, held), self.spec.tensor_meta)
 

@@ -24,7 +24,8 @@ def batch_normalization(node: NodeContext, x: Any, scale: Any, bias: Any, mean: 
     if node.opset < 9 and not node.get("spatial", 1):  # each element of a sample has statistics of its own
         return normalized(x, mean, variance, scale, bias, node["epsilon"])
     if not trains(node) and not training and (mean.requires_grad or variance.requires_grad):  # for which `batch_norm` has no gradient
-        return normalized(x, *(along_channels(each, x) for each in (mean, variance, scale, bias)), node["epsilon"])
+        mean, variance, scale, bias = (along_channels(each, x) for each in (mean, variance, scale, bias))
+        return normalized(x, mean, variance, scale, bias, node["epsilon"])
     if not trains(node):
         return F.batch_norm(x, mean, variance, scale, bias, training, 1 - node["momentum"] if training else 0.0, node["epsilon"])
     wide = x.to(rl.float32) if x.dtype in (rl.float16, rl.bfloat16) else x

@@ -42,7 +42,7 @@ def _flash() -> Any:
 
 
 @functools.cache
-def rows_type(cupy: Any) -> type:
+def rows_type(cupy: Any) -> Any:
     """The class of what the forward pass keeps: logarithms of the rows' sums, with the output."""
     return type(
         "AttentionRows", (cupy.ndarray,), {"output": None, "__doc__": "Logarithms of the sums of attention's rows, with its output."}
@@ -137,7 +137,7 @@ def attention_backward(
     """The gradients of query, key and value."""
     if weights is None and _takes(query, key, value, mask):  # not kept, to save memory: computed again
         weights = attention(cupy, query, key, value, mask, causal, scale)[1]
-    if weights.__class__ is not rows_type(cupy):
+    if not isinstance(weights, rows_type(cupy)):
         return NotImplemented
     problem = _Problem(cupy, query, key, value, mask, causal, scale)
     given, output = _readable(cupy, _four(grad)), _four(weights.output)

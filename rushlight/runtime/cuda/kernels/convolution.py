@@ -239,4 +239,4 @@ def _has_cudnn(cupy: Any) -> bool:
     return True
 
 
-KERNELS = {"convolution": convolution, "convolution_weight_gradient": convolution_weight_gradient}
+KERNELS: dict[str, Any] = {"convolution": convolution, "convolution_weight_gradient": convolution_weight_gradient}

@@ -133,7 +133,8 @@ def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> 
     if not _floating(input) or input.ndim <= ndim or not input.size or not input.flags.c_contiguous:
         return NotImplemented
     numbers, shape = _pool(input, ndim, options[:5])
-    made, places = cupy.ndarray(shape, input.dtype), cupy.ndarray(shape, np.int64) if indices else None
+    made: Any = cupy.ndarray(shape, input.dtype)
+    places: Any = cupy.ndarray(shape, np.int64) if indices else None
     kernel = _kernel(cupy, _WINDOWS, "largest", "PPPq18i", input.dtype)
     kernel(min(-(-made.size // 256), 132 * 32), 256, input.data.ptr, made.data.ptr, places.data.ptr if indices else 0, made.size, *numbers)
     return (made, places) if indices else made

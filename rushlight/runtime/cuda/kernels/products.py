@@ -29,4 +29,4 @@ def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return made
 
 
-KERNELS = {"matmul": matmul, "linear": linear}
+KERNELS: dict[str, Any] = {"matmul": matmul, "linear": linear}

@@ -374,7 +374,7 @@ def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False,
     return column_sums(cupy, input, input.size // count)[0].reshape(shape)
 
 
-KERNELS = {
+KERNELS: dict[str, Any] = {
     "softmax": softmax, "log_softmax": functools.partial(softmax, logarithm=True), "softmax_backward": softmax_backward,
     "log_softmax_backward": functools.partial(softmax_backward, logarithm=True), "layer_standardize": layer_standardize,
     "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,

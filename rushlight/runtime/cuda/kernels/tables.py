@@ -188,4 +188,9 @@ def nll_gradient(cupy: Any, grad: Any, shape: Any, target: Any, weight: Any, red
     return made
 
 
-KERNELS = {"embedding": embedding, "embedding_backward": embedding_backward, "nll_forward": nll_forward, "nll_gradient": nll_gradient}
+KERNELS: dict[str, Any] = {
+    "embedding": embedding,
+    "embedding_backward": embedding_backward,
+    "nll_forward": nll_forward,
+    "nll_gradient": nll_gradient,
+}
