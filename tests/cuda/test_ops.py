@@ -68,8 +68,9 @@ def test_ops(op: Any) -> None:
                 continue  # a sample that is refused
             torch.manual_seed(0)
             if op.name in REFUSED:
-                with pytest.raises(NotSupported, match="has no kernel for the device 'cuda:0' yet"):
-                    called(op, sample, "cuda", gradient)
+                if any(isinstance(each, torch.Tensor) and each.numel() for each in expected):  # of nothing there is nothing to compute
+                    with pytest.raises(NotSupported, match="has no kernel for the device 'cuda:0' yet"):
+                        called(op, sample, "cuda", gradient)
                 continue
             found, leaves = called(op, sample, "cuda", gradient)
             if op.name == "attention":  # what it keeps for its gradient is the device's own
