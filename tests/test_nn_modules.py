@@ -168,11 +168,6 @@ def test_old_states_of_batch_norm_have_no_count() -> None:
     assert repr(nn.BatchNorm1d(2).load_state_dict(state)) == "<All keys matched successfully>"
 
 
-def test_a_process_group_is_refused() -> None:
-    with pytest.raises(NotImplementedError, match="process groups"):
-        nn.SyncBatchNorm(2, process_group=object())
-
-
 def test_recurrent_weights_stay_those_of_the_module() -> None:
     layer = nn.GRU(2, 3)
     layer.double()

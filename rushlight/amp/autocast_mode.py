@@ -61,8 +61,10 @@ class _Casting:
         state.interceptors.remove(self)
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        if out is not None or op.functional is not None:
-            return NotImplemented  # what writes to a tensor takes that tensor's type
+        if out is not None:
+            return dispatch(op, args, out)  # what writes to a tensor takes that tensor's type, in the ops that a composite is made of, too
+        if op.functional is not None:
+            return NotImplemented
         found = autocast_class.of(op)
         if found is None:
             return NotImplemented

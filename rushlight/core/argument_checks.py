@@ -65,8 +65,10 @@ def check_arguments(op: Op, args: Any) -> None:
                 _check_ints(op, position, value)
             continue
         if kind in ("tensor", "tensor?"):
+            others = [_FIT[each] for each in parameter.annotation.split(" | ") if each in _FIT]
             if not isinstance(value, TensorBase) and not hasattr(value, "__array_interface__") and not hasattr(value, "_strides"):
-                raise argument_error(op, position, value)
+                if not any(fits(value) for fits in others):
+                    raise argument_error(op, position, value)
             continue
         if kind != "value":
             continue
