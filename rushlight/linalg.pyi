@@ -91,7 +91,7 @@ def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """The powers of every element in rising order: the Vandermonde matrix."""
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """The dot products of vectors along a dimension, the first conjugated."""
-def vector_norm(input: Tensor, ord: _float = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
+def vector_norm(input: Tensor, ord: _Number = 2, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
     """The norm of the vectors along dimensions (or of all elements); ``ord`` is any number, or infinity."""
 
 __all__: _list[_str]

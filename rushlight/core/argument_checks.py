@@ -53,8 +53,11 @@ def _check_ints(op: Op, position: int, values: Any) -> None:
             )
 
 
-def check_arguments(op: Op, args: Any) -> None:
-    """Raise PyTorch's error for the first argument of a type that its parameter does not take."""
+def check_arguments(op: Op, args: Any, out: Any = None) -> None:
+    """Raise PyTorch's error for the first argument of a type that its parameter does not take.
+
+    One that takes a tensor or a number, as that of ``max``, takes the tensor alone where there is one tensor to write to.
+    """
     for position, parameter in enumerate(op.parameters):
         value = args[position]
         kind = parameter.kind
@@ -67,7 +70,7 @@ def check_arguments(op: Op, args: Any) -> None:
         if kind in ("tensor", "tensor?"):
             others = [_FIT[each] for each in parameter.annotation.split(" | ") if each in _FIT]
             if not isinstance(value, TensorBase) and not hasattr(value, "__array_interface__") and not hasattr(value, "_strides"):
-                if not any(fits(value) for fits in others):
+                if isinstance(out, TensorBase) or not any(fits(value) for fits in others):
                     raise argument_error(op, position, value)
             continue
         if kind != "value":

@@ -67,7 +67,7 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     except Exception:
         handled = offer(op, args, out)  # an argument may be of a class with ``__torch_function__`` that is no tensor
         if handled is NotImplemented:
-            check_arguments(op, args)
+            check_arguments(op, args, out)
             raise
         return handled
     if op.returns is not None:
@@ -124,7 +124,7 @@ def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     try:
         result = run_sparse(op, args) if asks_first.of(op) and holds_sparse(args) else call_body(op, args)
     except Exception:
-        check_arguments(op, args)
+        check_arguments(op, args, out)
         raise
     return result if out is None else write_out(op, args, out, result)
 

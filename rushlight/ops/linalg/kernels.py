@@ -180,18 +180,19 @@ def singular(xp: Any, a: Any, vectors: bool = True, full: bool = False) -> Any:
 def symmetric(xp: Any, a: Any, vectors: bool = True, triangle: str = "L") -> Any:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices, or the eigenvalues alone."""
     function = xp.linalg.eigh if vectors else xp.linalg.eigvalsh
-    return _decomposed(xp, "linalg.eigh", _ILL, a, lambda part: function(part, triangle))
+    return _decomposed(xp, "linalg.eigh", _ILL, a, lambda part: function(part, triangle), a.shape[-1] > 2)  # smaller ones end on NaN
 
 
-def _decomposed(xp: Any, name: str, message: str, a: Any, function: Any) -> Any:
-    """The result of an iterative algorithm that need not end on infinities: NaN stands for the results of matrices that hold one."""
+def _decomposed(xp: Any, name: str, message: str, a: Any, function: Any, iterates: bool = True) -> Any:
+    """The result of an algorithm that, where it iterates, need not end on infinities: NaN stands for the results of matrices that hold one."""
     finite = xp.isfinite(a).all((-2, -1))
     if finite.all():
         try:
             return function(a)
         except np.linalg.LinAlgError:
             raise LinAlgError(f"{name}: The algorithm failed to converge.") from None
-    raise_for(name, xp.isnan(a).any((-2, -1)).astype(int), message)
+    if iterates:
+        raise_for(name, xp.isnan(a).any((-2, -1)).astype(int), message)
     found = function(xp.where(finite[..., None, None], a, 0))
     parts = found if isinstance(found, tuple) else (found,)
     filled = tuple(
