@@ -21,9 +21,9 @@ from toy_device import ToyArray, ToyDevice
 import rushlight as torch
 from rushlight.core.base import Spec, make, spec_of
 from rushlight.core.declare import table
-from rushlight.core.devices import CPU, META, device, device_of, register_device_type, unregister_device_type
+from rushlight.core.devices import CPU, META, alone, device, device_of, register_device_type, unregister_device_type
 from rushlight.core.dtypes import BY_NUMPY
-from rushlight.core.errors import DeviceError
+from rushlight.core.errors import DeviceError, DimensionError
 from rushlight.core.state import fake_mode, state
 from rushlight.passes.functionalize import fake_of
 from rushlight.testing import assert_close
@@ -347,6 +347,47 @@ def test_files_and_copies() -> None:
     for twin in (pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
         assert twin.device == x.device and twin.requires_grad and twin.tolist() == x.tolist()
         assert twin.data_ptr() != x.data_ptr()
+
+
+# -- the one accelerator there is --------------------------------------------------------------------------------
+
+
+class OnlyToy(ToyDevice):
+    """A toy device of which there is but one, with a kernel of its own for ``exp``."""
+
+    calls: list[str] = []
+    fails: Exception | None = None
+
+    def kernel_for(self, op: Any) -> Any:
+        return self.exp if op.name == "exp" else None
+
+    def exp(self, input: Any) -> Any:
+        self.calls.append("exp")
+        if self.fails is not None:  # once, as what a kernel has found is told once
+            failure, self.fails = self.fails, None
+            raise failure
+        return self.arrays.exp(input)
+
+
+def test_the_shorter_way_of_one_accelerator() -> None:
+    kind = OnlyToy()
+    kind.only = device("toy", 0)
+    kind.calls.clear()
+    unregister_device_type("toy")
+    register_device_type(kind)
+    x = torch.tensor([0.0, 1.0], device="toy", requires_grad=True)
+    y = x.exp()
+    assert kind.calls == ["exp"] and y.grad_fn.name() == "ExpBackward0"
+    y.sum().backward()
+    assert_close(x.grad.cpu(), y.detach().cpu())
+    kind.fails = DimensionError("found by a kernel")
+    with pytest.raises(DimensionError, match="found by a kernel"):
+        x.exp()
+    kind.fails = TypeError("not a call of this kernel's")  # left to the general path, which asks the kernel again
+    assert_close(x.exp().cpu(), y.cpu())
+    unregister_device_type("toy")
+    assert alone.kind is None
+    register_device_type(ToyDevice())
 
 
 # -- every op ----------------------------------------------------------------------------------------------------

@@ -145,7 +145,7 @@ def test_most_programs_are_for_any_size(counted: Counted) -> None:
         before = counted.filled
         assert_matches_eager_at_sizes(*PROGRAMS[name], (12, 13, 14), True)  # some of whose sizes can't differ
         assert counted.filled >= before + 4, name
-    for name in ("convolution", "wide convolution", "layer norm"):
+    for name in ("convolution", "wide convolution", "layer norm", "enlarged"):
         before = counted.filled
         assert_matches_eager_at_sizes(*PROGRAMS[name], (11, 12, 13, 14), True, None)
         assert counted.filled >= before + 4, name

@@ -258,6 +258,8 @@ def register_device_type(kind: DeviceType, *array_types: type) -> None:
 def unregister_device_type(name: str) -> None:
     """Take a kind of device away again; tensors on it can't be used afterwards."""
     kind = device_types.pop(name)
+    if alone.kind is kind:
+        alone.kind = None
     _NAMES.remove(name)
     for array_type in [each for each, found in array_kinds.items() if found is kind]:
         del array_kinds[array_type]

@@ -86,7 +86,7 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 
 def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
-    """A call on tensors of the one accelerator there is, by its own kernel; NotImplemented leaves it, and all errors, to the general path."""
+    """A call on tensors of the one accelerator there is, by its own kernel; NotImplemented leaves it to the general path, which also words errors."""
     home, values, requires, found = alone.kind, list(args), False, False
     for position, _ in op.tensor_positions:
         value = args[position]
@@ -104,7 +104,9 @@ def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
         return NotImplemented
     try:
         array = own(*values)
-    except (RushlightError, ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError):
+    except RushlightError:
+        raise
+    except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError):
         return NotImplemented
     if array is NotImplemented:
         return NotImplemented
