@@ -160,6 +160,15 @@ def test_memory() -> None:
     assert torch.ones(2, device="cuda").sum().item() == 2
 
 
+def test_an_index_out_of_range_is_told_and_the_context_lives() -> None:
+    table, index = torch.randn(4, 8, device="cuda"), torch.tensor([1, 9], device="cuda")
+    with pytest.raises(IndexError, match="embedding: index out of range"):
+        torch.nn.functional.embedding(index, table).cpu()
+    with pytest.raises(IndexError, match="out of bounds"):
+        torch.nn.functional.nll_loss(table, torch.tensor([0, 1, 2, 11], device="cuda")).item()
+    assert torch.nn.functional.embedding(index.clamp(max=3), table).cpu().shape == (2, 8)
+
+
 def test_properties() -> None:
     found = torch.cuda.get_device_properties(0)
     assert found.name == torch.cuda.get_device_name() and found.multi_processor_count > 0 and found.total_memory > 1 << 30

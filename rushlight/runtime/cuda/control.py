@@ -14,6 +14,7 @@ from typing import Any
 from ...core.base import make
 from ...core.devices import as_device, available, device_types
 from ...core.errors import DeviceError, ValueRangeError
+from . import faults
 from .device import CudaDevice, sized
 
 
@@ -62,6 +63,7 @@ def synchronize(device: Any = None) -> None:
     """Wait until everything queued on a device is done."""
     with kind().cupy.cuda.Device(index_of(device)) as place:
         place.synchronize()
+    faults.raise_found()
 
 
 class DeviceProperties:

@@ -19,6 +19,7 @@ from ...core.devices import DeviceType, device, device_types, register_device_ty
 from ...core.dtypes import HALF_PRECISION
 from ...core.errors import DeviceError, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
+from . import faults
 from .array_module import ArrayModule
 from .kernels import KERNELS
 from .memory import UsageCounter, is_pinned, pinned
@@ -87,6 +88,7 @@ class CudaDevice(DeviceType):
         order = memory_order(array.strides)
         with self.active(indexed(array.data.device_id)):
             dense = self.cupy.asnumpy(self.cupy.ascontiguousarray(array.transpose(order)))
+        faults.raise_found()  # the copy has waited for all kernels: what they found comes before their results
         return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order))  # type: ignore[no-any-return]
 
     def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
@@ -153,6 +155,7 @@ class CudaDevice(DeviceType):
 
     def synchronize(self) -> None:
         self.cupy.cuda.Device().synchronize()
+        faults.raise_found()
 
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         copy = pinned(self.cupy, array.shape, array.dtype)

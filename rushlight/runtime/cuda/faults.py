@@ -32,6 +32,6 @@ def watched(cupy: Any, text: str) -> tuple[int, int]:
 
 def raise_found() -> None:
     """Raise what a kernel has found since the last call, if anything."""
-    if found[0]:
+    if found is not None and found[0]:
         text, found[0] = _texts[int(found[0])], 0
         raise DimensionError(f"{text} (found by a kernel that was launched before this call; CUDA_LAUNCH_BLOCKING=1 makes the line exact)")

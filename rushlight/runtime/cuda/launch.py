@@ -72,8 +72,7 @@ class Kernel:
                 raise failed(self.what, error) from error
         if _BLOCKING:
             check(self.cupy, self.what)
-            if faults.found is not None:
-                faults.raise_found()
+            faults.raise_found()
 
     def _function(self, shared: int) -> Any:
         """The compiled kernel on the current device."""
