@@ -1,4 +1,4 @@
-"""Settings of CUDA's libraries, which are not here: they are accepted and have no effect."""
+"""Settings of CUDA's libraries.  ``matmul.allow_tf32`` is what products on a GPU ask for; the others are accepted and have no effect."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterator
 
+from ..core.devices import accelerator
 from ..core.missing import missing
 from ..core.precision import precision
 from .flags import Flags, check
@@ -16,7 +17,7 @@ class _Matmul(Flags):
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether products may be of less than full precision; they never are."""
+        """Whether products on a GPU may use TF32."""
         return precision.allow_tf32
 
     @allow_tf32.setter
@@ -31,8 +32,8 @@ matmul = _Matmul(
 
 
 def is_built() -> bool:
-    """False: there is no CUDA in rushlight."""
-    return False
+    """Whether tensors can be on a GPU here."""
+    return accelerator() is not None
 
 
 # -- scaled_dot_product_attention --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""NVIDIA's library of layers, which is not here.  All settings are accepted and have no effect."""
+"""NVIDIA's library of layers: its settings, which convolutions on a GPU ask for; on the CPU they are accepted and have no effect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import sys
 from contextlib import AbstractContextManager
 from typing import Any
 
+from ..core.devices import accelerator
+from ..core.errors import DeviceError
 from ..core.missing import missing
+from ..runtime.cuda.libraries import library
 from .flags import FlagModule, Flags, change, changed
 
 enabled = True
@@ -20,17 +23,24 @@ rnn = Flags(fp32_precision="tf32")
 
 
 def is_available() -> bool:
-    """False: there is no cuDNN."""
-    return False
+    """Whether there is a GPU, and cuDNN."""
+    return version() is not None
 
 
-def version() -> None:
-    """None: there is no cuDNN."""
+def version() -> int | None:
+    """The version of cuDNN, as in 91900; None where there is no GPU, or no cuDNN."""
+    kind: Any = accelerator()
+    if kind is None:
+        return None
+    try:
+        return int(library(kind.cupy, "cudnn").cudnnGetVersion())
+    except DeviceError:
+        return None
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN works on a tensor: never, since it is not here."""
-    return False
+    """Whether cuDNN works on a tensor: one of floating-point numbers on a GPU."""
+    return bool(tensor.is_cuda and tensor.is_floating_point() and is_available())
 
 
 def set_flags(

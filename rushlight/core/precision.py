@@ -1,4 +1,4 @@
-"""How precisely programs want float32 products: remembered for who asks.  They are always computed in full precision."""
+"""How precisely programs want float32 products: GPUs use TF32 where it is allowed; on the CPU they are always computed in full precision."""
 
 from __future__ import annotations
 

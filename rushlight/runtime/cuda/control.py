@@ -244,7 +244,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     line = "|" + "=" * 75 + "|"
     text = [
         line,
-        f"|{f'PyTorch CUDA memory summary, device ID {index}':^75}|",
+        f"|{f'CUDA memory summary, device {index}':^75}|",
         line,
         f"| {'Metric':<24}| {'Cur Usage':>14} | {'Peak Usage':>14} | {'Tot Alloc':>13} |",
         line,
