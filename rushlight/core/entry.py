@@ -21,6 +21,7 @@ from .dispatch import attach, dispatch, dispatch_in_place, settle, wrap, write_o
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
+from .kernel_providers import faster_product
 from .node import refresh
 from .overrides import ask_operator
 from .parallel import LARGE, ufunc_in_blocks
@@ -250,7 +251,7 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
         plain += f"{parameter.name} is plain_{parameter.name} and "
     namespace["ufunc"] = getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc
     if dtypes == "blas":  # a product is not pointwise, so it can't be split into blocks; BLAS has threads of its own
-        namespace["LARGE"] = float("inf")
+        namespace.update(LARGE=1 << 11, ufunc_in_blocks=faster_product)
     if operands == 2 and op.vjp:
         recording.build(op)
         namespace["record"] = op.record

@@ -16,7 +16,7 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
-from .kernel_providers import faster_loop
+from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
 
 _FLOAT32 = np.dtype(np.float32)
@@ -117,14 +117,14 @@ class Elementwise:
         compute = _FLOAT32 if common in LOW_PRECISION and not op.exact else common
         prepared = list(values)
         positions = []
-        large = False
+        size = 0
         for position, _ in op.tensor_positions:
             value = values[position]
             if value is None:
                 continue
             positions.append(position)
             if hasattr(value, "dtype") and not isinstance(value, np.generic):
-                large = large or value.size >= LARGE
+                size = max(size, value.size)
             else:
                 if compute is not common and not self.wide_numbers:
                     value = as_scalar(value, common)
@@ -139,7 +139,11 @@ class Elementwise:
             return kernel(*arguments, **out)
 
         given = [prepared[position] for position in positions]
-        if large and xp is np:
+        if size >= MANY and xp is np and op.kernel.__class__ is not str and size < LARGE:  # several passes over what one could do
+            result = repeated_loop(op, prepared, positions, compute, dtype)
+            if result is not None:
+                return result
+        if size >= LARGE and xp is np:
             result = faster_loop(op, prepared, positions, compute, dtype)
             if result is not None:
                 return result

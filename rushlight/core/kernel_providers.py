@@ -6,6 +6,7 @@ the packages that it needs are installed.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import threading
@@ -22,9 +23,13 @@ _LOOPS = "rushlight.backends.native.eager.pointwise"
 _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
 _ORDER = "rushlight.backends.native.eager.permutation"
-_MANY = 1 << 14  # elements from which on loading the provider pays
+MANY = 1 << 14  # elements from which on loading the provider pays
+BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
+PRODUCTS = 1 << 21, 1 << 28  # multiplications in a product of matrices for which compiled code may pay
+_LIMIT = 4096  # kinds of calls that are counted
 _once = threading.local()
-_found: dict[str, Callable[..., Any] | None] = {}
+_found: dict[str, Any] = {}  # modules, by name
+_calls: dict[Any, int] = {}  # by op, shapes, strides and options: how often they have come
 
 
 def faster(name: str, *args: Any) -> Any:
@@ -74,10 +79,75 @@ def _backward_once(reference: Any) -> Callable[[Any], Any]:
     return backward
 
 
+def compiled(name: str, least: int = MANY) -> Callable[[Any], Any]:
+    """A decorator for the kernel of an op: where its first array has so many elements, calls that come again and again run code compiled for their shapes.
+
+    A program that calls the op a few times compiles nothing.  The switch comes at a fixed number of calls, and not when the code happens to be there:
+    last digits then depend on the program alone.
+    """
+
+    def decorate(kernel: Any) -> Any:
+        @functools.wraps(kernel)
+        def run(xp: Any, *values: Any) -> Any:
+            if xp is np and values[0].size >= least and values[0].dtype.char == "f" and not runs_once():
+                found = _when_repeated(name, values)
+                if found is not None:
+                    return found
+            return kernel(xp, *values)
+
+        return run
+
+    return decorate
+
+
+def _when_repeated(name: str, values: tuple[Any, ...]) -> Any:
+    """The result of an op by a compiled kernel, or None where this call has not come often enough."""
+    key = (name, *[(each.shape, each.dtype.char, each.strides) if each.__class__ is np.ndarray else each for each in values])
+    try:
+        count = _calls.get(key, 0)
+    except TypeError:  # an option that can't be part of a key
+        return None
+    if count < SWITCH:
+        if len(_calls) >= _LIMIT:
+            _calls.clear()
+        _calls[key] = count + 1
+        provider = _provider(_PROVIDER, "begin") if count == BEGIN else None
+        if provider is not None:
+            provider(key, name, values)
+        return None
+    provider = _provider(_PROVIDER, "again")
+    found = None if provider is None else provider(key, values)
+    if found is NotImplemented:  # others have come since, and it was dropped
+        _calls[key] = 0
+        return None
+    return found
+
+
+@compiled("matmul", 1 << 11)
+def _product(xp: Any, a: Any, b: Any) -> Any:
+    return xp.matmul(a, b)
+
+
+def faster_product(ufunc: Any, a: Any, b: Any) -> Any:
+    """The product of two arrays: of matrices neither small nor large, for which code of their own shapes is faster than BLAS."""
+    if a.ndim == 2 and a.dtype.char == "f" and PRODUCTS[0] <= a.size * b.shape[1] < PRODUCTS[1]:
+        return _product(np, a, b)
+    return ufunc(a, b)
+
+
 def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
     """The result of a pointwise op on large arrays by a compiled loop, or None."""
     provider = _provider(_LOOPS)
     return None if provider is None else provider(op, arguments, positions, compute, dtype)
+
+
+def repeated_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
+    """The same for arrays that are not large: a loop is compiled where the op has come so often that it pays."""
+    count = _calls.get(op.name, 0)
+    if count >= SWITCH:
+        return faster_loop(op, arguments, positions, compute, dtype)
+    _calls[op.name] = count + 1
+    return None
 
 
 def faster_rows(name: str, rows: Any) -> Any:
@@ -88,21 +158,22 @@ def faster_rows(name: str, rows: Any) -> Any:
 
 def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
     """Bernoulli samples from the next words of NumPy's Mersenne Twister, or None: then no word has been drawn."""
-    provider = _provider(_CHANCE) if count >= _MANY or _CHANCE in _found else None
+    provider = _provider(_CHANCE) if count >= MANY or _CHANCE in _found else None
     return None if provider is None else provider(twister, count, dtype, p)
 
 
 def exchanged(order: Any, others: Any) -> bool:
     """Exchange ``order[i]`` with ``order[others[i]]``, one after the other, in place; False: then nothing was done."""
-    provider = _provider(_ORDER) if len(others) >= _MANY or _ORDER in _found else None
+    provider = _provider(_ORDER) if len(others) >= MANY or _ORDER in _found else None
     return provider is not None and bool(provider(order, others))
 
 
-def _provider(module: str) -> Callable[..., Any] | None:
-    """The entry point of a provider, or None where the packages it needs are not installed."""
+def _provider(module: str, entry: str = "run") -> Callable[..., Any] | None:
+    """An entry point of a provider, or None where the packages it needs are not installed."""
     if module not in _found:
-        _found[module] = importlib.import_module(module).run if importlib.util.find_spec(_NEEDED) is not None else None
-    return _found[module]
+        _found[module] = importlib.import_module(module) if importlib.util.find_spec(_NEEDED) is not None else None
+    found = _found[module]
+    return None if found is None else getattr(found, entry)
 
 
 def switch_off() -> None:

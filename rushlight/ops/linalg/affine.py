@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.kernel_providers import PRODUCTS, compiled
 from ..pointwise.arithmetic import conjugate
 from .matmul import (  # fmt: skip
     array_product,
@@ -174,11 +177,20 @@ def _linear_meta(input: Any, weight: Any, bias: Any) -> Spec:
 def _linear_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
     if input.dtype != weight.dtype or input.dtype.kind not in "fc" or weight.ndim != 2 or not input.ndim:
         _linear_meta(input, weight, bias)
+    if bias is not None and bias.dtype != input.dtype:
+        _linear_meta(input, weight, bias)
+    if xp is np and bias is not None and PRODUCTS[0] <= input.size * len(weight) < PRODUCTS[1]:
+        return _with_bias(np, input, weight, bias)
     result = array_product(xp, input, weight.T)
     if bias is not None:
-        if bias.dtype != input.dtype:
-            _linear_meta(input, weight, bias)
         result += bias
+    return result
+
+
+@compiled("linear")
+def _with_bias(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
+    result = array_product(xp, input, weight.T)
+    result += bias
     return result
 
 

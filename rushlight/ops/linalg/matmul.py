@@ -14,6 +14,7 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.kernel_providers import faster_product
 from ..pointwise.arithmetic import conjugate
 from .matmul_onnx import product
 
@@ -80,7 +81,7 @@ def array_product(xp: Any, input: Any, other: Any) -> Any:
         bound = float(_magnitude(xp, input)) * float(_magnitude(xp, other)) * input.shape[-1]
         if bound < _EXACT_IN_FLOAT64:
             return xp.matmul(input.astype(np.float64), other.astype(np.float64)).astype(np.int64).astype(input.dtype)
-    return xp.matmul(input, other)
+    return faster_product(np.matmul, input, other) if xp is np and input.ndim == 2 == other.ndim else xp.matmul(input, other)
 
 
 def _magnitude(xp: Any, array: Any) -> float:

@@ -13,6 +13,7 @@ from ...core.devices import CPU, META, device_of
 from ...core.dtypes import bool_
 from ...core.errors import OperationError, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.kernel_providers import compiled
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
 from ...core.state import state
@@ -66,6 +67,7 @@ def _in_parts(task: Any, arrays: list[Any], work: int) -> None:
     over_rows(lambda start, end: task(slice(start, end)), count, arrays[-1].size, work)
 
 
+@compiled("attention")
 def _attention_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Any]:
     output, weights = [xp.empty(spec.shape, spec.dtype) for spec in _attention_meta(query, key, value, mask, causal, scale)]
     if causal:
@@ -120,6 +122,7 @@ def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, sc
     ]
 
 
+@compiled("attention_backward")
 def _attention_backward_kernel(
     xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any
 ) -> list[Any]:

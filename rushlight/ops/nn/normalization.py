@@ -14,7 +14,7 @@ from ...core.declare import composite, joint, primitive, table
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise, promoted
-from ...core.kernel_providers import faster
+from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.state import state
 from ..reduce.sums import sum_axes, sum_rows
@@ -190,6 +190,7 @@ def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> li
     return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(_kept(input.shape, dims), input.dtype)]
 
 
+@compiled("layer_standardize")
 def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Any]:
     standard, _, variance = _standardize_kernel(xp, input, dims, eps)
     result = standard.copy() if weight is None else standard * weight
@@ -203,6 +204,7 @@ def _layer_backward_meta(grad: Any, input: Any, weight: Any, standard: Any, vari
     return [Spec(grad.shape, grad.dtype), Spec(shape, grad.dtype), Spec(shape, grad.dtype)]
 
 
+@compiled("layer_standardize_backward")
 def _layer_backward_kernel(xp: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Any]:
     before = tuple(range(grad.ndim - len(dims)))
     of_weight = sum_axes(xp, grad * standard, before)

@@ -13,9 +13,12 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
 from ...core.devices import device_type_of
+from ...core.kernel_providers import compiled
 from ...core.recording import differentiate_body
 from ...core.state import state
 from . import rnn_layers_onnx as onnx_forms
+
+_LEAST = 1 << 12  # elements from which on compiled code pays: there are many small steps
 
 
 def steps(batch_sizes: Any, states: Any, reverse: bool) -> list[tuple[int, int]]:
@@ -43,6 +46,7 @@ def _lstm_meta(gates: Any, hidden: Any, cell: Any, weight: Any, projection: Any,
     ]  # fmt: skip
 
 
+@compiled("lstm_layer", _LEAST)
 def _lstm_kernel(xp: Any, gates: Any, hidden: Any, cell: Any, weight: Any, projection: Any, batch_sizes: Any, reverse: bool) -> list[Any]:
     size = cell.shape[1]
     hidden, cell = hidden.copy(), cell.copy()
@@ -82,6 +86,7 @@ def _lstm_gradient(
     return (*found[:4], found[4] if projection is not None else None)
 
 
+@compiled("lstm_backward", _LEAST)
 def _lstm_backward_kernel(
     xp: Any, grad_output: Any, grad_hidden: Any, grad_cell: Any, weight: Any, projection: Any, activated: Any, cells: Any,
     before: Any, batch_sizes: Any, reverse: bool,
@@ -177,6 +182,7 @@ def _advance(old: Any, new: Any, count: int) -> Any:
 # -- GRU ---------------------------------------------------------------------------------------------------------
 
 
+@compiled("gru_layer", _LEAST)
 def _gru_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_sizes: Any, reverse: bool) -> list[Any]:
     size = hidden.shape[1]
     hidden = hidden.copy()
@@ -210,6 +216,7 @@ def _gru_gradient(
     return (*found[:3], found[3] if bias is not None else None)
 
 
+@compiled("gru_backward", _LEAST)
 def _gru_backward_kernel(
     xp: Any, grad_output: Any, grad_hidden: Any, weight: Any, activated: Any, before: Any, batch_sizes: Any, reverse: bool
 ) -> list[Any]:
@@ -289,6 +296,7 @@ def gru_layer(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor | None
 # -- plain recurrence --------------------------------------------------------------------------------------------
 
 
+@compiled("rnn_layer", _LEAST)
 def _rnn_kernel(xp: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch_sizes: Any, reverse: bool) -> list[Any]:
     hidden = hidden.copy()
     output, before = xp.empty(gates.shape, gates.dtype), xp.empty(gates.shape, gates.dtype)
@@ -312,6 +320,7 @@ def _rnn_gradient(
     return tuple(rnn_backward(*incoming, weight, output, before, relu, batch_sizes, reverse))
 
 
+@compiled("rnn_backward", _LEAST)
 def _rnn_backward_kernel(
     xp: Any, grad_output: Any, grad_hidden: Any, weight: Any, output: Any, before: Any, relu: bool, batch_sizes: Any, reverse: bool
 ) -> list[Any]:

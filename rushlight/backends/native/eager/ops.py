@@ -1,14 +1,19 @@
-"""Native code for single ops of eager mode: a graph of one node, compiled when its shapes first come.
+"""Native code for single ops of eager mode: a graph of one node, compiled for its shapes.
 
-It could wait for a second time; but then the same call would give other last digits the first time than it gives from there on.  Where shapes come again
-and again with other first sizes, as batches may, a program is compiled for any such size (``general.py``), and filled in for those that follow.
+Ops that NumPy is slow at are compiled when their shapes first come (``run``).  It could wait for a second time; but then the same call would give other last
+digits the first time than it gives from there on.  Where shapes come again and again with other first sizes, as batches may, a program is compiled
+for any such size (``dynamic_shapes.py``), and filled in for those that follow.
+
+Other ops are compiled on a thread of their own once their shapes have come several times (``begin``), and used some calls later (``again``).
 """
 
 from __future__ import annotations
 
 import operator
+import os
 import threading
 from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -18,20 +23,94 @@ from ....core.declare import table
 from ....core.devices import CPU
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph
+from ....runtime.call.launcher import Refused
 from ....runtime.cpu.jit import log
-from ....schedule.tensor_ir import Call, elements
+from ....schedule.tensor_ir import Call, Constant, Input, Product, elements, strides_of
 from ..dynamic_shapes import General
 from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
-LIMIT = 128  # programs that are kept: those that came last
+LIMIT = 256  # programs that are kept: those that came last
 SEVERAL = 3  # sizes that are compiled for by themselves: many programs have no more, of batches, last batches and tests
 BROKEN = "broken"
 
 _programs: OrderedDict[Any, Any] = OrderedDict()  # by what they are for: a program, or that there is none
 _sizes: OrderedDict[Any, list[tuple[int, ...]]] = OrderedDict()  # by the same without first sizes: which these were
 _general: OrderedDict[Any, General] = OrderedDict()  # by the same, and by which sizes have differed: the programs for any of them
+_coming: dict[Any, Future[Any]] = {}  # programs that are being compiled on a thread
+_compiler: list[ThreadPoolExecutor] = []  # that thread, once it is needed
 _lock = threading.Lock()
+
+
+def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:
+    """Have a program compiled on another thread, which will be asked for by its key."""
+    try:
+        graph, examples = graph_for(name, args)
+        if not _compiler:
+            _compiler.append(ThreadPoolExecutor(1, "rushlight compiler"))
+        _coming[key] = _compiler[0].submit(checked_program, graph, examples)
+    except Exception as error:  # nothing is lost: the op has a kernel
+        log.info("no native code for %s: %s: %s", name, type(error).__name__, error)
+        _programs[key] = BROKEN
+
+
+def checked_program(graph: Graph, examples: list[Spec]) -> CompiledSchedule | None:
+    """A program whose results are arrays of their own, in the order of rows, as kernels give them; None where there is none."""
+    try:
+        program = compile_graph(graph, examples)
+    except Exception as error:
+        log.info("no native code for %s: %s: %s", graph, type(error).__name__, error)
+        return None
+    made = [each for each in program.outputs if each is not None]
+    own = len({each.value for each in made}) == len(program.outputs) and not any(isinstance(each.value, (Input, Constant)) for each in made)
+    plain = all(not each.offset and all(have == want for have, want in zip(each.strides, strides_of(each.shape)) if want) for each in made)
+    own = own and any(not isinstance(getattr(each, "value", None), Product) for each in program.schedule.steps)  # NumPy has BLAS, too
+    return program if own and plain and not any(isinstance(each, Call) for each in program.parts) else None
+
+
+def again(key: Any, args: tuple[Any, ...]) -> Any:
+    """What a program that was begun computes; None where there is none, NotImplemented where it was dropped."""
+    program = _programs.get(key)
+    if program is None:
+        with _lock:
+            coming = _coming.pop(key, None)
+            if coming is not None:
+                _programs[key] = coming.result() or BROKEN
+                bound()
+            program = _programs.get(key)
+            if program is None:
+                return NotImplemented
+    if program is BROKEN:
+        return None
+    try:
+        made = program([each for each in args if each.__class__ is np.ndarray])
+    except Refused:  # the kernel says why
+        return None
+    return made if len(made) > 1 else made[0]
+
+
+def bound() -> None:
+    """Drop the oldest programs where there are too many."""
+    for kept in (_programs, _sizes, _general):
+        while len(kept) > LIMIT:
+            kept.popitem(last=False)  # type: ignore[attr-defined]
+
+
+def before_fork() -> None:
+    """Wait for what is being compiled: a child would have half of it, and no thread that goes on."""
+    for each in list(_coming.values()):
+        each.exception()
+
+
+def after_fork() -> None:
+    """In a child: start over without the thread."""
+    global _lock
+    _lock = threading.Lock()
+    _compiler.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=before_fork, after_in_child=after_fork)
 
 
 def run(name: str, args: tuple[Any, ...]) -> Any:
@@ -61,9 +140,7 @@ def prepare(key: Any, name: str, args: tuple[Any, ...]) -> Any:
         except Exception as error:  # nothing is lost: the op has a kernel
             log.info("no native code for %s: %s: %s", name, type(error).__name__, error)
         _programs[key] = program
-        for kept in (_programs, _sizes, _general):
-            while len(kept) > LIMIT:
-                kept.popitem(last=False)  # type: ignore[attr-defined]
+        bound()
     return program
 
 

@@ -1,0 +1,165 @@
+"""Native kernels of single ops in eager mode: compiled when the same shapes have come several times, and the same results as NumPy's."""
+
+import os
+
+import numpy as np
+import pytest
+
+import rushlight
+import rushlight.nn.functional as F
+from rushlight import nn
+from rushlight.core import kernel_providers
+from rushlight.core.kernel_providers import BEGIN, SWITCH
+
+pytest.importorskip("llvmlite")
+
+
+@pytest.fixture(autouse=True)
+def forgotten():
+    kernel_providers._calls.clear()
+    yield
+    kernel_providers._calls.clear()
+
+
+@pytest.fixture
+def native(monkeypatch):
+    """The names of ops that ran natively."""
+    from rushlight.backends.native.eager import ops
+
+    names, plain = [], ops.again
+
+    def again(key, args):
+        found = plain(key, args)
+        if found is not None and found is not NotImplemented:
+            names.append(key[0])
+        return found
+
+    monkeypatch.setattr(ops, "again", again)
+    return names
+
+
+def recurrent(kind, **options):
+    layer = kind(32, 48, **options)
+    x = rushlight.randn(12, 16, 32)
+
+    def run():
+        layer.zero_grad()
+        given = x.clone().requires_grad_()
+        output, state = layer(given)
+        (output.square().sum() + (state[0] if isinstance(state, tuple) else state).sum()).backward()
+        return output.detach(), given.grad, *[each.grad for each in layer.parameters()]
+
+    return run
+
+
+def attention(**options):
+    q, k, v = (rushlight.randn(3, 24, 2, 192).transpose(1, 2) for _ in range(3))
+
+    def run():
+        given = [each.clone().requires_grad_() for each in (q, k, v)]
+        output = F.scaled_dot_product_attention(*given, **options)
+        output.square().sum().backward()
+        return output.detach(), *[each.grad for each in given]
+
+    return run
+
+
+def layer(make, *shape):
+    module, x = make(), rushlight.randn(*shape)
+
+    def run():
+        module.zero_grad()
+        given = x.clone().requires_grad_()
+        output = module(given)
+        (output * output.detach().cos()).sum().backward()
+        return output.detach(), given.grad, *[each.grad for each in module.parameters()]
+
+    return run
+
+
+CASES = {
+    "LSTM": (lambda: recurrent(nn.LSTM), {"lstm_layer", "lstm_backward"}),
+    "LSTM, both directions, projected": (lambda: recurrent(nn.LSTM, bidirectional=True, proj_size=40), {"lstm_layer", "lstm_backward"}),
+    "GRU": (lambda: recurrent(nn.GRU), {"gru_layer", "gru_backward"}),
+    "RNN": (lambda: recurrent(nn.RNN), {"rnn_layer"}),
+    "attention": (lambda: attention(), {"attention", "attention_backward"}),
+    "attention, causal": (lambda: attention(is_causal=True), {"attention", "attention_backward"}),
+    "attention, masked": (lambda: attention(attn_mask=rushlight.ones(24, 24).tril() > 0), {"attention", "attention_backward"}),
+    "layer norm": (lambda: layer(lambda: nn.LayerNorm(129), 20, 8, 129), {"layer_standardize", "layer_standardize_backward"}),
+    "layer norm, no bias": (lambda: layer(lambda: nn.LayerNorm((8, 129), bias=False), 20, 8, 129), {"layer_standardize_backward"}),
+    "linear": (lambda: layer(lambda: nn.Linear(130, 120), 200, 130), {"linear", "matmul"}),
+    "GELU": (lambda: layer(lambda: nn.Sequential(nn.Linear(256, 256), nn.GELU()), 128, 256), {"linear", "matmul"}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_repeated_calls_run_natively_and_give_the_same(name, native):
+    rushlight.manual_seed(0)
+    make, expected = CASES[name]
+    run = make()
+    want = run()
+    assert not native
+    for _ in range(SWITCH):
+        got = run()
+    assert expected <= set(native)
+    for each, other in zip(got, want):
+        assert each.shape == other.shape and each.stride() == other.stride()
+        scale = float(other.abs().max())
+        assert rushlight.allclose(each, other, rtol=2e-5, atol=2e-5 * scale), name
+
+
+def test_a_few_calls_compile_nothing():
+    from rushlight.backends.native.eager import ops
+
+    before = len(ops._programs), len(ops._coming)
+    run = layer(lambda: nn.LayerNorm(131), 200, 131)
+    for _ in range(BEGIN):
+        run()
+    assert (len(ops._programs), len(ops._coming)) == before
+
+
+def test_results_share_no_memory(native):
+    x = rushlight.randn(150, 128)
+    for _ in range(SWITCH + 2):
+        a = F.layer_norm(x, (128,))
+    b = F.layer_norm(x, (128,))
+    kept = b.clone()
+    a.zero_()
+    assert b.equal(kept) and not np.shares_memory(a.numpy(), x.numpy())
+
+
+def test_double_precision_and_second_derivatives_stay_with_the_kernels(native):
+    x = rushlight.randn(150, 128, dtype=rushlight.float64, requires_grad=True)
+    for _ in range(SWITCH + 2):
+        F.layer_norm(x, (128,)).sum().backward()
+    assert not native
+
+
+def test_an_evicted_program_is_compiled_again_only_when_it_pays(monkeypatch, native):
+    from rushlight.backends.native.eager import ops
+
+    x, weight = rushlight.randn(150, 128), rushlight.ones(128)
+    for _ in range(SWITCH + 2):
+        F.layer_norm(x, (128,), weight)
+    assert native
+    native.clear()
+    ops._programs.clear()
+    F.layer_norm(x, (128,), weight)
+    assert not native and min(kernel_providers._calls.values()) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_a_kernel_is_compiled():
+    x, weight = rushlight.randn(151, 128), rushlight.ones(128)
+    for _ in range(BEGIN + 1):
+        want = F.layer_norm(x, (128,), weight)
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            for _ in range(SWITCH):
+                got = F.layer_norm(x, (128,), weight)
+            code = 0 if rushlight.allclose(got, want, atol=1e-5) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
