@@ -1,9 +1,10 @@
 """A training step of a GPT with DistributedDataParallel: two processes of one thread each, beside PyTorch's with gloo.
 
     python bench/ddp.py [--processes 2] [--steps 20] [--torch /path/to/python]
+    python bench/ddp.py --weak --threads 2           # 1, 2, 4 and 8 processes with the same work each
 
 Prints, for each, the median time of a step on the slowest process, that of one process alone with the same batch, and which share of a
-step waits for gradients (rushlight).  The programs are the same; only the module that they import as ``torch`` differs.
+step waits for gradients (rushlight).  The programs are the same; only the module that they import as ``torch`` differs.  Runs are repeated in turns.
 """
 
 from __future__ import annotations
@@ -19,7 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parent))
+from tables import keep
+
 ROOT = Path(__file__).resolve().parent.parent
+WARM = 6  # steps before those that are measured: compilation, buckets
 
 
 def worker(arguments: argparse.Namespace) -> None:
@@ -32,7 +37,7 @@ def worker(arguments: argparse.Namespace) -> None:
         import torch
         import torch.distributed as dist
     nn, F = torch.nn, torch.nn.functional
-    torch.set_num_threads(1)
+    torch.set_num_threads(arguments.threads)
     parallel = arguments.processes > 1
     if parallel:
         dist.init_process_group("mpi" if arguments.worker == "rushlight" else "gloo")
@@ -62,28 +67,35 @@ def worker(arguments: argparse.Namespace) -> None:
             return self.head(self.norm(self.blocks(self.embedding(index))))
 
     model = GPT(1024, arguments.width, 4, arguments.layers)
-    if arguments.compiled:
+    if arguments.compiled == "model":
         model = torch.compile(model)
     if parallel:
         model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=arguments.bucket)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     index = torch.randint(1024, (arguments.batch, 65))
     times, losses = [], []
-    for step in range(arguments.steps + 4):
-        begun = time.perf_counter()
+
+    def train(index: Any) -> Any:
         loss = F.cross_entropy(model(index[:, :-1]).reshape(-1, 1024), index[:, 1:].reshape(-1))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-        if step >= 4:
+        return loss
+
+    step_once = torch.compile(train) if arguments.compiled == "step" else train
+    for step in range(arguments.steps + WARM):
+        begun = time.perf_counter()
+        losses.append(step_once(index).item())
+        if step >= WARM:
             times.append(time.perf_counter() - begun)
     own = torch.tensor([statistics.median(times)])
     exposed = 0.0
     if parallel:
         dist.all_reduce(own, op=dist.ReduceOp.MAX)
         facts = model._get_ddp_logging_data()
-        exposed = facts.get("avg_backward_comm_exposed_time", 0) / 1e9
+        exposed = facts.get("backward_comm_exposed_time", 0) / 1e9
+        if arguments.worker == "rushlight":
+            exposed = statistics.median(list(model.reducer.exposed)[WARM:]) / 1e9
     if not parallel or dist.get_rank() == 0:
         print("RESULT " + json.dumps({"step": own.item(), "exposed": exposed, "loss": losses[-1]}), flush=True)
     if parallel:
@@ -92,10 +104,12 @@ def worker(arguments: argparse.Namespace) -> None:
 
 def run(kind: str, python: str, processes: int, rest: list[str]) -> dict[str, float]:
     """Start the processes of one library; what the first prints."""
-    command = [python, __file__, "--worker", kind, "--processes", str(processes), *rest]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    threads = next(each.partition("=")[2] for each in rest if each.startswith("--threads="))
+    command = [python, "-P", __file__, "--worker", kind, "--processes", str(processes), *rest]
+    environment = {**os.environ, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads, "PYTHONPATH": str(ROOT)}
     if kind == "rushlight" and processes > 1:
-        from rushlight.distributed.launching import find_launcher
+        sys.path.insert(0, str(ROOT))
+        from rushlight.distributed.launcher_path import find_launcher
 
         done = subprocess.run(
             [find_launcher(), "-n", str(processes), *command], capture_output=True, text=True, env=environment, check=False
@@ -128,22 +142,45 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--bucket", type=float, default=1.0)
     parser.add_argument("--torch", help="a Python with PyTorch, for comparison")
-    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--compiled", choices=("model", "step"))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--weak", action="store_true", help="1, 2, 4 and 8 processes, each with the same batch")
+    parser.add_argument("--keep", action="store_true", help="keep the table in bench/RESULTS.md")
     parser.add_argument("--worker", choices=("rushlight", "torch"))
     arguments = parser.parse_args()
     if arguments.worker:
         worker(arguments)
         return
-    rest = [f"--{name}={getattr(arguments, name)}" for name in ("steps", "width", "layers", "batch", "bucket")]
-    kinds = [("rushlight", sys.executable, rest), ("rushlight compiled", sys.executable, [*rest, "--compiled"])]
+    rest = [f"--{name}={getattr(arguments, name)}" for name in ("steps", "width", "layers", "batch", "bucket", "threads")]
+    kinds = [("rushlight", sys.executable, rest), ("rushlight, compiled model", sys.executable, [*rest, "--compiled=model"]),
+             ("rushlight, compiled step", sys.executable, [*rest, "--compiled=step"])]  # fmt: skip
     if arguments.torch:
         kinds.append(("torch", arguments.torch, rest))
-    print(f"{'':20} {'one process':>12} {'processes: ' + str(arguments.processes):>14} {'waits':>8} {'loss':>8}")
-    for name, python, options in kinds:
-        alone = run(name.split()[0], python, 1, options)
-        found = run(name.split()[0], python, arguments.processes, options)
-        share = f"{100 * found['exposed'] / found['step']:6.1f} %" if found["exposed"] else ""
-        print(f"{name:20} {1e3 * alone['step']:9.2f} ms {1e3 * found['step']:11.2f} ms {share:>8} {found['loss']:8.4f}", flush=True)
+    counts = [1, 2, 4, 8] if arguments.weak else [1, arguments.processes]
+    found: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for _ in range(arguments.repeats):
+        for name, python, options in kinds:
+            for count in counts:
+                kind = name.split(",")[0]
+                found.setdefault((name, count), []).append(run(kind, python, count, options))
+    lines = [
+        f"| | {' | '.join(f'{each} processes' if each > 1 else 'one process' for each in counts)} | {'efficiency' if arguments.weak else 'exposed'} | loss |"
+    ]
+    lines.append("|---" * (len(counts) + 3) + "|")
+    for name, _, _ in kinds:
+        steps = [statistics.median(each["step"] for each in found[name, count]) for count in counts]
+        exposed = statistics.median(each["exposed"] / each["step"] for each in found[name, counts[-1]])
+        last = f"{100 * steps[0] / steps[-1]:.0f} %" if arguments.weak else f"{100 * exposed:.1f} %" if exposed else ""
+        loss = found[name, counts[-1]][-1]["loss"]
+        lines.append(f"| {name} | {' | '.join(f'{1e3 * each:.1f} ms' for each in steps)} | {last} | {loss:.4f} |")
+    print("\n".join(lines))
+    if arguments.keep:
+        about = (
+            f"A training step of a GPT (width {arguments.width}, {arguments.layers} layers, batch {arguments.batch} of 64 a process) with DistributedDataParallel, "
+            f"processes of {arguments.threads} threads, medians of {arguments.repeats} runs of {arguments.steps} steps; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+        )
+        keep("Weak scaling" if arguments.weak else "Data parallel", about, "\n".join(lines), "Runs are interleaved.")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python bench/distributed.py [--processes 2] [--torch-python PYTHON]
 
 The first two run in the same processes, in turns, so that both see the same machine; gloo runs in processes of its own, of the Python that has
-PyTorch (this one, unless another is named).  Times are the least of several rounds, in microseconds a call.
+PyTorch (this one, unless another is named), before and after.  Times are medians of all rounds, in microseconds a call.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import argparse
 import json
 import os
 import socket
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 
+sys.path.insert(0, os.path.dirname(__file__))
 from tables import keep
 
 SIZES = [1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26, 1 << 28]
@@ -28,9 +30,9 @@ def calls(size: int) -> int:
     return max(1, min(200, (16 << 20) // size))
 
 
-def measured(functions: dict[str, Callable[[], object]], size: int, meet: Callable[[], object]) -> dict[str, float]:
-    """The least time a call of each function, measured in turns."""
-    best = dict.fromkeys(functions, float("inf"))
+def measured(functions: dict[str, Callable[[], object]], size: int, meet: Callable[[], object]) -> dict[str, list[float]]:
+    """The times a call of each function, measured in turns, in microseconds."""
+    found: dict[str, list[float]] = {name: [] for name in functions}
     for turn in range(ROUNDS if size < 1 << 26 else 3):
         names = list(functions)
         for name in names if turn % 2 else reversed(names):
@@ -40,8 +42,8 @@ def measured(functions: dict[str, Callable[[], object]], size: int, meet: Callab
             begun = time.perf_counter()
             for _ in range(calls(size)):
                 call()
-            best[name] = min(best[name], (time.perf_counter() - begun) / calls(size))
-    return {name: seconds * 1e6 for name, seconds in best.items()}
+            found[name].append((time.perf_counter() - begun) / calls(size) * 1e6)
+    return found
 
 
 def ours() -> None:
@@ -90,10 +92,28 @@ def has_torch(python: str, environment: dict[str, str]) -> bool:
         return False
 
 
-def rows(lines: str) -> dict[int, dict[str, float]]:
-    """Results of processes by size."""
-    found = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
-    return {each.pop("size"): each for each in found}
+def take(lines: str, times: dict[int, dict[str, list[float]]]) -> None:
+    """Add the times that a process has printed."""
+    for row in [json.loads(line) for line in lines.splitlines() if line.startswith("{")]:
+        held = times.setdefault(row.pop("size"), {})
+        for name, each in row.items():
+            held.setdefault(name, []).extend(each)
+
+
+def run_gloo(options: argparse.Namespace, environment: dict[str, str], times: dict[int, dict[str, list[float]]]) -> None:
+    """Measure gloo in processes of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **environment, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(options.processes), "PYTHONPATH": ""
+    }  # fmt: skip
+    command = [options.torch_python, "-P", __file__, "--part", "gloo"]
+    started = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**environment, "RANK": str(rank)})
+        for rank in range(options.processes)
+    ]
+    take([process.communicate()[0] for process in started][0], times)
 
 
 def main() -> None:
@@ -109,32 +129,22 @@ def main() -> None:
     from rushlight.distributed.launcher_path import find_launcher
 
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [find_launcher(), "-n", str(options.processes), sys.executable, __file__, "--part", "ours"]
-    table = rows(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(options.processes), "PYTHONPATH": ""}
-    if not has_torch(options.torch_python, environment):
+    command = [find_launcher(), "-n", str(options.processes), sys.executable, "-P", __file__, "--part", "ours"]
+    times: dict[int, dict[str, list[float]]] = {}
+    peer = has_torch(options.torch_python, environment)
+    if not peer:
         print("gloo: no PyTorch in", options.torch_python, file=sys.stderr)
-    else:
-        started = [
-            subprocess.Popen(
-                [options.torch_python, __file__, "--part", "gloo"],
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**environment, "RANK": str(rank)},
-            )
-            for rank in range(options.processes)
-        ]
-        for size, each in rows([process.communicate()[0] for process in started][0]).items():
-            table[size] |= each
+    for _ in range(2):
+        if peer:
+            run_gloo(options, environment, times)
+        take(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout, times)
+    table = {size: {name: statistics.median(each) for name, each in row.items()} for size, row in sorted(times.items())}
     lines = ["| bytes | rushlight | mpi4py | ratio | gloo | ratio |", "|---|---|---|---|---|---|"]
     print(f"all_reduce, float32, {options.processes} processes, microseconds a call")
     print(f"{'bytes':>12} {'rushlight':>12} {'mpi4py':>12} {'ratio':>7} {'gloo':>12} {'ratio':>7}")
     for size, row in table.items():
-        peer = row.get("gloo", float("nan"))
-        cells = (row["rushlight"], row["mpi4py"], row["rushlight"] / row["mpi4py"], peer, row["rushlight"] / peer)
+        gloo_time = row.get("gloo", float("nan"))
+        cells = (row["rushlight"], row["mpi4py"], row["rushlight"] / row["mpi4py"], gloo_time, row["rushlight"] / gloo_time)
         print(f"{size:>12} {cells[0]:>12.1f} {cells[1]:>12.1f} {cells[2]:>7.2f} {cells[3]:>12.1f} {cells[4]:>7.2f}")
         lines.append(f"| {size} | {cells[0]:.1f} | {cells[1]:.1f} | {cells[2]:.2f} | {cells[3]:.1f} | {cells[4]:.2f} |")
     if options.keep:
@@ -142,7 +152,7 @@ def main() -> None:
             f"`all_reduce` of float32 in {options.processes} processes of one thread, in microseconds a call, against mpi4py's own call on the same buffers "
             f"and PyTorch's gloo; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
         )
-        keep("Distributed", about, "\n".join(lines))
+        keep("Distributed", about, "\n".join(lines), "Times are medians of interleaved rounds.")
 
 
 if __name__ == "__main__":

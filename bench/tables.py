@@ -30,9 +30,12 @@ def header(*names: str) -> list[str]:
     return [line(*names), "|" + "---|" * len(names)]
 
 
-def keep(title: str, about: str, body: str) -> None:
-    """Put a benchmark's section into the results file, in the place of its older one."""
-    section = f"# {title}\n\n{datetime.date.today()}. {about}. Times are the best of interleaved rounds; a ratio is rushlight's time to PyTorch's.\n\n{body}\n"
+BEST = "Times are the best of interleaved rounds; a ratio is rushlight's time to PyTorch's."
+
+
+def keep(title: str, about: str, body: str, times: str = BEST) -> None:
+    """Put a benchmark's section into the results file, in the place of its older one; ``times`` says how they were taken."""
+    section = f"# {title}\n\n{datetime.date.today()}. {about}. {times}\n\n{body}\n"
     parts = RESULTS.read_text(encoding="utf8").split("\n# ") if RESULTS.exists() else []
     parts = [part if part.startswith("# ") else "# " + part for part in parts]
     parts = [part.strip() + "\n" for part in parts if not part.startswith(f"# {title}\n")]

@@ -62,9 +62,10 @@ def run_backward(
     wanted = _Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
     watched = state.anomaly or state.profiler is not None
-    hooked = _HookedLeaves(roots) if flags.leaf_hooks and wanted is None else None
-    outer = state.callbacks
+    hooked = _HookedLeaves(roots, leaves) if flags.leaf_hooks and wanted is None else None
+    outer, outside = state.callbacks, state.receiving
     state.callbacks = None
+    state.receiving = hooked if hooked is not None and hooked.receives else None
     state.backward_depth += 1
     state.grad_enabled = create_graph
     try:
@@ -134,7 +135,7 @@ def run_backward(
     finally:
         state.grad_enabled = previous
         state.backward_depth -= 1
-        state.callbacks = outer
+        state.callbacks, state.receiving = outer, outside
     return [] if wanted is None else wanted.results(targets or [], accumulate_targets)
 
 
@@ -223,7 +224,9 @@ def through_hooks(hooks: Any, gradient: Any) -> Any:
 class _HookedLeaves:
     """The leaves with hooks on their ``.grad``: each takes its gradient when the last node that uses it has run, while the rest of backward goes on."""
 
-    def __init__(self, roots: list[Any]) -> None:
+    def __init__(self, roots: list[Any], leaves: dict[Any, Any]) -> None:
+        self.leaves = leaves  # gradients that have come, not all of them perhaps
+        self.receives = False  # whether a hook takes gradients before they are accumulated
         self.users: dict[Any, list[Any]] = {}
         self.counts: dict[int, int] = {}
         seen: set[Any] = set()
@@ -240,6 +243,7 @@ class _HookedLeaves:
                     continue
                 if isinstance(edge, TensorBase):
                     if edge._post_accumulate_hooks:
+                        self.receives = self.receives or receiver_of(edge) is not None
                         self.users.setdefault(current, []).append(edge)
                         self.counts[id(edge)] = self.counts.get(id(edge), 0) + 1
                 elif edge not in seen:
@@ -254,6 +258,18 @@ class _HookedLeaves:
                 if leaf._backward_hooks:
                     gradient = through_hooks(leaf._backward_hooks, gradient)
                 accumulate(leaf, gradient)
+
+    def receiver(self, leaf: Any) -> Any:
+        """The hook that takes the gradient of a leaf early, where the node that runs now computes all of it; else None."""
+        if self.counts.get(id(leaf)) != 1 or leaf in self.leaves or leaf._backward_hooks:
+            return None
+        return receiver_of(leaf)
+
+
+def receiver_of(leaf: Any) -> Any:
+    """The hook of a leaf that takes its gradient as soon as it is computed (it has an attribute ``receives``), or None."""
+    hooks = leaf._post_accumulate_hooks
+    return None if not hooks else next((each for each in hooks.values() if getattr(each, "receives", False)), None)
 
 
 class _Targets:

@@ -25,6 +25,7 @@ from ..passes.functionalize import fake_of, nothing_special
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import rematerialize
 from ..tensor.generator import default_generator
+from . import reductions
 from .protocol import Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from .registry import register_backend
 from .scalar_inputs import with_numbers
@@ -266,13 +267,18 @@ class AotPlan:
             each.__class__ is Place and each.kind == "value" and each.index == number and not each.chain and not each.detached for number, each in enumerate(places)
         )  # fmt: skip
 
-    def backward(self, present: tuple[int, ...]) -> Callable[..., Any]:
-        """The backward graph for gradients of these values alone."""
-        found = self.backwards.get(present)
+    def backward(self, present: tuple[int, ...], edges: Any = ()) -> Callable[..., Any]:
+        """The backward graph for gradients of these values alone; those of the leaves among the edges may be reduced as soon as they are there."""
+        reduced = reductions.reductions_of(edges) if state.receiving is not None else None
+        key = present if reduced is None else (present, reduced)
+        found = self.backwards.get(key)
         if found is None:
             with self.owner.lock:
                 joint = self.owner.rematerialized(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled))
-                found = self.backwards[present] = self.owner.compiled(partition(joint, self.parts.kept).backward, joint)
+                graph = partition(joint, self.parts.kept).backward
+                if reduced is not None:
+                    reductions.insert(graph, reduced)
+                found = self.backwards[key] = self.owner.compiled(graph, joint)
         return found
 
     def again(self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[Hook, ...] = ()) -> list[Any]:
@@ -335,7 +341,7 @@ class CompiledGraph(Function):
         kept = [unpack(each, node) for each in node.saved[: ctx.count]]
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not state.grad_enabled:
-            found = with_hooks(ctx.hooks, plan.backward(present), *kept, *[gradients[number] for number in present])
+            found = with_hooks(ctx.hooks, plan.backward(present, node.inputs), *kept, *[gradients[number] for number in present])
         else:
             arrays = [unpack(each, node)._array for each in node.saved[ctx.count :]]
             found = plan.again(arrays, node.inputs, {number: gradients[number] for number in present}, ctx.random, ctx.hooks)
@@ -362,7 +368,7 @@ class CompiledNode(Node):
         gradients = gradient if self.multiple else (gradient,)
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not state.grad_enabled:
-            return plan.backward(present)(*kept, *[gradients[number] for number in present])
+            return plan.backward(present, self.inputs)(*kept, *[gradients[number] for number in present])
         for each, version in zip(args, versions):
             if each._storage is not None and each._storage.version != version:
                 raise modified(self, each, each._storage.version, version)

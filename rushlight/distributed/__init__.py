@@ -143,6 +143,7 @@ if not TYPE_CHECKING:
             "distributed_c10d",
             "elastic",
             "fsdp",
+            "graph_ops",
             "launch",
             "launcher",
             "nn",

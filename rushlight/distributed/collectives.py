@@ -6,6 +6,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from ..autograd import no_grad
+from ..capture.compile.annotations import mark
+from ..core.process_group import world
+from ..core.state import state
 from ..tensor import Tensor
 from .groups import NON_MEMBER, get_global_rank, get_group_rank, member
 from .reductions import ReduceOp
@@ -70,6 +74,21 @@ def _done(work: Work, async_op: bool) -> Work | None:
     return None
 
 
+def _captured(name: str, written: Any, async_op: bool, *arguments: Any) -> bool:
+    """Whether a program is being captured: then the collective is nodes of its graph, and what it gives is written to a tensor there."""
+    if state.capture is None or async_op or _open:
+        return False
+    ops = world.collectives.graph_ops
+    with no_grad():
+        written.copy_(ops.wait_tensor(getattr(ops, name)(*arguments)).reshape(written.shape))
+    return True
+
+
+def _word(op: Any) -> str:
+    """A reduction as nodes name it; one with a factor has no name."""
+    return str(op.name).lower() if isinstance(op, ReduceOp.RedOpType) else "with a factor"
+
+
 def _root(group: Any, rank: int | None, group_rank: int | None, default: int | None = None) -> int:
     """The number in its group of the process that an operation starts from or ends at, given as a global rank or as one of the group."""
     if group_rank is not None:
@@ -88,7 +107,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
     """Reduce a tensor over all processes, in place."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found is NON_MEMBER:
+    if found is NON_MEMBER or state.capture is not None and _captured("all_reduce", tensor, async_op, tensor, _word(op), found.group_name):
         return None
     if async_op or _open:
         return _done(found.allreduce(tensor, op), async_op)
@@ -119,7 +138,11 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
     """Copy a tensor of one process to all."""
     _check_tensor(tensor, "tensor")
     found = member(group)
-    if found is NON_MEMBER:
+    if (
+        found is NON_MEMBER
+        or state.capture is not None
+        and _captured("broadcast", tensor, async_op, tensor, _root(found, src, group_src), found.group_name)
+    ):
         return None
     return _done(found.broadcast(tensor, _root(found, src, group_src)), async_op)
 
@@ -144,7 +167,13 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = N
     _check_tensor(output_tensor, "output_tensor")
     _check_tensor(input_tensor, "input_tensor")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found._allgather_base(output_tensor, input_tensor), async_op)
+    if (
+        found is NON_MEMBER
+        or state.capture is not None
+        and _captured("all_gather_into_tensor", output_tensor, async_op, input_tensor, found.size(), found.group_name)
+    ):
+        return None
+    return _done(found._allgather_base(output_tensor, input_tensor), async_op)
 
 
 all_gather_single = _all_gather_base = all_gather_into_tensor
@@ -199,7 +228,13 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found._reduce_scatter_base(output, input, op), async_op)
+    if (
+        found is NON_MEMBER
+        or state.capture is not None
+        and _captured("reduce_scatter_tensor", output, async_op, input.reshape(-1), _word(op), found.size(), found.group_name)
+    ):
+        return None
+    return _done(found._reduce_scatter_base(output, input, op), async_op)
 
 
 reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
@@ -220,7 +255,14 @@ def all_to_all_single(
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
+    splits = list(output_split_sizes or ()), list(input_split_sizes or ())
+    if (
+        found is NON_MEMBER
+        or state.capture is not None
+        and _captured("all_to_all_single", output, async_op, input, *splits, found.group_name)
+    ):
+        return None
+    return _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
@@ -319,3 +361,7 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
     return [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
+
+
+for _function in (all_reduce, broadcast, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single):
+    mark(_function, "recorded")  # captures run them, and have their nodes

@@ -157,7 +157,7 @@ class ProcessGroup:
         A program that is being captured exchanges nothing: its graph ends before the call, which then runs by itself.
         """
         if state.capture is not None:
-            raise Break("disabled", name=f"{name} of a process group")
+            raise Break("exchange", name=name, reason="only collectives that write one tensor, and are waited for, are nodes of graphs")
         self._count += 1
         call = _new_call(Call, (self._count, name, signature, user_place(), self._name, monotonic()))
         if self._watch is not None:

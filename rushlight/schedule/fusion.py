@@ -17,6 +17,11 @@ from .symbolic_shape import least, most, never_more, same
 from .target import Target
 from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
+# Names of ops that start an exchange between processes, which run as soon as their operands are there, and of ops that wait for one, which run
+# just before their first user: what lies between them is computed in the meantime.
+starts_early: set[str] = set()
+waits_late: set[str] = set()
+
 
 class FusionGroup:
     """The values of one fused kernel."""
@@ -295,6 +300,7 @@ class Fusion:
         for home, wanted in needs.items():
             for each in wanted:
                 users[each].append(home)
+        self.order_exchanges(homes, users)
         ready = [(home.order, at) for at, home in enumerate(homes) if not needs[home]]
         places = {home: at for at, home in enumerate(homes)}
         heapq.heapify(ready)
@@ -308,6 +314,27 @@ class Fusion:
                     heapq.heappush(ready, (user.order, places[user]))
         assert len(order) == len(homes), "groups depend on each other"
         return order
+
+    def order_exchanges(self, homes: list[Any], users: dict[Any, list[Any]]) -> None:
+        """Have exchanges between processes started early and waited for late."""
+        if not starts_early:
+            return
+        named = [(called_op(home), home) for home in homes]
+        waits = sorted((home for name, home in named if name in waits_late), key=lambda each: each.order)
+        for home in reversed(waits):
+            home.order = min([each.order for each in users[home]], default=1 << 62)
+        for one, other in zip(waits, waits[1:]):  # what needs the first alone is computed while the second goes on
+            other.order = max(other.order, *(each.order for each in users[one]), 0)
+        for home in (home for name, home in named if name in starts_early):
+            home.order = -1
+
+
+def called_op(home: Any) -> str | None:
+    """The name of the op that a step calls."""
+    if not isinstance(home, OpStep) or not isinstance(home.value, Call) or home.value.node is None:
+        return None
+    op = home.value.node.table_op
+    return None if op is None else op.name
 
 
 def other_axes(value: Reduce) -> tuple[int, ...]:

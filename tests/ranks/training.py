@@ -257,7 +257,7 @@ def check_compiled_module() -> None:
 
 
 def check_collectives_in_compiled_programs() -> None:
-    """A graph never holds what is exchanged: it ends before a collective, which runs again in every call."""
+    """What is exchanged is exchanged again in every call."""
     calls = {
         "in place": lambda y: dist.all_reduce(y) or y,
         "functional": lambda y: funcol.all_reduce(y, "sum", dist.group.WORLD),

@@ -208,7 +208,7 @@ def backward_call(plan: AotPlan, backward: Any, kept: SavedLayout) -> Callable[.
             given.append(("block", backward.slots[value], offset))
     arrays = list(dict.fromkeys(name for name, _, _ in given))
     lying_in = [trampoline.Given(len(tensors) + arrays.index(name), slot, offset) for name, slot, offset in given]
-    lines.append("    if state.grad_enabled or state.capture is not None: return self.again(gradient)")
+    lines.append("    if state.grad_enabled or state.capture is not None or state.receiving is not None: return self.again(gradient)")
     text.enter(tensors, variables, None, lying_in, arrays)
     lines[-1] = "    if made is NotImplemented: return self.again(gradient)"
     if any(isinstance(each.value, Leaf) for each in backward.outputs if each is not None):

@@ -8,9 +8,11 @@ gradients became ready.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ...autograd import no_grad
 from ...autograd.engine import queue_callback
@@ -18,6 +20,7 @@ from ...core.base import TensorBase
 from ...core.declare import exports
 from ...core.dtypes import BY_NAME
 from ...core.process_group import world
+from ...core.state import state
 from ...tensor.construct import tensor
 from ...tensor.layout import channels_last, channels_last_3d
 
@@ -149,6 +152,23 @@ def leaves_of(outputs: Iterable[Any]) -> set[int]:
     return leaves
 
 
+class ReadyHook:
+    """The hook of a parameter: says that its gradient was accumulated.  A compiled graph hands the gradient over before that."""
+
+    __slots__ = ("index", "reducer")
+    receives = True
+
+    def __init__(self, reducer: Reducer, index: int) -> None:
+        self.reducer, self.index = reducer, index
+
+    def __call__(self, parameter: Any) -> None:
+        self.reducer._ready(self.index)
+
+
+_numbers = count()
+reducers: WeakValueDictionary[str, Reducer] = WeakValueDictionary()  # by their keys, for the nodes of compiled graphs
+
+
 class Reducer:
     """Averages the gradients of parameters over a group, in buckets.
 
@@ -171,14 +191,17 @@ class Reducer:
         self.join_work: tuple[Any, Any, bool] | None = None
         self.times: dict[str, int] = {}
         self.totals: dict[str, int] = {}
+        self.exposed: deque[int] = deque(maxlen=1000)  # nanoseconds that the last iterations have waited for gradients
         self.iterations = 0
         caps = self.limits if find_unused and not static_graph else [UNLIMITED]
         self._build(list(reversed(bucket_assignment(self.parameters, caps, self.sparse))))
-        self.handles = [each.register_post_accumulate_grad_hook(partial(self._ready, at)) for at, each in enumerate(self.parameters)]
+        self.handles = [each.register_post_accumulate_grad_hook(ReadyHook(self, at)) for at, each in enumerate(self.parameters)]
 
     # -- buckets ---------------------------------------------------------------------------------------------------
 
     def _build(self, assignment: list[list[int]]) -> None:
+        self.key = f"reducer {next(_numbers)}"  # another one for other buckets: graphs that know the old ones are not used any more
+        reducers[self.key] = self
         self.buckets = [_Bucket(self.parameters, each) for each in assignment]
         self.place = {index: (bucket, slot) for bucket in self.buckets for slot, index in enumerate(bucket.indices)}
         for bucket in self.buckets:
@@ -209,7 +232,10 @@ class Reducer:
         """Begin an iteration: with outputs, the parameters that they don't depend on are unused."""
         self.check_finished()
         self.marked: set[int] = set()
+        self.early: dict[int, Any] = {}  # gradients that a compiled graph has handed over
         self.next = 0
+        self.awaited: set[int] = set()  # buckets that a graph has waited for, and how long it did
+        self.waited = 0
         self.expecting, self.noted = True, False
         self.left = list(self.triggered)
         for bucket in self.buckets:
@@ -223,10 +249,33 @@ class Reducer:
         self.used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
         self.times = {"forward_end": time.time_ns()}
 
-    def _ready(self, index: int, parameter: Any) -> None:
-        """The hook of a parameter whose gradient was accumulated."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether the buckets stay as they are, so that a graph can have them as nodes."""
+        return self.rebuilt or (self.find_unused and not self.static_graph)
+
+    def hand_over(self, indices: Sequence[int], gradients: Sequence[Any]) -> None:
+        """Take gradients that a compiled graph has computed, before they are accumulated; buckets that are full then are reduced at once."""
+        if not self.expecting or not self.is_settled:
+            return
+        for index, gradient in zip(indices, gradients):
+            self._come(index, gradient)
+
+    def _ready(self, index: int) -> None:
+        """The gradient of a parameter was accumulated."""
         if not self.expecting:
             return
+        if index in self.early:
+            if self.views:
+                bucket, slot = self.place[index]
+                bucket.parameters[slot].grad = bucket.views[slot]
+            return
+        self._come(index, None)
+
+    def _come(self, index: int, gradient: Any) -> None:
+        """A gradient is there: accumulated, or (where it is given) about to be."""
+        if gradient is not None:
+            self.early[index] = gradient
         if not self.rebuilt and index not in self.order:
             self.order.append(index)
         if self.find_unused or self.static_graph:
@@ -245,7 +294,7 @@ class Reducer:
                 self._mark(each)
             if self.find_unused and not self.static_graph:
                 queue_callback(self._mark_rest)
-        if self.static_graph:
+        if self.static_graph and gradient is None:
             self.left[index] -= 1
             if self.left[index] > 0:
                 return
@@ -271,7 +320,7 @@ class Reducer:
         self.marked.add(index)
         self.unfinished = True
         bucket, slot = self.place[index]
-        if self.size > 1 or self.hook is not None:
+        if self.size > 1 or self.hook is not None or index in self.early:
             self._fill(bucket, slot)
         bucket.pending -= 1
         while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
@@ -280,7 +329,8 @@ class Reducer:
         if self.next == len(self.buckets) and bucket.pending == 0:
             if (self.find_unused or self.static_graph) and self.size > 1:
                 self.used_work = world.collectives.all_reduce(self.used, group=self.group, async_op=True)
-            queue_callback(self.finish)
+            if state.backward_depth:  # else the graph of a whole step runs, which waits for each bucket itself
+                queue_callback(self.finish)
 
     def divisor(self) -> int:
         """By what gradients are divided: the number of processes, or of those that have inputs left."""
@@ -297,7 +347,11 @@ class Reducer:
         gradient = parameter.grad
         if bucket.sparse:
             return
+        given = self.early.get(bucket.indices[slot])
         with no_grad():
+            if given is not None:
+                self._fill_early(view, given, gradient)
+                return
             if gradient is None:
                 view.zero_()
                 return
@@ -313,6 +367,13 @@ class Reducer:
                 view.copy_(gradient).mul_(1.0 / self.divisor())
             if self.views:
                 parameter.grad = view
+
+    def _fill_early(self, view: Any, given: Any, present: Any) -> None:
+        """Copy a gradient that will be added to the present one into its bucket."""
+        factor = 1.0 if self.hook is not None else 1.0 / self.divisor()
+        if present is not None and state.backward_depth:
+            given = present.detach() + given
+        exports["", "mul"](given.detach().reshape(view.shape), factor, out=view)
 
     def _launch(self, bucket: _Bucket) -> None:
         """Start the reduction of a bucket."""
@@ -343,16 +404,38 @@ class Reducer:
                     continue
                 if bucket.work is None:
                     continue
-                found = bucket.work.wait()
-                if self.hook is not None:
-                    found = found[0] if isinstance(found, (list, tuple)) else found
-                    if found is not bucket.buffer:
-                        bucket.buffer.copy_(found.reshape(-1))
+                self._await(bucket)
                 self._hand_out(bucket, globally)
+        self._end()
+
+    def _await(self, bucket: _Bucket) -> None:
+        """Wait for the reduction of a bucket; what a hook has made of it goes into the bucket."""
+        found = bucket.work.wait()
+        if self.hook is not None:
+            found = found[0] if isinstance(found, (list, tuple)) else found
+            if found is not bucket.buffer:
+                bucket.buffer.copy_(found.reshape(-1))
+
+    def _end(self) -> None:
+        """The end of an iteration."""
         self.times["comm_end"] = time.time_ns()
         self.expecting = self.unfinished = False
+        self.early = {}
         self.iterations += 1
         self._count_times()
+
+    def wait_for(self, number: int) -> list[Any]:
+        """The gradients of a bucket that the graph of a whole step has handed over, reduced."""
+        bucket, begun = self.buckets[number], time.time_ns()
+        self.times.setdefault("backward_end", begun)
+        with no_grad():
+            if bucket.work is not None:
+                self._await(bucket)
+        self.awaited.add(number)
+        self.waited += time.time_ns() - begun
+        if len(self.awaited) == len(self.buckets):
+            self._end()
+        return bucket.views
 
     def _hand_out(self, bucket: _Bucket, used: list[int] | None) -> None:
         for index, parameter, view in zip(bucket.indices, bucket.parameters, bucket.views):
@@ -424,9 +507,10 @@ class Reducer:
             "backward_compute_time": times["backward_end"] - times["forward_end"],
             "backward_comm_time": times["comm_end"] - times["comm_start"],
             "backward_compute_comm_overlap_time": max(0, times["backward_end"] - times["comm_start"]),
-            "backward_comm_exposed_time": times["comm_end"] - times["backward_end"],
+            "backward_comm_exposed_time": self.waited if self.awaited else times["comm_end"] - times["backward_end"],
         }
         times.update(spans)
+        self.exposed.append(spans["backward_comm_exposed_time"])
         for name, value in spans.items():
             self.totals[name] = self.totals.get(name, 0) + value
 

@@ -4,13 +4,25 @@ In: a call that the recorder meets.  Out: nodes, guards and side effects.  Impor
 ``record/registry.py``.  Read ``custom_function.py`` first.
 """
 
-from . import backward, builtins, control_flow_ops, custom_function, grad_hooks, graph_modules, module_members, optimizer, recorded_calls
+from . import (
+    backward,
+    builtins,
+    control_flow_ops,
+    custom_function,
+    data_parallel,
+    grad_hooks,
+    graph_modules,
+    module_members,
+    optimizer,
+    recorded_calls,
+)
 
 __all__ = [
     "backward",
     "builtins",
     "control_flow_ops",
     "custom_function",
+    "data_parallel",
     "grad_hooks",
     "graph_modules",
     "module_members",

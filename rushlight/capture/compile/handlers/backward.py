@@ -22,6 +22,7 @@ from ..record.graph_breaks import Break
 from ..record.graph_functions import gradients_of
 from ..record.reconstruct import Reconstruction
 from ..record.registry import handles
+from . import data_parallel
 
 # -- capturing them ----------------------------------------------------------------------------------------------
 
@@ -50,7 +51,7 @@ def history(recorder: Any, roots: Sequence[Any], name: str) -> list[Any]:
     for each in leaves.values():
         if id(each) not in recorder.tracer.entries:
             raise Break("gradient", name=name, reason="gradients come to a tensor that the graph does not know")
-        if each._backward_hooks or each._post_accumulate_hooks:
+        if each._backward_hooks or (each._post_accumulate_hooks and not (name == "backward" and data_parallel.is_reduced(each))):
             raise Break("gradient", name=name, reason="a tensor on the way has a hook")
     return list(leaves.values())
 
@@ -134,9 +135,15 @@ def capture_backward(
     if not leaves:
         raise Break("tensor", name="backward")
     retain = create_graph if retain_graph is None else bool(retain_graph)
+    reduced = any(leaf._post_accumulate_hooks for leaf in leaves)
+    if reduced:
+        data_parallel.check(recorder, leaves)
     for leaf in leaves:
-        guard_leaf(recorder, leaf)
+        if not leaf._post_accumulate_hooks or not data_parallel.guard(recorder, leaf):
+            guard_leaf(recorder, leaf)
     found = record(recorder, roots, leaves, given, retain, create_graph, True)
+    if reduced:
+        found = data_parallel.reduce(leaves, found)
     enabled, state.grad_enabled = state.grad_enabled, create_graph
     try:
         taken: set[int] = set()
