@@ -8,28 +8,31 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import math
 import os
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..codegen.triton import TARGET
-from ..core.base import Spec, TensorBase, alias, make, storage_of
-from ..core.devices import CPU, device, device_of, device_type_of, device_types
+from ..core.base import Spec, TensorBase, alias, storage_of
+from ..core.devices import CPU, device, device_of, device_type_of
 from ..core.errors import DeviceError, NotSupported
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
-from ..runtime.cuda.graph_replay import ReplayedSchedule
+from ..runtime.call.guard_compiler import compile_guards
+from ..runtime.cuda.graph_replay import WARM, ReplayedSchedule
+from ..runtime.cuda.replay_launcher import SentNumbers, make_launcher
 from ..runtime.cuda.schedule_run import KernelFailed, TritonSchedule
 from ..schedule.schedule import Schedule
 from ..schedule.tensor_ir import Input, elements
-from .aot import AheadOfTime
-from .protocol import Backend, Executable, GraphCompiler, GraphExecutable
+from .aot import AheadOfTime, AotPlan
+from .protocol import NO_LAUNCHER, Backend, Executable, GraphCompiler, GraphExecutable, Launcher
 from .registry import register_backend
 from .scalar_inputs import with_numbers
 
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run op by op
+NUMBERS = 64  # elements at most of a tensor on the host that is an input of a graph on a GPU: numbers, as those of an optimizer's step
 log = logging.getLogger("rushlight.triton")
 
 if "triton" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
@@ -45,6 +48,7 @@ class TritonGraph(GraphExecutable):
         self.programs: list[TritonSchedule] = []
         self.declined = ""  # why the graph runs op by op
         self.last: TritonSchedule | None = None
+        self.sent: dict[int, SentNumbers] = {}  # inputs that are numbers on the host
 
     def __call__(self, *args: Any) -> Any:
         if self.declined or state.capture is not None:
@@ -52,7 +56,7 @@ class TritonGraph(GraphExecutable):
         place = self.place_of(args)
         if place is None:
             return self.module.forward(*args)
-        given = tuple([self.moved(each, place) for each in args])
+        given = tuple([self.moved(at, each, place) for at, each in enumerate(args)])
         program = self.last
         if program is None or not self.fits(program, given):
             program = self.last = self.find(given, place)
@@ -84,15 +88,18 @@ class TritonGraph(GraphExecutable):
                 if place is not None and place != found:
                     return None
                 place = found
-            elif array.ndim:
+            elif not is_numbers(array):
                 return None
         return place
 
-    def moved(self, value: Any, place: device) -> Any:
-        """An input; a number that is on the host, where graphs pass numbers, is copied to the device."""
+    def moved(self, at: int, value: Any, place: device) -> Any:
+        """An input; numbers that are on the host, where graphs pass them, are sent to the device."""
         if not isinstance(value, TensorBase) or device_of(value._array) == place:
             return value
-        return make(device_types[place.type].from_host(np.asarray(value._array), place))
+        known = self.sent.get(at)
+        if known is None or not known.fits(value._array, place):
+            known = self.sent[at] = SentNumbers(value._array, place)
+        return known.send(value._array)
 
     def fits(self, program: TritonSchedule, args: tuple[Any, ...]) -> bool:
         """Whether a program is for such inputs."""
@@ -107,7 +114,7 @@ class TritonGraph(GraphExecutable):
             return None
         started = time.perf_counter()
         try:
-            program = compile_graph(self.module, args, place)
+            program = compile_graph(self.module, args, place, list(self.sent))
             program.prepare(args)
         except Declined as error:
             self.declined = str(error)
@@ -132,11 +139,18 @@ class TritonGraph(GraphExecutable):
         return "\n".join(each.describe() for each in self.programs) or "not compiled yet"
 
 
-def compile_graph(module: Any, args: tuple[Any, ...], place: device) -> TritonSchedule:
-    """The program of a graph module for inputs like these."""
+def is_numbers(array: Any) -> bool:
+    """Whether an array on the host is numbers that a graph on a GPU may take."""
+    return array.ndim <= 1 and array.size <= NUMBERS and device_of(array) == CPU
+
+
+def compile_graph(module: Any, args: tuple[Any, ...], place: device, numbers: Sequence[int] = ()) -> TritonSchedule:
+    """The program of a graph module for inputs like these; ``numbers`` are the positions of those that programs have on the host."""
     examples = [
         Spec(each._array.shape, each._array.dtype, elements(each._array), place) if isinstance(each, TensorBase) else each for each in args
     ]
+    for at in numbers:
+        examples[at] = Spec(examples[at].shape, examples[at].dtype, examples[at].element_strides, CPU)
 
     def attribute(name: str) -> Any:
         found = module
@@ -145,10 +159,14 @@ def compile_graph(module: Any, args: tuple[Any, ...], place: device) -> TritonSc
         return found
 
     decomposed = decompose(module.graph, examples, attribute)
+    returned = set(decomposed.outputs)
     for node in decomposed.graph.nodes:
         specs = node.meta.get("val")
         for each in specs if isinstance(specs, tuple) else (specs,):
-            if isinstance(each, Spec) and each.device is not None and each.device.type != place.type:
+            if not isinstance(each, Spec) or each.device is None or each.device.type == place.type:
+                continue
+            # Arithmetic on numbers is done where they are needed; what the program gets to see has to be where it belongs.
+            if node in returned or each.device != CPU or math.prod(each.shape) > NUMBERS:
                 raise Declined(f"{node.name} is on {each.device}, and the inputs on {place}")
     layouts = [each.element_strides if isinstance(each, Spec) else None for each in examples]
     made = TritonSchedule(Schedule(decomposed, layouts, TARGET), place)
@@ -170,10 +188,14 @@ def may_write(program: TritonSchedule, args: tuple[Any, ...]) -> bool:
 class TritonExecutable(Executable):
     """A captured graph as Triton kernels: as it is, or differentiated ahead of time where gradients are recorded."""
 
+    launches = True
+    guard_compiler = staticmethod(compile_guards)
+
     def __init__(self, module: Any, kind: str) -> None:
         self.plain = TritonGraph(module, kind)
         self.differentiated = AheadOfTime(module, GraphCompiler(lambda graph: TritonGraph(graph, kind), takes_writes=True, fuses=True))
         self.used: Any = None
+        self.launchers: dict[Any, Launcher] = {}
 
     def __call__(self, *args: Any) -> Any:
         if state.grad_enabled or self.differentiated.enables:
@@ -183,6 +205,20 @@ class TritonExecutable(Executable):
                     return self.differentiated(*args)
         self.used = self.plain
         return self.plain(*args)
+
+    def launcher(self, args: tuple[Any, ...], gradients: Mapping[int, int]) -> Launcher:
+        """The launcher for calls like the last one, where they are replays of one graph that computes all gradients and does all writes."""
+        used = self.used.used if isinstance(self.used, AheadOfTime) else self.used
+        if isinstance(used, AotPlan):
+            used = used.forward if used.enabled and used.simple and not used.differentiable else None
+        program = used.last if isinstance(used, TritonGraph) else None
+        if not isinstance(program, ReplayedSchedule) or program.ran < WARM:
+            return NO_LAUNCHER
+        key = (program, tuple([(type(each), isinstance(each, TensorBase) and each._requires_grad) for each in args]))
+        if key not in self.launchers:
+            made = make_launcher(program, args, gradients, used.sent)
+            self.launchers[key] = NO_LAUNCHER if made is None else Launcher(made, not gradients)
+        return self.launchers[key]
 
     def describe(self) -> str:
         """What became of the graph, in words, with the source of its kernels."""

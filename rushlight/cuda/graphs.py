@@ -1,19 +1,19 @@
 """CUDA graphs: work captured once and replayed with one launch.
 
-What is captured allocates from a memory pool of the graph's own, so that its addresses stay its own until it is reset.  Random numbers go on from
-replay to replay: the kernels add an offset that each replay moves on.
+What is captured allocates from a memory pool of the graph's own, so that its addresses stay its own until it is reset.  ``runtime/cuda/captured_work.py``
+does the capturing, as it does for compiled programs.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 
 from ..core.devices import available, device_types
 from ..core.errors import DeviceError, OperationError
 from ..core.missing import missing
+from ..runtime.cuda.captured_work import CapturedWork
 from .streams import Stream, _cupy
 
 __all__ = ["CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing", "make_graphed_callables"]
@@ -44,51 +44,42 @@ class CUDAGraph:
             self._cupy = _cupy()
         except DeviceError as error:
             raise DeviceError(f"torch.cuda.CUDAGraph requires CUDA support: {error}") from error
-        self._graph: Any = None
+        self._work: CapturedWork | None = None
         self._pool: _Pool | None = None
-        self._capture: ExitStack | None = None
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
         """Capture what is queued from now on, in the current queue, which may not be the default one."""
         stream = self._cupy.cuda.get_current_stream()
         if stream.ptr == 0:
             raise OperationError("CUDA graphs must be captured on a non-default stream: use torch.cuda.graph(), or torch.cuda.stream()")
-        if self._graph is not None:
+        if self._work is not None:
             raise OperationError("This CUDAGraph instance already owns a captured graph: reset() it first")
         self._pool = pool if isinstance(pool, _Pool) else (pool._pool if isinstance(pool, CUDAGraph) else None) or _Pool(self._cupy)
-        kind: Any = device_types["cuda"]
-        self._generators = [(each, each.begin_capture()) for each in kind.generators]
-        self._capture = ExitStack()
-        self._capture.enter_context(self._cupy.cuda.using_allocator(self._pool.memory.malloc))
-        self._stream = stream
-        stream.begin_capture()
+        work = CapturedWork(self._cupy)
+        work.begin(stream, self._pool.memory.malloc)
+        self._work = work
 
     def capture_end(self) -> None:
         """End the capture; :meth:`replay` then runs what was captured."""
-        if self._capture is None:
+        if self._work is None or not self._work.capturing:
             raise OperationError("capture_end() without capture_begin()")
         try:
-            self._graph = self._stream.end_capture()
+            self._work.end()
         except self._cupy.cuda.runtime.CUDARuntimeError as error:
+            self._work = None
             raise OperationError(
                 f"CUDA error: the capture failed: {error}. An operation that waits for the GPU can't be captured."
             ) from error
-        finally:
-            self._capture.close()
-            self._capture = None
-            self._moves = [(each, base, each.end_capture()) for each, base in self._generators]
 
     def replay(self) -> None:
         """Run what was captured, in the current queue."""
-        if self._graph is None:
+        if self._work is None or self._work.capturing:
             raise OperationError("Called CUDAGraph::replay without a preceding successful capture.")
-        for generator, base, words in self._moves:
-            generator.advance_replay(base, words)
-        self._graph.launch(self._cupy.cuda.get_current_stream())
+        self._work.replay(self._cupy.cuda.get_current_stream())
 
     def reset(self) -> None:
         """Free the graph and its memory."""
-        self._graph = self._pool = None
+        self._work = self._pool = None
 
     def pool(self) -> Any:
         """The handle of the graph's memory, to share with further graphs."""

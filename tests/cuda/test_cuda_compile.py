@@ -15,7 +15,7 @@ from rushlight.testing import assert_close
 
 def replays() -> int:
     """How often programs that are alive have been replayed."""
-    return sum(each.turns["replayed"] for each in gc.get_objects() if isinstance(each, ReplayedSchedule))
+    return sum(each.counted["replayed"] for each in gc.get_objects() if isinstance(each, ReplayedSchedule))
 
 
 MODELS: dict[str, Any] = {

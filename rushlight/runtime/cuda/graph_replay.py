@@ -1,29 +1,55 @@
 """A compiled program replayed as one CUDA graph: no Python and no allocation between its kernels.
 
 The first calls run the program as it is.  Then it is captured: inputs whose addresses repeat (parameters, buffers) are read in place, others are copied to
-memory of the graph's own.  Results are in the graph's memory, so a replay waits until nobody holds those of the one before; a call that comes earlier runs
-the program as it is, and so does one whose inputs have moved.  A program that can't be captured, because an op waits for the GPU, is never replayed.
-``RUSHLIGHT_CUDA_GRAPHS=0`` turns replaying off.
+memory of the graph's own.  Results are in the graph's memory.  Where somebody holds those of the replay before, a second graph, with memory of its own for
+results alone, takes turns with the first; where both are held, the program runs as it is, and so it does where inputs have moved.  A program that can't be
+captured, because an op waits for the GPU, is never replayed.  ``RUSHLIGHT_CUDA_GRAPHS=0`` turns replaying off.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections import Counter
+from itertools import compress
+from operator import is_
+from sys import getrefcount
 from typing import Any
 
 from ...core.base import make
 from ...core.devices import device_types
 from ...core.errors import RushlightError
 from ...schedule.tensor_ir import Input
+from .captured_work import Allocations, CapturedWork, graph_memory
 from .schedule_run import TritonSchedule
 
 log = logging.getLogger("rushlight.triton")
-_WARM = 2  # calls before the capture: kernels are compiled and algorithms measured in them
-_MOVES = 3  # calls with moved inputs after which the program is captured anew
-_CAPTURES = 4  # captures of one program, at most
+WARM = 2  # calls before the capture: kernels are compiled and algorithms measured in them
+_MOVES = 2  # how often an input that was read in place has moved when it is copied
+_CAPTURES = 8  # captures of one program for other addresses, at most
+_TURNS = 2  # graphs that take turns where results are held
+_FAILURES = (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError)
+_DEVICE_TO_DEVICE = 3
+
+
+class Turn:
+    """One graph of a program: its work, its results, and how many refer to those while nobody holds them."""
+
+    def __init__(self, work: CapturedWork, results: list[Any], own: list[Any]) -> None:
+        """``own`` are the arrays of results that may be held; the list is emptied, as it refers to them."""
+        self.work, self.results = work, results  # of results: None, the number of an input, or an array
+        self.own = referred(own)
+        own.clear()
+        self.counts = list(map(getrefcount, self.own))
+
+    def is_free(self) -> bool:
+        """Whether nobody holds a result."""
+        return list(map(getrefcount, self.own)) == self.counts
+
+
+def referred(arrays: list[Any]) -> list[Any]:
+    """What is referred to where an array is held: the array by tensors, its memory by views."""
+    return [*arrays, *[each.data.mem for each in arrays]]
 
 
 class ReplayedSchedule:
@@ -31,13 +57,18 @@ class ReplayedSchedule:
 
     def __init__(self, program: TritonSchedule) -> None:
         self.program = program
-        self.cupy: Any = device_types["cuda"].cupy  # type: ignore[attr-defined]
-        self.calls = self.moves = self.captures = 0
+        self.cupy: Any = device_types[program.place.type].cupy  # type: ignore[attr-defined]
+        self.ran = self.captures = 0
+        self.positions = [each.position for each in program.inputs]
         self.addresses: list[int] = []  # of the inputs, in the last call
         self.steady: list[bool] = []  # which of them have not moved since the call before
-        self.graph: Any = None
-        self.turns = Counter[str]()  # how calls went: warm, unsteady, moved, held, replayed
-        self.refused = os.environ.get("RUSHLIGHT_CUDA_GRAPHS") == "0"
+        self.moves = [0] * len(self.positions)  # how often each of them has moved since it was read in place
+        self.turns: list[Turn] = []
+        self.allocations: Allocations | None = None
+        self.gradients: tuple[int, ...] = ()  # the results that a launcher puts in the place of gradients ...
+        self.shared: dict[int, Any] = {}  # ... which all graphs have in the same memory
+        self.counted = Counter[str]()  # how calls went: warm, unsteady, moved, held, replayed
+        self.refused = "replaying is turned off" if os.environ.get("RUSHLIGHT_CUDA_GRAPHS") == "0" else ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.program, name)
@@ -48,99 +79,169 @@ class ReplayedSchedule:
         if self.refused or self.cupy.cuda.get_current_stream().is_capturing():
             return program(args)
         with program.lock:
-            given = [args[each.position]._array for each in program.inputs]
-            addresses = [each.data.ptr for each in given]
-            self.steady = [one == other for one, other in zip(addresses, self.addresses)] or [False] * len(given)
-            self.addresses = addresses
-            self.calls += 1
-            if self.calls <= _WARM:
-                return self._run(args, "warm")
-            if self.graph is None:
-                self._capture(args, given)
-                if self.graph is None:
-                    return self._run(args, "unsteady")
-            if any(own is None and address != there for own, address, there in zip(self.copies, addresses, self.captured)):
-                self.moves += 1
-                if self.moves >= _MOVES:
-                    self.graph = None  # captured anew by the next call, with copies of what moves
-                return self._run(args, "moved")
-            if self._references() != self.counts:
-                return self._run(args, "held")
-            self.turns["replayed"] += 1
-            return self._replay(given)
+            given = [args[at]._array for at in self.positions]
+            self.note(given)
+            if self.ran <= WARM:
+                return self.run(args, "warm")
+            if self.gradients:  # their owners hold them, which the launcher knows about
+                return self.run(args, "held" if self.turns else "moved")
+            if not self.turns and not self.capture(args, given):
+                return self.run(args, "unsteady")
+            if not self.in_place(given):
+                return self.run(args, "moved")
+            turn = self.free(args, given)
+            if turn is None:
+                return self.run(args, "held")
+            self.replay(turn, given)
+            return [None if each is None else make(given[each]) if isinstance(each, int) else make(each) for each in turn.results]
 
-    def _run(self, args: tuple[Any, ...], turn: str) -> list[Any]:
-        """Run the program as it is."""
-        self.turns[turn] += 1
-        return self.program.run(args)
+    def describe(self) -> str:
+        """What the program does, and how its calls went."""
+        told = ", ".join(f"{count} {turn}" for turn, count in self.counted.items()) or "none yet"
+        line = f"not replayed as a CUDA graph: {self.refused}" if self.refused else f"replayed as a CUDA graph (calls: {told})"
+        return f"{line}\n{self.program.describe()}"
 
-    def _capture(self, args: tuple[Any, ...], given: list[Any]) -> None:
-        """Capture the program; ``graph`` stays None where that can't be."""
+    # -- the ways a call can go --------------------------------------------------------------------------------------
+
+    def note(self, given: list[Any]) -> None:
+        """Count a call, and see which inputs have moved."""
+        addresses = [each.data.ptr for each in given]
+        self.steady = [one == other for one, other in zip(addresses, self.addresses)] or [False] * len(given)
+        self.addresses = addresses
+        self.ran += 1
+
+    def run(self, args: tuple[Any, ...], turn: str) -> list[Any]:
+        """Run the program as it is; the last run before the capture tells what is allocated."""
+        self.counted[turn] += 1
+        if self.turns or self.ran != WARM:
+            return self.program.run(args)
+        self.program.release_arena()
+        noted = Allocations(self.cupy)
+        with self.cupy.cuda.using_allocator(noted.note):
+            results = self.program.run(args)
+        noted.found(self.made(results))
+        self.allocations = noted
+        return results
+
+    def made(self, results: list[Any]) -> dict[int, Any]:
+        """The results, by their numbers, that are in the program's memory: a view of an input is in the input's."""
+        return {
+            number: each._array for number, (each, reference) in enumerate(zip(results, self.program.outputs))
+            if each is not None and reference is not None and not isinstance(reference.value, Input)
+        }  # fmt: skip
+
+    def in_place(self, given: list[Any]) -> bool:
+        """Whether what the graph reads in place is where it was; where it is not, the program is captured anew by the next call."""
+        there = list(compress(given, self.bound))
+        if all(map(is_, there, self.captured)):
+            return True
+        moved = [one.data.ptr != other.data.ptr for one, other in zip(there, self.captured)]
+        if not any(moved):
+            return True
+        for at in compress(compress(range(len(given)), self.bound), moved):
+            self.moves[at] += 1
+        self.turns = []
+        return False
+
+    def free(self, args: tuple[Any, ...], given: list[Any]) -> Turn | None:
+        """A graph whose results nobody holds; another one is captured where there is none."""
+        for turn in self.turns:
+            if turn.is_free():
+                return turn
+        if len(self.turns) < _TURNS and self.allocations is not None and self.capture(args, given):
+            return self.turns[-1]
+        return None
+
+    def replay(self, turn: Turn, given: list[Any]) -> None:
+        """Copy what moves, and replay."""
+        self.counted["replayed"] += 1
+        stream = self.cupy.cuda.get_current_stream()
+        self.memory.enter(stream)
+        for at, own, size in self.copies:
+            self.cupy.cuda.runtime.memcpyAsync(own.data.ptr, given[at].data.ptr, size, _DEVICE_TO_DEVICE, stream.ptr)
+        turn.work.replay(stream)
+
+    # -- capturing ---------------------------------------------------------------------------------------------------
+
+    def capture(self, args: tuple[Any, ...], given: list[Any]) -> bool:
+        """Capture the program, once more where it has been; False where that can't be."""
         program, cupy = self.program, self.cupy
-        self.moves = 0
+        if not self.turns and not self.choose(given):
+            return False
+        inside = list(args)
+        for at, own, _ in self.copies:
+            inside[self.positions[at]] = make(own)
+        memory, known = self.memory, self.allocations
+        program.release_arena()
+        work = CapturedWork(cupy)
+        with memory.lock:
+            cupy.cuda.Device().synchronize()
+            if known is None:
+                work.pool = cupy.cuda.MemoryPool()
+                allocate = work.pool.malloc
+            else:
+                known.begin(memory.pool, self.shared if self.turns else {})
+                allocate = known.allocate
+            try:
+                made = work.capture(memory.stream, allocate, program.run, tuple(inside))
+            except _FAILURES as error:
+                self.refuse("; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]))
+                return False
+        own = self.made(made)
+        if known is not None and not known.right(own.values()):
+            log.info("the allocations of a program differ from run to run: %d, then %d", len(known.places), known.count)
+            self.allocations = None  # it gets a pool of its own
+            del made, own
+            return not self.turns and self.capture(args, given)
+        places = {id(inside[at]._array): number for number, at in enumerate(self.positions)}
+        results: list[Any] = [None if each is None else places.get(id(each._array), each._array) for each in made]  # an input: its number
+        for number in self.gradients:
+            results[number] = None
+            if not self.turns:
+                self.shared[number] = own[number]
+        free = [each for number, each in own.items() if number not in self.gradients]
+        del made, inside, own
+        log.info("captured as a CUDA graph%s: %s", ", once more" if self.turns else "", program.outline())
+        self.turns.append(Turn(work, results, free))
+        return True
+
+    def refuse(self, why: str) -> None:
+        """Never replay the program; what was held for its graphs is given back."""
+        self.refused, self.turns = why, []
+        self.memory.pool.free_all_blocks()
+        log.info("a program is not replayed as a CUDA graph: %s", why, exc_info=log.isEnabledFor(logging.DEBUG))
+
+    def choose(self, given: list[Any]) -> bool:
+        """Choose what is read in place and what is copied; False where something that can't be copied has moved."""
+        program = self.program
         written = {*program.writes, *(position for _, position in program.schedule.copies)}
         # An input that is written to, or of which a view is handed out, is not copied; the whole of one is handed out as it came.
-        bound = written | {
+        fixed = written | {
             each.value.position for each in program.outputs
             if each is not None and isinstance(each.value, Input) and (each.shape, each.strides, each.offset) != (each.value.shape, each.value.strides, 0)
         }  # fmt: skip
-        self.copies = [
-            None if steady or each.position in bound else cupy.empty_like(array)
-            for each, steady, array in zip(program.inputs, self.steady, given)
-        ]
-        if any(own is None and not steady for own, steady in zip(self.copies, self.steady)):
-            return  # it may come to rest
+        if any(at in fixed and not steady for at, steady in zip(self.positions, self.steady)):
+            return False  # it may come to rest
         self.captures += 1
         if self.captures > _CAPTURES:
-            self.refused = True
-            return
-        inside = list(args)
-        for each, own in zip(program.inputs, self.copies):
-            if own is not None:
-                inside[each.position] = make(own)
-        self.captured = list(self.addresses)
-        generators = device_types["cuda"].generators  # type: ignore[attr-defined]
-        self.pool, stream = cupy.cuda.MemoryPool(), cupy.cuda.Stream(non_blocking=True)
-        cupy.cuda.Device().synchronize()
-        bases = [each.begin_capture() for each in generators]
-        made: Any = None
-        try:
-            with cupy.cuda.using_allocator(self.pool.malloc), stream:
-                stream.begin_capture()
-                try:
-                    made = program.run(tuple(inside))
-                finally:
-                    graph = stream.end_capture()
-        except (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError) as error:
-            log.info(
-                "a program is not replayed as a CUDA graph: %s: %s", type(error).__name__, error, exc_info=log.isEnabledFor(logging.DEBUG)
-            )
-            self.refused, made = True, None
-        words = [each.end_capture() for each in generators]
-        if made is None:
-            return
-        self.draws = [row for row in zip(generators, bases, words) if row[2]]
-        own_arrays = {id(inside[each.position]._array): at for at, each in enumerate(program.inputs)}
-        self.results = [None if each is None else own_arrays.get(id(each._array), each._array) for each in made]  # an input: its number
-        del made, inside
-        # What is in the graph's memory; a view of an input is in the input's.
-        self.arrays = [
-            each for each, reference in zip(self.results, program.outputs)
-            if each is not None and not isinstance(each, int) and reference is not None and not isinstance(reference.value, Input)
+            self.refused = "its inputs move from call to call"
+            return False
+        self.memory = graph_memory(self.cupy)
+        self.bound = [
+            steady and (moves < _MOVES or at in fixed) for at, steady, moves in zip(self.positions, self.steady, self.moves)
         ]  # fmt: skip
-        self.graph = graph
-        self.counts = self._references()
+        self.copies = [(at, *laid_out_like(self.cupy, each)) for at, (each, bound) in enumerate(zip(given, self.bound)) if not bound]
+        self.captured = list(compress(given, self.bound))
+        self.written = {each.data.mem.ptr for each, at in zip(given, self.positions) if at in written}
+        return True
 
-    def _references(self) -> list[int]:
-        """How many refer to each result: more than after the capture where somebody holds one."""
-        return [sys.getrefcount(each) for each in self.arrays]
 
-    def _replay(self, given: list[Any]) -> list[Any]:
-        """Copy what moves, replay, and hand out the graph's memory."""
-        for own, array in zip(self.copies, given):
-            if own is not None:
-                own[...] = array
-        for generator, base, words in self.draws:
-            generator.advance_replay(base, words)
-        self.graph.launch(self.cupy.cuda.get_current_stream())
-        return [None if each is None else make(given[each]) if isinstance(each, int) else make(each) for each in self.results]
+def laid_out_like(cupy: Any, array: Any) -> tuple[Any, int]:
+    """An array of the same strides in memory of its own, and how many bytes it spans."""
+    size = array.itemsize
+    span = 0 if not array.size else size + sum((count - 1) * step for count, step in zip(array.shape, array.strides))
+    memory = cupy.empty(max(span // size, 1), array.dtype)
+    return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides), span
+
+
+__all__ = ["WARM", "ReplayedSchedule", "Turn", "referred"]

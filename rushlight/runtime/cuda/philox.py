@@ -253,11 +253,11 @@ class PhiloxGenerator(Generator):
         words, self._offset, self._base = self._offset, self._resume, None
         return words
 
-    def advance_replay(self, base: Any, words: int) -> None:
-        """Set the offset of a captured graph's kernels to where the stream stands, and move on by what a replay takes."""
-        if words:
-            base.fill(self._offset)
-            self._offset += words
+    def advance_replay(self, words: int) -> int:
+        """The offset of a captured graph's kernels in a replay: where the stream stands, which moves on by what a replay takes."""
+        with self.lock:
+            offset, self._offset = self._offset, self._offset + words
+        return offset
 
     # -- launches ------------------------------------------------------------------------------------------------
 

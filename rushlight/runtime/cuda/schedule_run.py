@@ -20,6 +20,7 @@ from ...core.devices import device, device_of, device_type_of, device_types, on_
 from ...core.dtypes import BY_NUMPY, uint8
 from ...core.errors import OperationError
 from ...core.state import state
+from ...graph.printer import source_of
 from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call, Reference, Value
 
@@ -45,18 +46,29 @@ class TritonSchedule:
         self.notes = list(schedule.notes)
         self.fixed: list[Any] = []  # the inputs that are no tensors, which the code depends on
         self.size = max(schedule.slots.values(), default=-1) + 1
-        self.static: list[Any] = [None] * self.size  # constants and the arena
-        arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
+        self.constants: list[Any] = [None] * self.size
         for constant in schedule.constants:
-            self.static[schedule.slots[constant]] = make(on_device(constant.array, place))
+            self.constants[schedule.slots[constant]] = make(on_device(constant.array, place))
+        self.static: list[Any] | None = None  # constants and the arena ...
+        self.keeps_arena = True  # ... where calls have it in common
+        del self.generated
+        schedule.release()
+
+    def release_arena(self) -> None:
+        """From now on each call has an arena of its own: a captured call keeps its memory, and others are rare."""
+        self.static, self.keeps_arena = None, False
+
+    def laid_out(self) -> list[Any]:
+        """Constants, and values inside the program in a new arena."""
+        schedule, made = self.schedule, list(self.constants)
+        arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
         for value, offset in schedule.offsets.items():
             length = max(math.prod(value.shape), 1) * value.dtype.itemsize
             part = table["slice"].call(arena, 0, offset, offset + length, 1)
             kind = BY_NUMPY[value.dtype]
             flat = part.view(kind)
-            self.static[schedule.slots[value]] = flat.view(value.shape) if math.prod(value.shape) else self.empty(value.shape, kind)
-        del self.generated
-        schedule.release()
+            made[schedule.slots[value]] = flat.view(value.shape) if math.prod(value.shape) else self.empty(value.shape, kind)
+        return made
 
     def empty(self, shape: tuple[int, ...], kind: Any) -> Any:
         return table["empty"].call(shape, dtype=kind, device=self.place)
@@ -103,9 +115,11 @@ class TritonSchedule:
     def run(self, args: tuple[Any, ...]) -> list[Any]:
         """The same, for the one call that is running."""
         schedule, slots = self.schedule, self.schedule.slots
-        memory = list(self.static)
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
+            memory = list(self.static) if self.static is not None else self.laid_out()
+            if self.keeps_arena and self.static is None:
+                self.static = list(memory)
             for given in self.inputs:
                 memory[slots[given]] = args[given.position]
             for value in schedule.roots:
@@ -142,7 +156,11 @@ class TritonSchedule:
                 return type(argument)([tensor(each) for each in argument])
             return argument
 
-        result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+        try:
+            result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+        except Exception as error:
+            error.add_note(f"in the op {value.node.name}{source_of(value.node, ', ')}" if value.node is not None else f"in {value}")
+            raise
         for each, output in zip(value.others, result if value.part is not None else (result,)):
             if isinstance(output, TensorBase) and output._array.__class__ is not device_type_of(output._array).array_type:
                 memory[self.schedule.slots[each]] = output  # what one op keeps for another, in a form of the device's own

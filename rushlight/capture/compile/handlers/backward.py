@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....autograd.differentiation import backward, grad
 from ....autograd.engine import refreshed
 from ....core.base import TensorBase
 from ....core.declare import table
+from ....core.devices import device_type_of
 from ....core.state import state
 from ....tensor.tensor import Tensor
 from ..guards.guard import Kind
@@ -161,8 +160,8 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
         array = gradient._array
         owned = (
             gradient._storage is None
-            and array.__class__ is np.ndarray
-            and array.base is None
+            and array.__class__ is device_type_of(array).array_type
+            and getattr(array, "base", array) is None
             and array.flags.c_contiguous
             and id(gradient) not in taken
         )

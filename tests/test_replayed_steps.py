@@ -1,0 +1,192 @@
+"""Compiled training steps that are replayed: what is handed out, overwritten, sent and captured anew, on a stand-in for a GPU."""
+
+from __future__ import annotations
+
+import copy
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from replayed_device import Work, stand_in
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn import functional as F
+
+triton = pytest.importorskip("triton")
+pytestmark = [
+    pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="kernels run here by Triton's interpreter (TRITON_INTERPRET=1)"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+from rushlight.runtime.cuda.graph_replay import ReplayedSchedule  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    torch.compiler.reset()
+    with stand_in(monkeypatch):
+        yield
+    torch.compiler.reset()
+    gc.collect()
+
+
+def programs() -> list[ReplayedSchedule]:
+    return [each for each in gc.get_objects() if type(each) is ReplayedSchedule]
+
+
+def counted() -> dict[str, int]:
+    """How calls of programs that are alive went."""
+    found: dict[str, int] = {}
+    for each in programs():
+        for name, count in each.counted.items():
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+class Twins:
+    """A model that is trained in eager mode, and a copy whose whole step is compiled."""
+
+    def __init__(self, optimizer: str = "SGD", **options: Any) -> None:
+        torch.manual_seed(0)
+        plain = nn.Sequential(nn.Linear(3, 4), nn.Tanh()).to("cuda")
+        self.models = [plain, copy.deepcopy(plain)]
+        self.optimizers = [getattr(torch.optim, optimizer)(each.parameters(), 0.05, **options) for each in self.models]
+        self.steps = [self.step(0), torch.compile(self.step(1), fullgraph=True, target="cuda")]
+        self.data = [(torch.randn(2, 3).to("cuda"), torch.randn(2, 4).to("cuda")) for _ in range(3)]
+
+    def step(self, which: int) -> Any:
+        model, optimizer = self.models[which], self.optimizers[which]
+
+        def step(x: Any, y: Any) -> Any:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    def run(self, count: int, moving: bool = False, hold: bool = False) -> list[Any]:
+        """Steps of both, compared; the losses of the compiled one, where they are to be held."""
+        held, found = [], None
+        for number in range(count):
+            x, y = self.data[number % 3 if moving else 0]
+            x = x.clone() if moving else x
+            expected = self.steps[0](x, y).item()
+            found = self.steps[1](x, y)  # the one before is held in the meantime, as it is in most programs
+            assert found.item() == pytest.approx(expected, rel=1e-4)
+            if hold:
+                held.append((found, expected))
+        self.same()
+        return held
+
+    def same(self) -> None:
+        for one, other in zip(*(each.parameters() for each in self.models)):
+            torch.testing.assert_close(other.cpu(), one.cpu(), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(other.grad.cpu(), one.grad.cpu(), rtol=1e-4, atol=1e-5)
+
+
+OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "SGD": ("SGD", {}),
+    "momentum": ("SGD", {"momentum": 0.9}),
+    "Adam": ("Adam", {}),
+    "AdamW": ("AdamW", {"weight_decay": 0.1}),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_step_is_one_graph(name: str) -> None:
+    twins = Twins(OPTIMIZERS[name][0], **OPTIMIZERS[name][1])
+    twins.run(8)
+    assert counted()["replayed"] >= 4, counted()
+
+
+def test_losses_that_are_held_stay() -> None:
+    """Two graphs take turns; where both are held, the program runs as it is."""
+    twins = Twins()
+    held = twins.run(8, hold=True)
+    assert [found.item() for found, _ in held] == pytest.approx([expected for _, expected in held], rel=1e-4)
+    assert counted()["replayed"] == 2 and counted()["held"] > 2
+    del held
+    twins.run(6)
+    assert counted()["replayed"] >= 8
+    loss: Any = None
+    before = counted()["replayed"]
+    for _ in range(6):
+        loss = twins.steps[1](*twins.data[0])  # the loss before is held while this is computed
+    assert loss is not None and counted()["replayed"] == before + 6
+
+
+def test_inputs_that_move_are_copied() -> None:
+    twins = Twins("Adam")
+    twins.run(12, moving=True)
+    assert counted()["replayed"] >= 5
+
+
+def test_a_rate_that_changes_needs_no_capture() -> None:
+    twins = Twins("AdamW")
+    twins.run(5)
+    (program,) = [each for each in programs() if each.turns]
+    captures = program.captures
+    for rate in (0.1, 0.01, 0.5):
+        for optimizer in twins.optimizers:
+            optimizer.param_groups[0]["lr"] = rate
+        twins.run(2)
+    assert program.captures == captures and program.counted["replayed"] >= 7
+
+
+def test_gradients_that_are_held_stay() -> None:
+    twins = Twins()
+    twins.run(5)
+    parameter = twins.models[1][0].weight
+    kept, values = parameter.grad, parameter.grad.cpu().clone()
+    twins.run(3)
+    assert torch.equal(kept.cpu(), values) and parameter.grad is not kept
+    del kept
+    before = counted()["replayed"]
+    twins.run(3)
+    assert counted()["replayed"] == before + 3
+    twins.models[1].zero_grad()  # which the step does, too
+    twins.run(2)
+    assert counted()["replayed"] == before + 5
+
+
+def test_parameters_that_are_replaced() -> None:
+    twins = Twins()
+    twins.run(5)
+    with torch.no_grad():
+        for model in twins.models:
+            model[0].weight.data = model[0].weight.data * 0.5
+    before = counted()["replayed"]
+    twins.run(8)
+    assert counted()["replayed"] > before
+
+
+def test_what_cannot_be_captured_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RuntimeError("CUDA out of memory")
+    error.add_note("in the op addmm")
+    monkeypatch.setattr(Work, "failing", error)
+    twins = Twins()
+    twins.run(6)
+    (program,) = programs()
+    assert "replayed" not in program.counted
+    assert program.describe().startswith("not replayed as a CUDA graph: RuntimeError: CUDA out of memory; in the op addmm")
+
+
+def test_inference() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU()).to("cuda")
+    compiled = torch.compile(model, fullgraph=True)
+    with torch.no_grad():
+        result: Any = None
+        for _ in range(8):
+            x = torch.randn(2, 3).to("cuda")
+            result = compiled(x)
+            torch.testing.assert_close(result.cpu(), model(x).cpu())
+        view = result[1:]
+        kept = view.cpu().clone()
+        del result
+        compiled(x * 2)
+        assert torch.equal(view.cpu(), kept)
+    assert counted()["replayed"] >= 4
