@@ -23,6 +23,8 @@ from cases import CASES, maker  # noqa: E402
 from native_speed import WHOLE, Figures  # noqa: E402
 from peers import Peer, busy_core, closing  # noqa: E402
 
+sys.path.remove(str(BENCH))  # bench/cuda.py would stand before NVIDIA's package `cuda`, which CuPy imports
+
 MLP = "MLP, batch 32"
 
 
