@@ -118,7 +118,7 @@ def has_array(sample: Any, wanted: Callable[[np.ndarray], bool] = lambda array: 
 
 META_CASES = [
     (op, n) for op, n in CASES
-    if "data-dependent" not in op.notes and has_array(SAMPLES[op.name][n]) and "error" not in (note_of((op, n)) or ())
+    if not op.data_dependent and has_array(SAMPLES[op.name][n]) and "error" not in (note_of((op, n)) or ())
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from ..capture.graph_module import GraphModule
 from ..core.base import Spec, make
 from ..core.declare import table
+from ..core.facets import Facet
 from ..core.families import Elementwise
 from ..core.symbolic import is_symbolic
 from ..graph import Graph, Node, map_aggregate
@@ -92,18 +93,33 @@ class ScalarInputExecutable(Executable):
         return "\n".join(each.describe() for each in self.made.values())
 
 
+number_operand: Facet[Callable[[Node, Node], bool]] = Facet(
+    "number operand", "whether a number among arguments may be a tensor without dimensions"
+)
+number_operand.set(lambda user, number: user.args[0] is number and user.kwargs.get("dtype") is not None, "scalar_tensor")
+number_operand.set(lambda user, number: False, "pow")  # exponents choose the algorithm
+
+
+@number_operand.register("clamp")
+def _bound(user: Node, number: Node) -> bool:
+    """One bound alone: both are numbers, or both are tensors."""
+    return sum(each is not None for each in (*user.args, *user.kwargs.values())) <= 2 and is_pointwise_operand(user, number)
+
+
 def is_operand(user: Node, number: Node) -> bool:
     """Whether a node does arithmetic on a number and a tensor that decides on the type of the result, whatever the number is."""
+    rule = None if user.table_op is None else number_operand.of(user.table_op)
+    return is_pointwise_operand(user, number) if rule is None else rule(user, number)
+
+
+def is_pointwise_operand(user: Node, number: Node) -> bool:
+    """Whether a node of a pointwise op is such arithmetic."""
     op, result = user.table_op, user.meta.get("val")
-    if op is not None and op.name == "scalar_tensor":
-        return user.args[0] is number and user.kwargs.get("dtype") is not None
-    if op is None or not isinstance(op.family, Elementwise) or op.name == "pow" or not isinstance(result, Spec) or result.dtype.kind != "f":
+    if op is None or not isinstance(op.family, Elementwise) or not isinstance(result, Spec) or result.dtype.kind != "f":
         return False
     at = [index for index, each in enumerate(user.args) if each is number]
     if not at or number in user.kwargs.values() or any(not op.parameters[index].kind.startswith("operand") for index in at):
         return False
-    if op.name == "clamp" and sum(each is not None for each in (*user.args, *user.kwargs.values())) > 2:
-        return False  # both bounds are numbers, or both are tensors
     others = [each.meta.get("val") for each in user.args if isinstance(each, Node) and each is not number]
     return any(isinstance(each, Spec) and each.shape and each.dtype == result.dtype for each in others)
 

@@ -72,7 +72,7 @@ class Op:
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
         "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "one_value", "source_module",
-        "tensor_positions", "ufunc", "view", "vjp", "widen", "notes",
+        "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage",
     )  # fmt: skip
 
     body: Any
@@ -114,6 +114,9 @@ class Op:
         self.in_place: Op | None = None
         # Whether its in-place form writes one value, which elements that share memory may take alike; or what a warning says about that.
         self.one_value: bool | str = False
+        self.data_dependent = False  # whether the shape of its result, or which Python value it is, follows from elements
+        self.across_devices = False  # whether it reads tensors of other devices
+        self.of_storage = False  # whether its result depends on the storage behind a tensor
         self.layout = ""  # how results lie in memory: "", "channels last", "channels last of either", "preserve" or "contiguous"
 
     def __getattr__(self, name: str) -> Any:
@@ -266,7 +269,9 @@ def primitive(
     namespace), ``exact`` (moves values and
     computes nothing, so that narrow types need not be widened), ``factory`` (makes a tensor out of nothing: takes ``dtype``,
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
-    a composite front calls), ``notes`` (known limits), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
+    a composite front calls), ``data_dependent`` (the shape of the
+    result follows from elements), ``across_devices`` (reads tensors of other devices), ``of_storage`` (the result depends on the storage
+    behind a tensor), ``notes`` (known limits, for the documentation), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
     (draws random numbers although it has no parameter ``generator``), ``layout`` (how results lie in memory where operands are not
     in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names).
@@ -306,6 +311,9 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options
     op.node_name = options.pop("node_name", "".join(map(str.capitalize, name.split("_"))) + "Backward0")
     op.factory = options.pop("factory", False)
     op.notes = options.pop("notes", "")
+    op.data_dependent = options.pop("data_dependent", False)
+    op.across_devices = options.pop("across_devices", False)
+    op.of_storage = options.pop("of_storage", False)
     op.layout = options.pop("layout", "")
     op.one_value = options.pop("one_value", False)
     op.aliases = tuple(options.pop("aliases", ()))

@@ -218,7 +218,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     """The arrays that an op computes from unwrapped values: by its kernel, or by its meta rule where there are no elements."""
     home = HOST
     alone = None if kind is np.ndarray or op.factory else array_kinds.get(kind)
-    if alone is not None and alone.only is not None and "other devices" not in op.notes:
+    if alone is not None and alone.only is not None and not op.across_devices:
         home, place = alone, alone.only
     elif kind is not np.ndarray or op.factory:
         if op.factory:

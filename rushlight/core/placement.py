@@ -34,9 +34,9 @@ def device_argument(op: Op, values: list[Any]) -> Any:
 def common_device(op: Op, values: list[Any]) -> device:
     """The device of an op's operands, which must agree; 0-dim tensors on the CPU are copied to that of the others.
 
-    Ops that are made to read from another device say so in their notes.
+    Ops that are made to read from another device are declared so (``Op.across_devices``).
     """
-    if "other devices" in op.notes:
+    if op.across_devices:
         return device_argument(op, values) or device_of(values[0])
     found: device | None = None
     scalars: list[tuple[list[Any], int]] = []  # where 0-dim operands on the CPU stand

@@ -56,7 +56,7 @@ def run_mixed(op: Op, xp: Any, values: list[Any], widened: list[Any]) -> Any:
 
     The meta rule sees the dtypes as they were: it refuses the mixture, or gives the dtype of the result.
     """
-    specs = None if "data-dependent" in op.notes else op.meta(op, values)
+    specs = None if op.data_dependent else op.meta(op, values)
     result = op.family.execute(op, xp, widened)
     if specs is None:
         return result

@@ -94,7 +94,7 @@ class FunctionalTracer(ExportTracer):
         self.keeping = False
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        if op.notes.startswith("memory"):
+        if op.of_storage:
             return NotImplemented
         base = op.functional or op
         if whole.of(base) and not self.keeping:

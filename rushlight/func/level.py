@@ -233,7 +233,7 @@ def reduce(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 
 def each_example(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op for every example and stack the results: for ops that have no rule."""
-    if "data-dependent" in op.notes:
+    if op.data_dependent:
         raise OperationError(
             f"vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over {op.public_name}."
         )

@@ -443,7 +443,7 @@ def _op_is_impure(op: Op, node: Node) -> bool:
 
 def only_computes(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a call of an op on complete arguments is pure: no side effects, and a result that depends on them alone."""
-    if op.functional is not None or _writes(op.public_name) or op.random or op.notes.startswith("data-dependent"):
+    if op.functional is not None or _writes(op.public_name) or op.random or op.data_dependent:
         return False
     return not any(parameter.name in _SWITCHES and value for parameter, value in zip(op.parameters, args))
 

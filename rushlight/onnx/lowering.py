@@ -28,6 +28,7 @@ from ..passes.decompose import implementations
 from . import quantized
 from .array_tracer import OnnxArray, OnnxArrayTracer
 from .builder import SMALL
+from .complex_parts import by_parts, complex_rule
 from .containers import CONTAINERS
 from .control import lower as lower_control
 from .enums import OperatorExportTypes
@@ -260,9 +261,14 @@ class OnnxLowering:
         return made
 
     def own(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """The op's own ONNX form, or that of its pointwise kernel."""
-        if (op.view or op.name in _LINEAR) and op.name not in _ON_PAIRS and any(each.pair is not None for each in values_in(args)):
-            return self.by_parts(op, args)
+        """The op's own ONNX form, or that of its pointwise kernel; on complex values, which are pairs, that of both parts."""
+        rule = complex_rule.of(op) or (by_parts if op.view else None)
+        if rule is not None and any(each.pair is not None for each in values_in(args)):
+            return rule(self, op, args)
+        return self.own_form(op, args)
+
+    def own_form(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The same, of values that are no pairs."""
         values = self.prepared(op, args)
         facet = facet_for(op, self.opset)
         if facet is not None:
@@ -273,52 +279,9 @@ class OnnxLowering:
             return self.pointwise(op, values)
         return NotImplemented
 
-    def by_parts(self, op: Op, args: tuple[Any, ...]) -> Any:
-        """A linear op on complex values: once on the real parts, once on the imaginary ones."""
-        g, outer = self.g, self.g.outputs
-        if op.body is not None and facet_for(op, self.opset) is None:
-            return NotImplemented  # its body is linear too
-        operands = [args[at] for at, _ in op.tensor_positions]
-        product = op.name in ("mul", "div")
-        if product and all(isinstance(each, complex) or getattr(each, "dtype", _FLOAT32).kind == "c" for each in operands[:2]):
-            return self.complex_product(op, *operands[:2])
-        if (op.name == "div" and isinstance(operands[1], OnnxValue) and operands[1].dtype.kind == "c") or (
-            op.name == "constant_pad_nd" and args[2]
-        ):
-            raise g.unsupported("ONNX has no complex arithmetic: write this with real and imaginary parts")
-
-        def part(value: Any, at: int) -> Any:
-            if isinstance(value, OnnxValue):
-                if value.dtype.kind == "c":
-                    return g.parts(value)[at]
-                return value if product or at == 0 else g.expand_like(g.constant(0, value.dtype), value)
-            if isinstance(value, (tuple, list)):
-                return type(value)([part(each, at) for each in value])
-            return value if product or value is None else (value.real, value.imag)[at]
-
-        places = {at for at, _ in op.tensor_positions}
-        g.outputs = tuple([Spec(each.shape, np.zeros(0, each.dtype).real.dtype) for each in outer])
-        try:
-            made = [self.own(op, tuple([part(each, at) if place in places else each for place, each in enumerate(args)])) for at in (0, 1)]
-            real, imaginary = (self.settle(op, each, g.outputs if isinstance(each, (tuple, list)) else g.outputs[0]) for each in made)
-        finally:
-            g.outputs = outer
-        if isinstance(real, (tuple, list)):
-            return tuple([g.joined(*each) for each in zip(real, imaginary)])
-        return g.joined(real, imaginary)
-
-    def complex_product(self, op: Op, first: Any, second: Any) -> Any:
-        """The product of two complex values, or of one and a number."""
-        g = self.g
-        if op.name == "div" and isinstance(second, OnnxValue):
-            raise g.unsupported("ONNX has no complex arithmetic: a quotient of complex numbers")
-        second = 1 / second if op.name == "div" else second
-        values = [each if isinstance(each, OnnxValue) else g.constant(each, g.outputs[0].dtype) for each in (first, second)]
-        (a, b), (c, d) = (g.parts(each) for each in values)
-        made = g.Sub(g.Mul(a, c), g.Mul(b, d)), g.Add(g.Mul(a, d), g.Mul(b, c))
-        for each in made:
-            each.shape = g.outputs[0].shape
-        return g.joined(*made)
+    def is_decomposed(self, op: Op) -> bool:
+        """Whether an op is lowered by its body."""
+        return op.body is not None and facet_for(op, self.opset) is None
 
     def prepared(self, op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The operands of a pointwise op in the type it computes in; other arguments as they are."""
@@ -517,12 +480,6 @@ class OnnxLowering:
                 if value.shape is None:
                     value.shape = spec.shape
         return tuple(values[:count]) if isinstance(result, tuple) else values[0]
-
-
-# Ops besides views that treat real and imaginary parts alike; and views that have a form for pairs.
-_FLOAT32 = np.dtype(np.float32)
-_LINEAR = frozenset("add sub neg mul div sum mean cat stack constant_pad_nd index_select flip roll narrow clone contiguous".split())
-_ON_PAIRS = frozenset("real_part imag view_as_real view_as_complex".split())
 
 
 def values_in(args: Any) -> list[OnnxValue]:

@@ -162,7 +162,8 @@ def forms(op: Op) -> str:
 def summary(op: Op) -> str:
     """The first line of the docstring, with known limits."""
     text = (op.doc or "").strip().split("\n")[0].replace("|", "\\|")
-    return f"{text} *{op.notes}.*" if op.notes else text
+    notes = op.notes or ("data-dependent" if op.data_dependent else "")
+    return f"{text} *{notes}.*" if notes else text
 
 
 COLUMNS: dict[str, Callable[[Op], str]] = {

@@ -27,6 +27,12 @@ Describe = Callable[[Any, tuple[Any, ...], Any, Node], Any]
 # Of the builder, a description, the Spec (or Specs) of the result and the node: references, or NotImplemented.
 Lower = Callable[[Any, Any, Any, Node], Any]
 
+# Of the builder, the op, its arguments, the Spec (or Specs) of the result and the node: references, or NotImplemented.
+Form = Callable[[Any, Op, tuple[Any, ...], Any, Node], Any]
+
+tensor_form: Facet[Form] = Facet(
+    "tensor IR", "how the op becomes values of tensor IR, where its family does not say it", source="rushlight.schedule.tensor_forms"
+)
 routine: Facet[Describe] = Facet("routine", "what the op computes, as a description that targets lower")
 _lowerings: dict[str, Facet[Lower]] = {}
 
@@ -50,4 +56,4 @@ def lower(builder: Any, op: Op, args: tuple[Any, ...], spec: Any, node: Node) ->
     return NotImplemented if emit is None else emit(builder, description, spec, node)
 
 
-__all__ = ["Describe", "Lower", "lower", "lowering", "routine"]
+__all__ = ["Describe", "Form", "Lower", "lower", "lowering", "routine", "tensor_form"]

@@ -19,7 +19,8 @@ from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
 from ..passes.decompose import Declined, Decomposed
-from .lowering import lower
+from .lowering import lower, tensor_form
+from .reductions import reduction_form
 from .scalar_ir import (
     BOOL,
     FLOAT32,
@@ -29,7 +30,6 @@ from .scalar_ir import (
     NotExpressible,
     cast,
     check_target,
-    constant,
     in_single_precision,
     scalar_kernel,
     typed,
@@ -39,11 +39,6 @@ from .simplify import axes_summed_first, exp_below_maximum, simplify
 from .symbolic_shape import Size, differs, present, same
 from .target import Target
 from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_strides, view_of
-
-# Ops outside the family of pointwise ones whose kernels are pointwise all the same.
-_POINTWISE = frozenset(("cast", "clone", "masked_fill", "fill", "zero", "copy"))
-_FILLED = {"zeros": 0, "ones": 1, "zeros_like": 0, "ones_like": 1}
-_INT64 = np.dtype(np.int64)
 
 
 class Origin(NamedTuple):
@@ -355,33 +350,15 @@ class Builder:
 
     def native(self, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
         """The op as values of this IR, or NotImplemented."""
-        if op.name == "reshape":
-            return self.reshape(args[0], spec)
-        if op.name == "reshape_copy":
-            if isinstance(args[0].value, Routine):  # its strides may allow a view
-                made = self.reshape(args[0], spec)
-                self.reshaped.add(made.value)
-                return made
-            copied = self.copy(args[0], node)
-            return Reference(copied.value, tuple(spec.shape), strides_of(tuple(spec.shape)))
-        if op.name == "after":
-            made = self.copy(args[0], node)
-            made.value.after = args[1].value
-            return made
-        if op.name == "lay_out":
-            wanted = contiguous_strides(spec.shape)
-            return self.copy(args[0], node) if tuple(args[1]) == wanted else NotImplemented
+        form = tensor_form.of(op)
+        if form is not None:
+            return form(self, op, args, spec, node)
         if op.view:
             return self.view(op, args, spec)
-        if op.name in _FILLED or op.name in ("full", "full_like"):
-            number = _FILLED.get(op.name, args[1])
-            return self.pointwise(constant(number, spec.dtype), spec.shape, spec.dtype, node)
-        if isinstance(op.family, Elementwise) or op.name in _POINTWISE:
+        if isinstance(op.family, Elementwise):
             return self.elementwise(op, args, spec, node)
         if isinstance(op.family, Reduction):
             return self.reduction(op, args, node)
-        if op.name == "matmul":
-            return self.product(args[0], args[1], spec, node)
         return lower(self, op, args, spec, node)
 
     def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
@@ -419,8 +396,6 @@ class Builder:
     def view(self, op: Op, args: tuple[Any, ...], spec: Any) -> Any:
         """A view: the value with other strides."""
         source = args[0]
-        if op.name == "strided_view" and not (isinstance(source.value, Leaf) and source.aligned()):
-            raise Declined("it depends on the strides of a tensor")
         try:
             made = view_of(op, args, spec)
         except IncompatibleStrides:
@@ -452,12 +427,12 @@ class Builder:
     def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
         """A reduction by one associative operation."""
         source, axes, keepdim, others, compute, dtype = op.family.resolve(op, args)
-        if op.name not in _REDUCTIONS or others or not source.shape or not math.prod(source.shape):
+        form = reduction_form.of(op)
+        if form is None or others or not source.shape or not math.prod(source.shape):
             return NotImplemented
-        how, prepare = _REDUCTIONS[op.name]
+        how = form.how
         compute = FLOAT32 if compute in HALF_PRECISION else compute
-        element = Array(Expression("operand", (), source.dtype, source), source.shape)
-        prepared = prepare(element if op.name == "count_nonzero" else element.astype(compute))
+        prepared = form.prepare(Array(Expression("operand", (), source.dtype, source), source.shape), compute)
         if prepared.dtype == BOOL and how not in ("and", "or"):
             how = "or" if how == "max" else "and"
         rest = axes_summed_first(source.shape, axes, self.target) if how == "add" and prepared.dtype.kind == "f" else ()
@@ -467,7 +442,7 @@ class Builder:
             reduced = self.reduce(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
         else:
             reduced = self.reduce(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
-        if op.name == "mean":
+        if form.mean:
             count = math.prod([source.shape[axis] for axis in axes])
             total = Array(Expression("operand", (), reduced.dtype, reduced), reduced.shape)
             reduced = self.pointwise(operation("div", reduced.dtype, total, count).expression, reduced.shape, reduced.dtype, node)
@@ -571,15 +546,3 @@ class Builder:
         value = self.make(Constant, node.meta["val"].shape if sized else array.shape, array.dtype, node)
         value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)
-
-
-def _wide(element: Array) -> Array:
-    return element.astype(_INT64)
-
-
-_REDUCTIONS: dict[str, Any] = {
-    "sum": ("add", lambda a: a), "mean": ("add", lambda a: a), "amax": ("max", lambda a: a), "amin": ("min", lambda a: a),
-    "prod": ("mul", lambda a: a), "all": ("and", lambda a: a.astype(BOOL)), "any": ("or", lambda a: a.astype(BOOL)),
-    "nansum": ("add", lambda a: Functions().where(a != a, a.dtype.type(0), a) if a.dtype.kind == "f" else a),
-    "count_nonzero": ("add", lambda a: _wide(a.astype(BOOL))),
-}  # fmt: skip

@@ -6,6 +6,7 @@ sizes there is no such array, and rules per op give the strides.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -14,12 +15,11 @@ import numpy as np
 from ..core.base import Spec, contiguous_strides
 from ..core.declare import Op
 from ..core.dispatch import run
+from ..core.facets import Facet
 from ..ops.shape.memory import view_strides
 from ..passes.decompose import Declined
 from .scalar_ir import NotExpressible
 from .symbolic_shape import Fixed, differs
-
-_WITHOUT_OFFSET = frozenset("permute t transpose alias detach expand squeeze unsqueeze view_shape".split())
 
 
 class IncompatibleStrides(NotExpressible):
@@ -91,37 +91,79 @@ def has_sizes(value: Any) -> bool:
     )
 
 
-def symbolic_view(op: Op, args: tuple[Any, ...], spec: Any) -> list[tuple[Any, Any, Any]]:
+# Of the arguments (a reference first) and the Spec (or Specs) of the result: the shape, the strides and the offset of each result.
+Strided = list[tuple[Any, Any, Any]]
+symbolic_strides: Facet[Callable[[Op, tuple[Any, ...], Any], Strided]] = Facet(
+    "symbolic strides", "the strides and offsets of a view, where its sizes are symbolic"
+)
+
+
+def symbolic_view(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
     """The same as :func:`view_of` for symbolic sizes."""
-    source, shape, strides, offset = args[0], args[0].shape, list(args[0].strides), args[0].offset
-    if op.name in _WITHOUT_OFFSET:
-        try:
-            made = op.meta(op, [Spec(shape, source.dtype, tuple(strides)), *args[1:]])
-        except RuntimeError as error:
-            raise IncompatibleStrides(f"the strides of its operand do not allow it ({error})") from error
-        return [(made.shape, made.element_strides, offset)]
-    if op.name in ("split_with_sizes", "split_evenly"):
-        sizes, dim = args[1], args[2] % len(shape)
-        return [(each.shape, strides, offset + (end - size) * strides[dim]) for each, size, end in zip(spec, sizes, accumulate(sizes))]
-    if op.name in ("slice", "select"):
-        dim = args[1] % len(shape)
-        offset = offset + first_of(args[2], shape[dim]) * strides[dim]
-        if op.name == "select":
-            return [(spec.shape, strides[:dim] + strides[dim + 1 :], offset)]
-        strides[dim] = strides[dim] * args[4]
-        return [(spec.shape, strides, offset)]
-    if op.name == "unbind":
-        dim = args[1] % len(shape)
-        return [(each.shape, strides[:dim] + strides[dim + 1 :], offset + at * strides[dim]) for at, each in enumerate(spec)]
-    if op.name == "diagonal":
-        first, second = args[2] % len(shape), args[3] % len(shape)
-        begin = args[1] * strides[second] if args[1] >= 0 else -args[1] * strides[first]
-        rest = [stride for at, stride in enumerate(strides) if at not in (first, second)]
-        return [(spec.shape, [*rest, strides[first] + strides[second]], offset + begin)]
-    if op.name == "unfold":
-        dim = args[1] % len(shape)
-        return [(spec.shape, [*strides[:dim], strides[dim] * args[3], *strides[dim + 1 :], strides[dim]], offset)]
-    raise Fixed(f"{op.name} of a value with symbolic sizes")
+    rule = symbolic_strides.of(op)
+    if rule is None:
+        raise Fixed(f"{op.name} of a value with symbolic sizes")
+    return rule(op, args, spec)
+
+
+@symbolic_strides.register("permute", "t", "transpose", "alias", "detach", "expand", "squeeze", "unsqueeze", "view_shape")
+def _by_meta(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    """A view that keeps the offset: the op's own rule for shapes gives the strides, too."""
+    source = args[0]
+    try:
+        made = op.meta(op, [Spec(source.shape, source.dtype, tuple(source.strides)), *args[1:]])
+    except RuntimeError as error:
+        raise IncompatibleStrides(f"the strides of its operand do not allow it ({error})") from error
+    return [(made.shape, made.element_strides, source.offset)]
+
+
+@symbolic_strides.register("split_with_sizes", "split_evenly")
+def _split(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, sizes, dim = args[0], args[1], args[2] % len(args[0].shape)
+    starts = accumulate(sizes, initial=0)
+    return [(each.shape, source.strides, source.offset + start * source.strides[dim]) for each, start in zip(spec, starts)]
+
+
+@symbolic_strides.register("slice")
+def _slice(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, dim = args[0], args[1] % len(args[0].shape)
+    strides = list(source.strides)
+    offset = source.offset + first_of(args[2], source.shape[dim]) * strides[dim]
+    strides[dim] = strides[dim] * args[4]
+    return [(spec.shape, strides, offset)]
+
+
+@symbolic_strides.register("select")
+def _select(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, dim = args[0], args[1] % len(args[0].shape)
+    return [(spec.shape, without(source.strides, dim), source.offset + first_of(args[2], source.shape[dim]) * source.strides[dim])]
+
+
+@symbolic_strides.register("unbind")
+def _unbind(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, dim = args[0], args[1] % len(args[0].shape)
+    return [(each.shape, without(source.strides, dim), source.offset + at * source.strides[dim]) for at, each in enumerate(spec)]
+
+
+@symbolic_strides.register("diagonal")
+def _diagonal(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, offset, ndim = args[0], args[1], len(args[0].shape)
+    strides, first, second = source.strides, args[2] % ndim, args[3] % ndim
+    begin = offset * strides[second] if offset >= 0 else -offset * strides[first]
+    rest = [stride for at, stride in enumerate(strides) if at not in (first, second)]
+    return [(spec.shape, [*rest, strides[first] + strides[second]], source.offset + begin)]
+
+
+@symbolic_strides.register("unfold")
+def _unfold(op: Op, args: tuple[Any, ...], spec: Any) -> Strided:
+    source, dim = args[0], args[1] % len(args[0].shape)
+    strides = list(source.strides)
+    return [(spec.shape, [*strides[:dim], strides[dim] * args[3], *strides[dim + 1 :], strides[dim]], source.offset)]
+
+
+def without(values: Sequence[Any], at: int) -> list[Any]:
+    """The values without one of them."""
+    return [*values[:at], *values[at + 1 :]]
 
 
 def first_of(start: Any, size: Any) -> Any:

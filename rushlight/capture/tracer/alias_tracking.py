@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.base import Spec, storage_of
 from ...core.errors import CaptureError
+from ...core.facets import Facet
 from ...core.symbolic import SymbolicInt
 from ...graph import Node
 from .entries import TracedTensor, ValueTable
@@ -180,7 +181,7 @@ class AliasTracker:
                 else:
                     new = self.tracer.derive("slice_scatter", previous, new, dim, start, stop, 1)
                 continue
-            inverse = INVERSES.get(name)
+            inverse = view_inverse.of(call.op)
             if inverse is None:
                 raise CaptureError(
                     f"a write through the view {name}() can't be captured: write to a clone() of it, or to the tensor itself"
@@ -194,28 +195,41 @@ def spread(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     return (args,) if op.parameters[-1].variadic else args
 
 
+# Of the tracer, the node of the value before the view, the node of the view's new value, and the view's other arguments.
+Inverse = Callable[[Any, Node, Node, tuple[Any, ...]], Node]
+view_inverse: Facet[Inverse] = Facet(
+    "view inverse", "how the value before a view follows from the value after it, where elements move one by one"
+)
+
+
+@view_inverse.register("view_shape", "squeeze", "unsqueeze")
 def _reshaped(tracer: ValueTable, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
     found = previous.meta["val"]
     assert isinstance(found, Spec)
     return tracer.derive("reshape", new, tracer.argument(found.shape))
 
 
+@view_inverse.register("permute")
 def _permuted(tracer: ValueTable, previous: Node, new: Node, args: tuple[Any, ...]) -> Node:
     dims = [each % len(args) for each in args]
     return tracer.derive("permute", new, tuple(dims.index(each) for each in range(len(dims))))
 
 
-# How the value before a view op follows from the value after it, for ops that move elements one by one.
-INVERSES: dict[str, Callable[[Any, Node, Node, tuple[Any, ...]], Node]] = {
-    "select": lambda tracer, previous, new, args: tracer.derive("select_scatter", previous, new, *args),
-    "slice": lambda tracer, previous, new, args: tracer.derive("slice_scatter", previous, new, *args),
-    "diagonal": lambda tracer, previous, new, args: tracer.derive("diagonal_scatter", previous, new, *args),
-    "transpose": lambda tracer, previous, new, args: tracer.derive("transpose", new, *args),
-    "t": lambda tracer, previous, new, args: tracer.derive("t", new),
-    "permute": _permuted,
-    "alias": lambda tracer, previous, new, args: new,
-    "detach": lambda tracer, previous, new, args: new,
-    "view_as_real": lambda tracer, previous, new, args: tracer.derive("view_as_complex", new),
-    "view_as_complex": lambda tracer, previous, new, args: tracer.derive("view_as_real", new),
-    **dict.fromkeys(("view_shape", "squeeze", "unsqueeze"), _reshaped),
-}
+def _scattered(name: str) -> Inverse:
+    """By an op that writes the part into the whole."""
+    return lambda tracer, previous, new, args: tracer.derive(name, previous, new, *args)
+
+
+def _undone(name: str) -> Inverse:
+    """By a view that takes it back."""
+    return lambda tracer, previous, new, args: tracer.derive(name, new, *args)
+
+
+view_inverse.set(_scattered("select_scatter"), "select")
+view_inverse.set(_scattered("slice_scatter"), "slice")
+view_inverse.set(_scattered("diagonal_scatter"), "diagonal")
+view_inverse.set(_undone("transpose"), "transpose")
+view_inverse.set(_undone("t"), "t")
+view_inverse.set(_undone("view_as_complex"), "view_as_real")
+view_inverse.set(_undone("view_as_real"), "view_as_complex")
+view_inverse.set(lambda tracer, previous, new, args: new, "alias", "detach")

@@ -11,6 +11,7 @@ from ...core.declare import Op
 from ...core.devices import device_of
 from ...core.dispatch import dispatch
 from ...core.errors import CaptureError
+from ...core.facets import Facet
 from ...core.state import fake_mode, state
 from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, float_symbol, is_symbolic, larger, smaller
 from ...graph import Graph, Node
@@ -20,6 +21,26 @@ from .fake_tensors import holds, quietly
 from .slice_bounds import Symbol, known_slice
 
 _MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
+
+
+data_sized: Facet[Callable[[tuple[Any, ...]], bool]] = Facet(
+    "data sized", "whether arguments make the shape of the result follow from elements"
+)
+uncertain_dim: Facet[Callable[[Any, tuple[Any, ...]], int | None]] = Facet(
+    "uncertain dimension", "the dimension whose size no formula gives, for these arguments"
+)
+
+
+@data_sized.register("index")
+def _has_mask(args: tuple[Any, ...]) -> bool:
+    return any(each is not None and each._array.dtype.kind == "b" for each in args[1])
+
+
+@uncertain_dim.register("slice")
+def _beyond_bounds(sizes: SymbolicSizes, args: tuple[Any, ...]) -> int | None:
+    """A slice whose bounds may lie beyond the dimension."""
+    shape = sizes.shape_of(args[0])
+    return None if known_slice(args, shape[args[1]], sizes.symbols) else args[1] % len(shape)
 
 
 class SymbolicSizes:
@@ -140,9 +161,9 @@ class SymbolicSizes:
         """The shape of a result (or of each of several) by formulas; None where all sizes are fixed."""
         if getattr(result, "_array", None).__class__ is Spec and not self.without_values:
             return None  # its sizes are formulas already
-        masked = op.name == "index" and any(each is not None and each._array.dtype.kind == "b" for each in args[1])
+        by_elements = data_sized.of(op)
         counted = op.factory and any(isinstance(value, TensorBase) for value in args)  # arange(tensor): its value is a size
-        data_dependent = (masked or counted or op.notes.startswith("data-dependent")) and node in self.depends
+        data_dependent = (op.data_dependent or counted or by_elements is not None and by_elements(args)) and node in self.depends
         if not data_dependent and not any(self.is_dynamic(value) for value in args):
             return None
         several = isinstance(result, (tuple, list))
@@ -150,8 +171,10 @@ class SymbolicSizes:
         found = self.try_shapes(op, args, generic=True)
         if not data_dependent and (found is None or [len(each or ()) for each in found] != [getattr(each, "ndim", 0) for each in actual]):
             found = self.try_shapes(op, args, generic=False)  # a size that is 1 in this run may decide on the dimensions
-        if op.name == "slice" and found and found[0] and not known_slice(args, self.shape_of(args[0])[args[1]], self.symbols):
-            found[0] = tuple([None if dim == args[1] % len(found[0]) else size for dim, size in enumerate(found[0])])
+        uncertain = uncertain_dim.of(op)
+        if uncertain is not None and found and found[0]:
+            unknown = uncertain(self, args)
+            found[0] = tuple([None if dim == unknown else size for dim, size in enumerate(found[0])])
         now = {name: each.concrete for name, each in self.symbols.items()}
         results: list[tuple[int, ...]] = []
         for index, array in enumerate(actual):

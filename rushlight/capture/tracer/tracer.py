@@ -21,6 +21,7 @@ from ...core.devices import device_of
 from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import CaptureError, RushlightError
+from ...core.facets import Facet
 from ...core.quantized import QuantizedArray
 from ...core.sparse import SPARSE
 from ...core.state import fake_mode, flags, state
@@ -37,6 +38,10 @@ from .unread import UnreadList
 
 PACKAGE_FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
+
+
+reshapes: Facet[bool] = Facet("reshapes", "a view that is a reshape where nothing is written to")
+reshapes.set(True, "view", "view_shape")
 
 
 class TracerWarning(Warning):
@@ -217,7 +222,7 @@ class Tracer(SymbolicSizes):
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op is being called: record it, then run it (as an interceptor, with this tracer off)."""
-        if self.functional and op.notes.startswith("memory"):
+        if self.functional and op.of_storage:
             return NotImplemented  # values have no strides: what its body calls has them as arguments
         state.capture = None
         try:
@@ -272,11 +277,7 @@ class Tracer(SymbolicSizes):
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         """A node for a call of an op on complete arguments."""
-        if (
-            self.functional
-            and op.name in ("view", "view_shape")
-            and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:]))
-        ):
+        if self.functional and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
             # Where nothing is written to, whether memory is shared does not matter; and its strides may differ.
             op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
         positional, named = canonical(op, recorded)
@@ -297,7 +298,7 @@ class Tracer(SymbolicSizes):
             self.parts(node, result, shapes)
         else:
             node.meta["val"] = result
-            if node in self.depends and op.notes.startswith("data-dependent"):  # others look at types alone
+            if node in self.depends and op.data_dependent:  # others look at types alone
                 self.escaped(op.public_name, "its result is a Python value")
 
     def parts(self, node: Node, result: Any, shapes: Any) -> None:

@@ -448,6 +448,7 @@ def _one_hot_kernel(xp: Any, input: Any, num_classes: int = -1) -> Any:
     exact=True,
     namespace="nn.functional",
     out=False,
+    data_dependent=True,
     notes="data-dependent where num_classes is -1",
     onnx={9: one_hot_form},
 )

@@ -145,7 +145,7 @@ def _masked_select_onnx(g: Any, input: Any, mask: Any) -> Any:
     kernel=_masked_select_kernel,
     vjp={"input": _masked_select_gradient},
     exact=True,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _masked_select_onnx},
 )
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
@@ -263,7 +263,7 @@ def _nonzero_rows_kernel(xp: Any, input: Any) -> Any:
     exact=True,
     namespace=None,
     method=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _nonzero_rows_onnx},
 )
 def nonzero_rows(input: Tensor) -> Tensor:
@@ -279,7 +279,7 @@ def nonzero_rows(input: Tensor) -> Tensor:
     namespace=None,
     method=False,
     out=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: nonzero_columns_form},
 )
 def nonzero_columns(input: Tensor) -> Tensor:
@@ -288,7 +288,7 @@ def nonzero_columns(input: Tensor) -> Tensor:
 
 @composite(
     out=True,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: lambda g, input, as_tuple: nonzero_columns_form(g, input) if as_tuple else _nonzero_rows_onnx(g, input)},
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
@@ -297,7 +297,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 @composite(
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _nonzero_rows_onnx},
 )
 def argwhere(input: Tensor) -> Tensor:

@@ -90,7 +90,7 @@ def _unique_composite_onnx(g: Any, input: Any, sorted: bool, return_inverse: boo
     out=False,
     public_name="unique",
     node_name="Unique2Backward0",
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _unique_onnx},
 )
 def unique_slices(input: Tensor, dim: Any, return_inverse: bool, return_counts: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -143,7 +143,7 @@ def _unique_consecutive_onnx(g: Any, input: Any, return_inverse: bool, return_co
     out=False,
     public_name="unique_consecutive",
     node_name="UniqueConsecutiveBackward0",
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _consecutive_onnx},
 )
 def consecutive_slices(input: Tensor, dim: Any) -> tuple[Tensor, Tensor, Tensor]:
@@ -155,7 +155,7 @@ def _asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:
     return results if len(results) > 1 else results[0]
 
 
-@composite(notes="data-dependent", onnx={9: _unique_composite_onnx})
+@composite(data_dependent=True, onnx={9: _unique_composite_onnx})
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -167,7 +167,7 @@ def unique(
     return _asked_for(unique_slices(input, dim, return_inverse, return_counts), return_inverse, return_counts)
 
 
-@composite(notes="data-dependent", onnx={9: _unique_consecutive_onnx})
+@composite(data_dependent=True, onnx={9: _unique_consecutive_onnx})
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None) -> Any:
     """The elements (with ``dim``, slices) without those equal to the one before them."""
     return _asked_for(consecutive_slices(input, dim), return_inverse, return_counts)

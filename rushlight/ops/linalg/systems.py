@@ -378,6 +378,7 @@ def _lstsq_form(g: Any, *values: Any) -> Any:
 @composite(
     onnx={9: _lstsq_form},
     returns=("solution", "residuals", "rank", "singular_values"),
+    data_dependent=True,
     notes="data-dependent: residuals are given only for matrices of full rank",
 )
 def linalg_lstsq(

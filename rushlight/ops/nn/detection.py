@@ -69,7 +69,7 @@ def _onnx(
     namespace=None,
     method=False,
     out=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={10: _onnx},
 )
 def non_max_suppression(

@@ -74,7 +74,7 @@ def _pack_gradient(g: Any, input_shape: Any, batch_sizes: Any, batch_first: bool
     exact=True,
     method=False,
     out=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: pack_form},
 )
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tensor:
@@ -115,7 +115,7 @@ def _pad_gradient(g: Any, lengths: Any, batch_first: bool) -> Any:
     exact=True,
     method=False,
     out=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: pad_form},
 )
 def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int) -> Tensor:

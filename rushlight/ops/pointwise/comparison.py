@@ -126,13 +126,13 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     """Whether ``|input - other| <= atol + rtol * |other|``, element by element."""
 
 
-@composite(notes="data-dependent: the result is a Python bool")
+@composite(data_dependent=True, notes="data-dependent: the result is a Python bool")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
     """Whether all elements are close; see :func:`isclose`."""
     return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
-@composite(notes="data-dependent: the result is a Python bool")
+@composite(data_dependent=True, notes="data-dependent: the result is a Python bool")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements."""
     if not isinstance(other, Tensor):
@@ -140,7 +140,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return tuple(input._array.shape) == tuple(other._array.shape) and bool(eq(input, other).all())
 
 
-@composite(notes="data-dependent: the result is a Python bool")
+@composite(data_dependent=True, notes="data-dependent: the result is a Python bool")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not 0."""
     count = input._array.size

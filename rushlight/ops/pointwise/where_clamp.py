@@ -79,7 +79,11 @@ def _where_composite_onnx(g: Any, condition: Any, input: Any, other: Any) -> Any
 
 
 @composite(
-    out=True, method=False, notes="data-dependent: with a condition alone, the positions where it holds", onnx={9: _where_composite_onnx}
+    out=True,
+    method=False,
+    data_dependent=True,
+    notes="data-dependent: with a condition alone, the positions where it holds",
+    onnx={9: _where_composite_onnx},
 )
 def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``; of a condition alone, the indices of what is not 0."""

@@ -198,7 +198,7 @@ def _bincount_kernel(xp: Any, input: Any, weights: Any, minlength: int) -> Any:
     return found.astype(np.float32) if weights.dtype == np.float32 else found
 
 
-@primitive(meta=_bincount_spec, kernel=_bincount_kernel, vjp={}, out=False, exact=True, notes="data-dependent", onnx={9: bincount_form})
+@primitive(meta=_bincount_spec, kernel=_bincount_kernel, vjp={}, out=False, exact=True, data_dependent=True, onnx={9: bincount_form})
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
 

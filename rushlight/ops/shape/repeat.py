@@ -107,7 +107,7 @@ def _interleave_indices_onnx(g: Any, repeats: Any, output_size: Any) -> Any:
     namespace=None,
     method=False,
     out=False,
-    notes="data-dependent",
+    data_dependent=True,
     onnx={9: _interleave_indices_onnx},
 )
 def interleave_indices(repeats: Tensor, output_size: Any) -> Tensor:
@@ -152,6 +152,7 @@ def _repeat_interleave_onnx(g: Any, input: Any, repeats: Any, dim: Any, output_s
 
 
 @composite(
+    data_dependent=True,
     notes="data-dependent (where repeats is a tensor)",
     onnx={9: _repeat_interleave_onnx},
 )

@@ -124,6 +124,7 @@ exports["", "broadcast_shapes"] = broadcast_shapes  # it takes shapes, not tenso
 
 
 @composite(
+    data_dependent=True,
     notes="data-dependent (where start is a tensor)",
 )
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:

@@ -222,6 +222,7 @@ def _tensor_split_onnx(g: Any, input: Any, indices_or_sections: Any, dim: int, s
 
 
 @composite(
+    data_dependent=True,
     notes="data-dependent (where the places are a tensor)",
     onnx={9: _tensor_split_onnx},
 )

@@ -229,6 +229,7 @@ def _placed(input: Any, size: Any, stride: Any, storage_offset: Any) -> tuple[An
 
 
 @composite(
+    of_storage=True,
     notes="memory: the result depends on the tensor's storage",
 )
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
@@ -278,6 +279,7 @@ def strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, offset: 
 
 
 @composite(
+    of_storage=True,
     notes="memory: the result depends on the tensor's storage",
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:

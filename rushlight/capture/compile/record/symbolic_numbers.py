@@ -206,8 +206,8 @@ def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
             continue
         for each in numbers_in(recorder, value):
-            if op.name == "scalar_tensor" and parameter.name == "s":
-                continue
+            if (parameter.name, parameter.annotation) == ("s", "Number"):
+                continue  # an element, and no size
             if parameter.name not in _FREE or (isinstance(each, SymbolicFloat) and op.factory and parameter.name != "fill_value"):
                 recorder.specialize(each)
             elif parameter.name in _SIZES and isinstance(each, SymbolicInt):

@@ -12,6 +12,7 @@ import numpy as np
 from ....core.base import Spec, TensorBase, make
 from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
+from ....core.facets import Facet
 from ....core.sparse import SPARSE, holds_sparse
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
@@ -32,24 +33,28 @@ if TYPE_CHECKING:
 _clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
 _SPARSE_OPS = f"{PACKAGE}.ops.sparse."
 _NO_LETTERS = re.compile(r"[\W_]")
-_PARTS = frozenset("unbind split chunk tensor_split split_with_sizes split_evenly hsplit vsplit dsplit unsafe_split unsafe_chunk".split())
-
-
-_IN_MEMORY_ORDER = frozenset(
-    ("dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
-)  # that numbers are drawn in
 LARGE = 1 << 20  # bytes of a value whose memory is released early
 ERROR = "an op raised an error that may depend on the values of tensors"
-# Ops that refuse some elements, or (views) some layouts.
-CHECK_VALUES = frozenset(
-    "binary_cross_entropy multinomial bernoulli poisson binomial normal inverse cholesky cholesky_inverse cholesky_solve logdet slogdet det matrix_exp lu "
-    "lu_solve qr svd eig triangular_solve ormqr geqrf quantile nanquantile histc view view_as view_dtype as_strided".split()
-)
+
+value_checks: Facet[bool] = Facet("value checks", "the op refuses some elements of tensors that are no integers, or (views) some layouts")
+value_checks.set(
+    True, "binary_cross_entropy", "multinomial", "bernoulli", "poisson", "binomial", "normal", "inverse", "cholesky", "cholesky_inverse",
+    "cholesky_solve", "logdet", "slogdet", "det", "matrix_exp", "lu", "lu_solve", "qr", "svd", "triangular_solve", "ormqr", "geqrf", "quantile",
+    "nanquantile", "histc", "view", "view_as", "view_dtype", "as_strided",
+)  # fmt: skip
+total: Facet[bool] = Facet("total", "the op takes every element, unlike its namespace's others")
+total.set(True, "linalg_vector_norm", "linalg_multi_dot", "linalg_diagonal", "linalg_vander", "linalg_vecdot", "linalg_cross")
+counted: Facet[bool] = Facet("counted", "how many results there are follows from a size")
+counted.set(
+    True, "unbind", "split", "chunk", "tensor_split", "split_with_sizes", "split_evenly", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk"
+)  # fmt: skip
+memory_order: Facet[bool] = Facet("memory order", "draws numbers in the order of its operand's memory")
+memory_order.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
 
 
 def checks_values(op: Any) -> bool:
     """Whether an op refuses some elements of tensors that are no integers."""
-    return (op.namespace == "linalg" and op.name != "vector_norm") or (op.functional or op).name in CHECK_VALUES
+    return (op.namespace == "linalg" and op not in total) or (op.functional or op) in value_checks
 
 
 def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
@@ -153,7 +158,7 @@ class CompileTracer(Tracer):
             self.deferred.compute()
         if self.recorder.numbers:
             check_arguments(self.recorder, op, args)
-        if op.name in _IN_MEMORY_ORDER and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
+        if op in memory_order and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
             return self.in_memory_order(op, args)
         try:
             return super().__call__(op, args, out)
@@ -215,7 +220,7 @@ class CompileTracer(Tracer):
         return int.__int__(size)
 
     def results(self, op: Any, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
-        if isinstance(result, (tuple, list)) and op.name in _PARTS and args:
+        if isinstance(result, (tuple, list)) and op in counted and args:
             # How many parts there are must not change: that follows from the dimension that is cut, or from any.
             shape = self.shape_of(args[0])
             dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ....core.base import Spec, TensorBase
+from ....core.facets import Facet
 from ....core.symbolic import SymbolicInt
 from ....graph import Graph, Node
 from ....graph.node import draws
@@ -22,7 +23,9 @@ from ..record.tracer import checks_values
 
 _STATISTICS = frozenset(("running_mean", "running_var"))
 _SAFE = (set_grad_mode, set_inference_mode, hook_gradient)  # change nothing that has to be rolled back
-_MASKED = frozenset("index index_put index_put_ masked_scatter masked_scatter_".split())
+
+mask_sized: Facet[bool] = Facet("mask sized", "shapes must fit the number of elements that a mask selects")
+mask_sized.set(True, "index", "index_put", "index_put_", "masked_scatter", "masked_scatter_")
 
 
 class Rollback:
@@ -126,7 +129,7 @@ def may_fail(node: Node) -> bool:
     given: list[Any] = [each.meta.get("val") for each in node.all_input_nodes]
     known = all(isinstance(each, Spec) and not any(isinstance(size, SymbolicInt) for size in each.shape) for each in given)
     # Whole numbers may be indices that are out of range, or zeros that something is divided by.
-    return not known or any(each.dtype.kind in "iu" or each.dtype.kind == "b" and op.name in _MASKED for each in given)
+    return not known or any(each.dtype.kind in "iu" or each.dtype.kind == "b" and op in mask_sized for each in given)
 
 
 def targets(node: Node) -> Iterator[Node]:
