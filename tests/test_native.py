@@ -416,7 +416,7 @@ def test_explain() -> None:
 def test_without_llvmlite(monkeypatch: pytest.MonkeyPatch) -> None:
     """One warning with the command, then the graph op by op."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.setattr(native, "_said", [])
+    monkeypatch.setattr(native.backend, "_said", [])
     with pytest.warns(UserWarning, match="pip install llvmlite"):
         compiled = torch.compile(lambda x: x + 1, backend="native")
         assert compiled(torch.zeros(2)).tolist() == [1.0, 1.0]

@@ -131,7 +131,7 @@ def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert x.grad is not None and x.grad.tolist() == [2.0] * size
     (_, part), *_ = native.printer.parts_of(compiled)
     entry = compiled._compiled.cache.entries[None][-1].executable
-    assert len(entry.differentiated.plans) <= aot.GENERAL and len(part.programs) <= native.LIMIT
+    assert len(entry.differentiated.plans) <= aot.GENERAL and len(part.programs) <= native.backend.LIMIT
     monkeypatch.setattr(Inputs, "values", lambda self, arrays: None)
     compiled = torch.compile(lambda x: (x * 3).sum(), dynamic=True)
     for size in range(2, 2 + 2 * aot.LIMIT):

@@ -40,7 +40,7 @@ ATTEMPTS, MORE = 2, 8  # that may fail, since a size is equal to another by chan
 KEPT = 32  # instances
 
 
-class General:
+class TemplateCache:
     """The templates and instances of a graph with symbolic sizes."""
 
     def __init__(
@@ -54,10 +54,10 @@ class General:
         self.templates: dict[tuple[InputLayout, ...], list[Template]] = {}  # by the strides of inputs
         self.programs: dict[Any, CompiledSchedule] = {}  # instances, by that and by sizes
         self.refused: list[str] = []  # why there is no template
-        self.fewer: dict[Any, General] = {}  # where some sizes are 0 or 1: the graph specialized to those
+        self.fewer: dict[Any, TemplateCache] = {}  # where some sizes are 0 or 1: the graph specialized to those
 
     @staticmethod
-    def of(module: Any) -> General | None:
+    def of(module: Any) -> TemplateCache | None:
         """For a captured graph; None where it has no symbolic size."""
         inputs = Inputs.of(module.graph)
 
@@ -67,7 +67,7 @@ class General:
                 found = getattr(found, part)
             return found
 
-        return None if inputs is None else General(module.graph, inputs, attribute)
+        return None if inputs is None else TemplateCache(module.graph, inputs, attribute)
 
     def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> CompiledSchedule | None:
         """The instance for such inputs and sizes (None: those of the inputs); None where there is no template for them."""
@@ -102,10 +102,10 @@ class General:
         one = pinning(names, values)
         return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
 
-    def without(self, small: Any, values: Mapping[str, int]) -> General:
+    def without(self, small: Any, values: Mapping[str, int]) -> TemplateCache:
         """The templates of the graph specialized to such small sizes."""
         if small not in self.fewer:
-            self.fewer[small] = General(*self.pinned(dict(small), values), self.attribute)
+            self.fewer[small] = TemplateCache(*self.pinned(dict(small), values), self.attribute)
         return self.fewer[small]
 
     def made(self, laid: tuple[InputLayout, ...], values: Mapping[str, int]) -> CompiledSchedule | None:
@@ -173,7 +173,7 @@ class Parts:
         constants = self.joint.constants.__getitem__
         graphs = [self.parts.forward, *([self.parts.backward] if self.joint.differentiable else [])]
         self.programs = [
-            General(each, Inputs([node.meta["val"] for node in each.nodes if node.op == "placeholder"]), constants, sizes.equal)
+            TemplateCache(each, Inputs([node.meta["val"] for node in each.nodes if node.op == "placeholder"]), constants, sizes.equal)
             for each in graphs
         ]
 
@@ -192,13 +192,13 @@ def example(tensor: Any, laid: InputLayout, values: Mapping[str, int], plain: bo
     return made
 
 
-class Plans:
-    """Plans of a captured graph with symbolic sizes."""
+class SymbolicPlans:
+    """SymbolicPlans of a captured graph with symbolic sizes."""
 
     def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
         self.owner = owner
         self.inputs = inputs or Inputs.of(owner.gm.graph)
-        self.fewer: dict[Any, Plans] = {}  # where some sizes are 0 or 1: the plans specialized to those
+        self.fewer: dict[Any, SymbolicPlans] = {}  # where some sizes are 0 or 1: the plans specialized to those
         self.known: dict[Any, list[Parts]] = {}
         self.refused: list[str] = []
 
@@ -210,7 +210,7 @@ class Plans:
         small = few(values)
         if small:
             if small not in self.fewer:
-                self.fewer[small] = Plans(self.owner, self.inputs.pinned(dict(small), values))
+                self.fewer[small] = SymbolicPlans(self.owner, self.inputs.pinned(dict(small), values))
             return self.fewer[small].plan(args, gradients) if len(small) < len(values) else None
         known = self.known.setdefault((state.grad_enabled, gradients, *[each._requires_grad for each in args]), [])
         parts = next((each for each in known if each.holds(**values)), None)

@@ -26,7 +26,7 @@ from ....graph import Graph
 from ....runtime.call.launcher import Refused
 from ....runtime.cpu.jit import log
 from ....schedule.tensor_ir import Call, Constant, Input, Product, elements, strides_of
-from ..dynamic_shapes import General
+from ..dynamic_shapes import TemplateCache
 from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
@@ -36,7 +36,7 @@ BROKEN = "broken"
 
 _programs: OrderedDict[Any, Any] = OrderedDict()  # by what they are for: a program, or that there is none
 _sizes: OrderedDict[Any, list[tuple[int, ...]]] = OrderedDict()  # by the same without first sizes: which these were
-_general: OrderedDict[Any, General] = OrderedDict()  # by the same, and by which sizes have differed: the programs for any of them
+_general: OrderedDict[Any, TemplateCache] = OrderedDict()  # by the same, and by which sizes have differed: the programs for any of them
 _coming: dict[Any, Future[Any]] = {}  # programs that are being compiled on a thread
 _compiler: list[ThreadPoolExecutor] = []  # that thread, once it is needed
 _lock = threading.Lock()
@@ -166,7 +166,7 @@ def filled_in(name: str, args: tuple[Any, ...]) -> CompiledSchedule | None:
             spec if at is None else spec.sized((SymbolicInt(spec.shape[0], Expression.symbol(f"s{at}")), *spec.shape[1:]))
             for spec, at in zip(specs, symbols)
         ]
-        _general[known] = General(graph, Inputs(given), no_attribute)
+        _general[known] = TemplateCache(graph, Inputs(given), no_attribute)
     found = _general[known].program(arrays, None)
     return found if found is not None and found.accepts(arrays) else None
 
