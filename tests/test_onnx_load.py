@@ -435,3 +435,63 @@ def test_files_of_pytorch(name):
     if list(loaded.parameters()):
         sum(each.sum() for each in (made if isinstance(made, tuple) else (made,))).backward()
         assert [key for key, each in loaded.named_parameters() if each.grad is None] == []
+
+
+def test_layers_that_share_their_statistics_in_the_file_train_with_their_own():
+    model = model_of(
+        header(17)
+        + """graph (float[N, 2, 4] x) => (float[N, 2, 4] y) {
+            again = Identity(zero)
+            a = BatchNormalization(x, one, zero, zero, one)
+            b = Relu(a)
+            y = BatchNormalization(b, one, zero, again, one)
+        }""",
+        zero=np.zeros(2, np.float32), one=np.ones(2, np.float32),
+    )  # fmt: skip
+    loaded, x = torch.onnx.load(model), torch.randn(3, 2, 4) + 2
+    assert torch.allclose(loaded(x), x.relu(), atol=1e-4)
+    assert {name for name, _ in loaded.named_parameters()} == {"zero", "one"} and len(list(loaded.buffers())) == 4
+    loaded.train()
+    loaded(x).square().sum().backward()
+    assert all(each.grad is not None for each in loaded.parameters())
+    means = [each for name, each in loaded.named_buffers() if name.startswith("zero")]
+    assert len(means) == 2 and not torch.allclose(means[0], means[1])
+    assert torch.equal(loaded.zero, torch.zeros(2))
+
+
+def test_sizes_that_the_older_exporter_pads_with_are_numbers():
+    """Padding to a multiple: sizes in a list, filled up with zeros, turned around in pairs, and given to Pad."""
+    model = model_of(
+        header(17)
+        + """graph (float[N, L, C] x) => (float[N, M, C] y) {
+            shape = Shape(x)
+            length = Gather<axis = 0>(shape, one)
+            rest = Mod(length, four)
+            left = Sub(four, rest)
+            more = Mod(left, four)
+            axes = Constant<value_ints = [0]>()
+            last = Unsqueeze(more, axes)
+            pads = Concat<axis = 0>(axes, axes, axes, last)
+            count = Shape(pads)
+            first = Gather<axis = 0>(count, axes)
+            filled = Constant<value_ints = [6]>()
+            missing = Sub(filled, first)
+            zeros = ConstantOfShape<value = int64[1] {0}>(missing)
+            all = Concat<axis = 0>(pads, zeros)
+            pairs = Reshape(all, two)
+            start = Constant<value_ints = [-1]>()
+            end = Constant<value_ints = [-9223372036854775807]>()
+            turned = Slice(pairs, start, end, axes, start)
+            across = Transpose<perm = [1, 0]>(turned)
+            flat = Reshape(across, start)
+            whole = Cast<to = 7>(flat)
+            y = Pad(x, whole)
+        }""",
+        one=np.array(1), four=np.array(4), two=np.array([-1, 2]),
+    )  # fmt: skip
+    loaded = torch.onnx.load(model)
+    compiled = torch.compile(loaded, fullgraph=True, dynamic=True)
+    for length in (5, 7, 8):
+        x = torch.randn(2, length, 3)
+        expected = nn.functional.pad(x, (0, 0, 0, -length % 4))
+        assert torch.equal(loaded(x), expected) and torch.equal(compiled(x), expected)

@@ -377,18 +377,21 @@ def _pad(mode: str) -> Callable[..., Any]:
     return lambda self, padding: _call("pad", self, list(padding), mode)
 
 
-def _upsample(mode: str) -> Callable[..., Any]:
-    def run(self: Any, output_size: Any = None, align_corners: Any = None, scale_factors: Any = None, **scales: Any) -> Any:
+def _upsample(mode: str, kind: str, aligned: bool = True, antialias: bool = False) -> Callable[..., Any]:
+    """A resizing operator: to sizes (positions by factors, where those are given too), or by a list of factors."""
+    given = {"antialias": True} if antialias else {}
+
+    def run(self: Any, output_size: Any = None, *rest: Any, **named: Any) -> Any:
+        corners = (rest[0] if rest else named.pop("align_corners", None)) if aligned else None
+        scales = [*rest[1 if aligned else 0 :], *named.values()]
         if output_size is None:
-            return _call("interpolate", self, scale_factor=list(scale_factors), mode=mode, align_corners=align_corners)
-        return _call("interpolate", self, size=list(output_size), mode=mode, align_corners=align_corners)
+            return _call("interpolate", self, scale_factor=list(scales[0]), mode=mode, align_corners=corners, **given)
+        if not any(type(each) in (int, float) for each in scales):
+            return _call("interpolate", self, size=list(output_size), mode=mode, align_corners=corners, **given)
+        factors = tuple(None if each is None else float(each) for each in scales)
+        return table["resample"].call(self, tuple(output_size), kind, bool(corners), factors, antialias)
 
     return run
-
-
-def _upsample_nearest(self: Any, output_size: Any = None, scale_factors: Any = None, **scales: Any) -> Any:
-    sized = {"size": list(output_size)} if output_size is not None else {"scale_factor": list(scale_factors)}
-    return _call("interpolate", self, **sized, mode="nearest")
 
 
 def _fill_diagonal(self: Any, fill_value: Any, wrap: bool = False) -> Any:
@@ -462,9 +465,11 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "reflection_pad1d": _pad("reflect"), "reflection_pad2d": _pad("reflect"), "reflection_pad3d": _pad("reflect"),
     "replication_pad1d": _pad("replicate"), "replication_pad2d": _pad("replicate"), "replication_pad3d": _pad("replicate"),
     "pad": lambda self, pad, mode="constant", value=None: _call("pad", self, list(pad), mode, value),
-    "upsample_bilinear2d": _upsample("bilinear"), "upsample_bicubic2d": _upsample("bicubic"), "upsample_linear1d": _upsample("linear"),
-    "upsample_trilinear3d": _upsample("trilinear"), "upsample_nearest1d": _upsample_nearest, "upsample_nearest2d": _upsample_nearest,
-    "upsample_nearest3d": _upsample_nearest,
+    "upsample_bilinear2d": _upsample("bilinear", "linear"), "upsample_bicubic2d": _upsample("bicubic", "cubic"),
+    "upsample_linear1d": _upsample("linear", "linear"), "upsample_trilinear3d": _upsample("trilinear", "linear"),
+    "_upsample_bilinear2d_aa": _upsample("bilinear", "linear", antialias=True), "_upsample_bicubic2d_aa": _upsample("bicubic", "cubic", antialias=True),
+    **{f"upsample_nearest{dims}d": _upsample("nearest", "nearest", False) for dims in (1, 2, 3)},
+    **{f"_upsample_nearest_exact{dims}d": _upsample("nearest-exact", "nearest-exact", False) for dims in (1, 2, 3)},
     **{f"adaptive_max_pool{dims}d": _with_indices(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
     "max_pool2d_with_indices": lambda self, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False: _call(
         "max_pool2d", self, kernel_size, stride or None, padding, dilation, ceil_mode, True),

@@ -260,10 +260,13 @@ def rebuild_qtensor(
     if scheme is per_tensor_affine and len(parameters) == 2 and all(type(each) in (int, float) for each in parameters):
         made = Quantizer(storage.dtype, *parameters)
     elif isinstance(scheme, qscheme) and scheme.per_channel and len(parameters) == 3:
-        scales, zero_points, axis = parameters
-        if not isinstance(scales, Tensor) or not isinstance(zero_points, Tensor) or type(axis) is not int:
+        scales, zero_points, axis = (each._array if isinstance(each, Tensor) else each for each in parameters)
+        if isinstance(scales, list) and isinstance(zero_points, list):  # as PyTorch 1.3 and 1.4 wrote them into archives
+            if all(type(each) in (int, float) for each in (*scales, *zero_points)):
+                scales, zero_points = np.array(scales, np.float64), np.array(zero_points, np.int64)
+        if not isinstance(scales, np.ndarray) or not isinstance(zero_points, np.ndarray) or type(axis) is not int:
             raise ArgumentError("a quantized tensor in this file has scales, zero points or an axis that make no sense")
-        made = Quantizer(storage.dtype, np.asarray(scales._array), np.asarray(zero_points._array), axis)
+        made = Quantizer(storage.dtype, scales, zero_points, axis)
     else:
         raise ArgumentError("a quantized tensor in this file has a scheme that is not known")
     size, stride = _sizes(size, "size"), _sizes(stride, "stride")

@@ -113,9 +113,7 @@ class ScriptClass:
         return self._signature
 
     def __call__(self, *args: Any) -> Any:
-        made: Any = object.__new__(self.kind)
-        if state.capture is not None:
-            object.__setattr__(made, "_script_capture", state.capture)
+        made = Blank(self)()
         if "__init__" in self.methods:
             self.methods["__init__"](made, *args)
         else:
@@ -127,6 +125,23 @@ class ScriptClass:
         raise TypeError(f"a scripted class ({self.name}) can't be pickled: write what uses it with jit.save()")
 
     def __deepcopy__(self, memo: Any) -> ScriptClass:
+        return self
+
+
+class Blank:
+    """Makes objects of a scripted class that have no state yet: where code has an ``__init__`` written out, its statements give it one."""
+
+    def __init__(self, described: ScriptClass) -> None:
+        self.described = described
+        self.__name__ = self.__qualname__ = f"new_{described.name}"
+
+    def __call__(self) -> Any:
+        made: Any = object.__new__(self.described.kind)
+        if state.capture is not None:
+            object.__setattr__(made, "_script_capture", state.capture)
+        return made
+
+    def __deepcopy__(self, memo: Any) -> Blank:
         return self
 
 

@@ -416,7 +416,7 @@ def load(f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None =
     archive = _archive_of(f)
     if archive is not None:
         try:
-            return importlib.import_module(f"{__package__.rpartition('.')[0]}.script.archive.reader").read_archive(
+            return importlib.import_module(f"{__package__.rpartition('.')[0]}.script.archive.entry").read_archive(
                 archive, map_location, {} if _extra_files is None else _extra_files
             )
         finally:

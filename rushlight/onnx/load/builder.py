@@ -27,6 +27,8 @@ _STATISTICS = {"BatchNormalization": (3, 4)}  # inputs that are no parameters, a
 control: dict[str, Callable[..., None]] = {}  # operators with bodies, which build their nodes themselves (``control_flow.py``)
 # Operators whose numbers may be many although their inputs are few: only where all is known, and short.
 _GROWING = frozenset(("ConstantOfShape",))
+# Operators whose numbers are about as great as those that they are given: the length of a list stays short.
+_SHORT = frozenset(("Gather", "Add", "Sub", "Div", "Min", "Max", "Cast", "Identity", "Squeeze", "Unsqueeze", "Slice", "Reshape", "Concat"))
 _TRUTHS = frozenset("Equal Less Greater LessOrEqual GreaterOrEqual And Or Xor Not IsNaN IsInf".split())
 
 
@@ -39,6 +41,7 @@ class ModelBuilder:
         self.onnx = onnx
         self.source = source
         self.parts: dict[str, Any] = {}
+        self.statistics: dict[tuple[str, int], Value] = {}  # of layers that the file gives those of others, by output and input
         self.constants = 0
         self.depth = 0
         self.operators: dict[tuple[Any, str, str, int], OnnxOperator] = {}
@@ -124,6 +127,8 @@ class ModelBuilder:
             self.expand_schema(scope, node, schema, opset, owner)
             return
         inputs = [None if not each else scope.find(each, owner) for each in node.input]
+        if self.statistics and scope.outer is None and _statistics(node):
+            inputs = [self.statistics.get((node.output[0], at), each) for at, each in enumerate(inputs)]
         while inputs and inputs[-1] is None:
             inputs.pop()
         if len(inputs) < entry.least or (len(inputs) > len(entry.forms) and not entry.variadic):
@@ -230,7 +235,7 @@ class ModelBuilder:
             return True
         made = scope.graph.call_function(target, given, {**attributes, "node": about}, name=output)
         value = Value(None, made, type=number)
-        value.short = of_numbers
+        value.short = of_numbers or (kind in _SHORT and all(each is None or each.is_constant or each.short for each in inputs))
         scope.define(output, value)
         return True
 
@@ -429,15 +434,36 @@ _FIELDS: dict[int, tuple[str, Callable[[Any], Any]]] = {
 }  # fmt: skip
 
 
-def statistics_of(graph: Any) -> set[str]:
-    """Initializers that are running statistics, and so no parameters."""
+def statistics_of(graph: Any) -> tuple[set[str], dict[tuple[str, int], str]]:
+    """Initializers that are running statistics, and so no parameters; and the uses as such of those that something else uses, too.
+
+    Exporters write equal tensors once (and by an Identity again): layers that share their statistics, or have them in common with a bias, get their own.
+    """
     found: set[str] = set()
-    others: set[str] = set()
+    shared: dict[tuple[str, int], str] = {}
+    same: dict[str, str] = {each.name: each.name for each in graph.initializer}
     for node in graph.node:
-        places = _STATISTICS.get(node.op_type, ()) if plain(node.domain) == "" else ()
-        for position, name in enumerate(node.input):
-            (found if position in places else others).add(name)
-    return found - others
+        if node.op_type == "Identity" and plain(node.domain) == "" and len(node.input) == 1 and node.input[0] in same:
+            same[node.output[0]] = same[node.input[0]]
+    others = {
+        same.get(name, name)
+        for node in graph.node
+        for at, name in enumerate(node.input)
+        if at not in _statistics(node) and not (node.op_type == "Identity" and node.output[0] in same)
+    }
+    for node in graph.node:
+        for at in _statistics(node):
+            if at < len(node.input) and node.output:
+                name = same.get(node.input[at], "")
+                if name in found or name in others or name != node.input[at]:
+                    shared[node.output[0], at] = name
+                else:
+                    found.add(name)
+    return found, shared
+
+
+def _statistics(node: Any) -> tuple[int, ...]:
+    return _STATISTICS.get(node.op_type, ()) if plain(node.domain) == "" else ()
 
 
 __all__ = ["CONSTANT", "ModelBuilder", "control", "element_type_of", "numbers_in", "plain", "statistics_of", "tensor_from"]

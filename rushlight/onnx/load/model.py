@@ -18,7 +18,7 @@ from ..files import first_line
 from . import control_flow, gradients, importers
 from .builder import CONSTANT, ModelBuilder, element_type_of, numbers_in, plain, statistics_of, tensor_from
 from .reading import ModelSource, read
-from .scope import Frame, Scope, Value
+from .scope import MISSING, Frame, Scope, Value
 from .strings import Strings
 
 FIRST_OPSET = 1
@@ -188,7 +188,7 @@ mark(chosen, "recorded")
 
 def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad: bool) -> dict[str, Any]:
     """Define the initializers of the main graph; returns the parameters and buffers by their paths."""
-    statistics = statistics_of(graph)
+    statistics, shared = statistics_of(graph)
     paths = Paths()
     found: dict[str, Any] = {}
     rows = [(each.name, each.data_type, builder.source.initializer(position)) for position, each in enumerate(graph.initializer)]
@@ -204,6 +204,13 @@ def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad:
             tensor.requires_grad_(False)
         found[path] = builder.parts[path] = tensor
         scope.define(name, Value(None, numbers_in(array, number), path, number))
+    arrays = {name: (number, array) for name, number, array in rows}
+    for count, (use, name) in enumerate(shared.items()):
+        if name in arrays:
+            number, array = arrays[name]
+            path = paths.make(f"{name}_{count}")
+            found[path] = builder.parts[path] = tensor_from(array.copy())
+            builder.statistics[use] = Value(None, MISSING, path, number)
     return found
 
 

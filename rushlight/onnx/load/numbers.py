@@ -139,6 +139,11 @@ def holds_tensor(value: Any) -> bool:
     return any(isinstance(each, TensorBase) for each in (value if isinstance(value, list) else [value]))
 
 
+def holds_symbols(value: Any) -> bool:
+    """Whether numbers follow from sizes."""
+    return any(map(holds_symbols, value)) if isinstance(value, list) else is_symbolic(value)
+
+
 @on_numbers("Min", "Max")
 def extreme(node: NodeContext, *values: Any) -> Any:
     """The least or the greatest."""
@@ -195,8 +200,7 @@ def cast(node: NodeContext, value: Any) -> Any:
 @on_numbers("Shape")
 def sizes_of_numbers(node: NodeContext, value: Any) -> Any:
     """The size of a list."""
-    sizes = [len(value)] if isinstance(value, list) else []
-    return NotImplemented if sizes and value and isinstance(value[0], list) else sizes[slice(node.get("start", 0), node.get("end"))]
+    return list(_rows(value).shape)[slice(node.get("start", 0), node.get("end"))]
 
 
 @on_numbers("Identity")
@@ -211,58 +215,75 @@ def where(node: NodeContext, condition: Any, a: Any, b: Any) -> Any:
     return elementwise(lambda chosen, first, second: first if chosen else second, condition, a, b)
 
 
+def _rows(value: Any) -> Any:
+    """Numbers as an array of objects, of the shape that they are nested in."""
+    return np.array(value, dtype=object)
+
+
+def _nested(array: Any) -> Any:
+    """An array of objects as a number or nested lists."""
+    return array.tolist() if isinstance(array, np.ndarray) else array
+
+
 @on_numbers("Gather")
 def gather(node: NodeContext, data: Any, indices: Any) -> Any:
     """Elements of a list."""
-    if not isinstance(data, list) or any(isinstance(each, list) for each in data):
+    if not isinstance(data, list) or holds_symbols(indices):
         return NotImplemented
-    if isinstance(indices, list):
-        return NotImplemented if any(isinstance(each, list) for each in indices) else [data[each] for each in indices]
-    return data[indices]
+    return _nested(np.take(_rows(data), np.array(indices, dtype=np.int64), axis=node.get("axis", 0)))
 
 
 @on_numbers("Concat")
 def concat(node: NodeContext, *values: Any) -> Any:
     """Lists one after the other."""
-    if any(not isinstance(each, list) or (each and isinstance(each[0], list)) for each in values):
-        return NotImplemented
-    return [number for each in values for number in each]
+    if all(isinstance(each, list) and not (each and isinstance(each[0], list)) for each in values):
+        return [number for each in values for number in each]
+    return _nested(np.concatenate([_rows(each) for each in values], axis=node["axis"]))
 
 
 @on_numbers("Squeeze")
 def squeeze(node: NodeContext, value: Any, axes: Any = None) -> Any:
     """A list of one number as that number."""
-    return value[0] if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list) else NotImplemented
+    axes = node.get("axes", axes)
+    return _nested(np.squeeze(_rows(value), None if not axes else tuple(axes)))
 
 
 @on_numbers("Unsqueeze")
 def unsqueeze(node: NodeContext, value: Any, axes: Any = None) -> Any:
     """A number as a list."""
-    return [value] if not isinstance(value, list) and len(node.get("axes", axes) or ()) == 1 else NotImplemented
+    axes = node.get("axes", axes)
+    return _nested(np.expand_dims(_rows(value), tuple(axes if isinstance(axes, list) else [axes])))
 
 
 @on_numbers("Reshape")
 def reshape(node: NodeContext, value: Any, shape: Any = None) -> Any:
-    """A list or a number with other sizes, at most one."""
-    wanted = node.get("shape", shape)
-    flat = value if isinstance(value, list) else [value]
-    if any(isinstance(each, list) for each in flat) or len(wanted) > 1 or (wanted and wanted[0] not in (-1, len(flat))):
+    """Numbers with other sizes."""
+    wanted, rows = node.get("shape", shape), _rows(value)
+    if holds_symbols(wanted):
         return NotImplemented
-    return list(flat) if wanted else flat[0]
+    if not node.get("allowzero"):
+        wanted = [rows.shape[at] if each == 0 and at < rows.ndim else each for at, each in enumerate(wanted)]
+    return _nested(rows.reshape(wanted))
+
+
+@on_numbers("Transpose")
+def transpose(node: NodeContext, value: Any) -> Any:
+    """Numbers with their axes in another order."""
+    return _nested(_rows(value).transpose(node.get("perm")))
 
 
 @on_numbers("Slice")
 def cut(node: NodeContext, data: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Any:
     """A part of a list."""
-    starts, ends = node.get("starts", starts), node.get("ends", ends)
-    bounds = [*starts, *ends, *(steps or ())]
-    if not isinstance(data, list) or len(starts) != 1 or any(is_symbolic(each) for each in bounds) or (data and isinstance(data[0], list)):
+    starts, ends, axes = node.get("starts", starts), node.get("ends", ends), node.get("axes", axes)
+    steps = steps or [1] * len(starts)
+    if not isinstance(data, list) or holds_symbols([*starts, *ends, *steps]):
         return NotImplemented
-    step = steps[0] if steps else 1
-    start, end = starts[0], ends[0]
-    if step < 0 and end < -len(data):
-        end = None
-    return data[start:end:step]
+    rows = _rows(data)
+    places = [slice(None)] * rows.ndim
+    for at, start, end, step in zip(axes or range(len(starts)), starts, ends, steps):
+        places[at] = slice(start, None if step < 0 and end < -rows.shape[at] else end, step)
+    return _nested(rows[tuple(places)])
 
 
 @on_numbers("ReduceProd", "ReduceSum", "ReduceMax", "ReduceMin")

@@ -33,7 +33,7 @@ from ..frontend.types import (
 ROOT = "__torch__"
 LARGEST_TEXT = 1 << 26  # bytes of code in one archive; what PyTorch writes of the largest models is a hundredth of it
 CUSTOM = f"{ROOT}.torch.classes."  # classes that are written in C++
-_TYPES: dict[str, Type] = {**SIMPLE, "None": NONE, "Scalar": NUMBER, "Layout": SIMPLE["int"], "ScalarType": SIMPLE["int"]}
+_TYPES: dict[str, Type] = {**SIMPLE, "None": NONE, "NoneType": NONE, "Scalar": NUMBER, "Layout": SIMPLE["int"], "ScalarType": SIMPLE["int"]}
 _OPEN = frozenset("Storage Stream Capsule QScheme AnyEnumType AnyClassType AnyListType AnyTupleType RRef Function PyObject".split())
 _WRAPPERS = frozenset(("Final", "Future", "Await"))
 
@@ -80,6 +80,16 @@ def with_defaults(text: str) -> str:
     return _PARAMETER.sub(rf"\1={_ABSENT}\2", text)
 
 
+def _is_version(node: ast.stmt) -> bool:
+    """Whether this is the line that says the version of the operators."""
+    return isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "op_version_set"
+
+
+def _names_files(node: ast.stmt) -> bool:
+    """Whether this names other files of the archive, as PyTorch before 1.4 wrote it: names are looked up when they are used, so it says nothing."""
+    return isinstance(node, ast.Import) and all(each.asname is None and each.name.split(".")[0] == ROOT for each in node.names)
+
+
 class CodeFile:
     """One file of code: its lines, and its definitions by name."""
 
@@ -97,7 +107,7 @@ class CodeFile:
         for each in tree.body:
             if isinstance(each, (ast.ClassDef, ast.FunctionDef)):
                 self.definitions[each.name] = each
-            elif not (isinstance(each, ast.Assign) and isinstance(each.targets[0], ast.Name) and each.targets[0].id == "op_version_set"):
+            elif not (_is_version(each) or _names_files(each)):
                 kind = "an import" if isinstance(each, (ast.Import, ast.ImportFrom)) else f"a statement ({type(each).__name__})"
                 raise CaptureError(f"the archive's code has {kind} where only classes and functions may be: {path}, line {each.lineno}")
 
@@ -167,17 +177,22 @@ class Code:
         """The file of a Python module, or None."""
         if module not in self.files:
             name = f"code/{module.replace('.', '/')}.py"
+            if name not in self.archive:  # before 1.3 classes had a folder of their own
+                name = f"libs/{module.replace('.', '/')}.py"
             self.files[module] = None
             if name in self.archive:
-                self.read += self.archive.record(name).size
-                if self.read > LARGEST_TEXT:
-                    raise CaptureError(f"the archive's code is longer than {LARGEST_TEXT >> 20} MB, which no model is")
-                try:
-                    text = self.archive.read(name).decode()
-                except UnicodeDecodeError as error:
-                    raise CaptureError(f"the archive's code is no text: {name}: {error}") from None
-                self.files[module] = self.parsed(module, name, text)
+                self.files[module] = self.parsed(module, name, self.text(name))
         return self.files[module]
+
+    def text(self, name: str) -> str:
+        """A record as text."""
+        self.read += self.archive.record(name).size
+        if self.read > LARGEST_TEXT:
+            raise CaptureError(f"the archive's code is longer than {LARGEST_TEXT >> 20} MB, which no model is")
+        try:
+            return self.archive.read(name).decode()
+        except UnicodeDecodeError as error:
+            raise CaptureError(f"the archive's code is no text: {name}: {error}") from None
 
     def parsed(self, module: str, path: str, text: str) -> CodeFile:
         """A file of code.  Traces have a file for each Module: those that differ in their own name alone share what is made of them."""

@@ -36,6 +36,7 @@ from ..ir import graph_functions
 from ..ir.type_numbers import dtype_of
 from ..lower.core import IMPLICIT
 from ..lower.scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined
+from ..script_class import Blank
 from ..script_module import ScriptMethod
 from .code_text import ROOT, CodeFile, CustomType, DeviceName, ModuleClass, TextSource, decoded, dotted
 from .operators import Operators
@@ -289,6 +290,14 @@ class ArchiveCompiler(Operators):
             raise ScriptError(f"{kind.kind.__name__} takes {', '.join(fields)}", self.source, node)
         return ScriptValue(kind, tuple.__new__(kind.kind, [values[name].arg for name in fields]))
 
+    def assign(self, target: ast.expr, value: Any) -> None:
+        """Give a target a value; the first attribute of an object makes it, where the code has its ``__init__`` written out."""
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            made = self.block.find(target.value.id) if self.block.has(target.value.id) else None
+            if isinstance(made, Unmade) and not isinstance(made.described, type):
+                self.renamed(made, self.emit(Blank(made.described), (), made.described.type, impure=True))
+        super().assign(target, value)
+
     def initialized(self, made: Unmade, node: ast.Call) -> ScriptValue:
         """``(object).__init__(...)``: now the object is there, under all names that it has."""
         assert isinstance(node.func, ast.Attribute)
@@ -299,13 +308,17 @@ class ArchiveCompiler(Operators):
             value = self.call_library(made.described, arguments, {}, node)
         else:
             value = self.call_scripted(made.described, made.described, arguments, {}, node)
+        self.renamed(made, value)
+        return ScriptValue(NONE, None)
+
+    def renamed(self, made: Unmade, value: ScriptValue) -> None:
+        """Give all names of an object that was not made yet the object."""
         block: ScriptBlock | None = self.block
         while block is not None:
             for name, found in list(block.env.items()):
                 if found is made:
                     block.set(name, value)
             block = block.parent
-        return ScriptValue(NONE, None)
 
     def other_call(self, place: str, name: str, given: Any, keywords: Any, node: ast.Call) -> Any:
         """An operator of another namespace."""
@@ -317,6 +330,10 @@ class ArchiveCompiler(Operators):
         if place == "prim" or place == "aten":
             return super().other_call(place, name, given, keywords, node)
         found = self.reader.library(place, name)
+        if (
+            place == "quantized" and name.removesuffix("_relu") in ("conv2d", "conv3d") and len(given) == 8
+        ):  # before 1.5, with what the packed parameters say, too
+            given = [*given[:2], *given[6:]]
         if found is not None:
             arguments = tuple(self.plain(each, node).arg for each in given)
             return self.emit(

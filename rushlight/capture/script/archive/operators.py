@@ -49,6 +49,7 @@ _COMPARED = {
     "__is__": ast.Is,
     "__isnot__": ast.IsNot,
 }
+_RENAMED = {"_argmax": "argmax", "_argmin": "argmin"}  # operators that PyTorch 1.0 had under other names
 _BINARY: dict[str, Any] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "floordiv": operator.floordiv,
     "remainder": operator.mod, "pow": operator.pow, "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor,
@@ -84,6 +85,7 @@ class Operators(SchemaCalls):
 
     def operator_call(self, place: str, name: str, node: ast.Call) -> Any:
         """A call of an operator."""
+        name = _RENAMED.get(name, name) if place == "aten" else name
         if place in ("aten", "prim") and name in _COMPARED and len(node.args) == 2:
             return self.compare(self.comparison(name, node))[0]
         arguments: list[Any] = []
@@ -186,6 +188,8 @@ class Operators(SchemaCalls):
         if name == "slice" and (isinstance(kind, ListType) or kind == STR):
             start, stop, step = [*[self.plain(each, node).arg for each in given[1:4]], None, None, None][:3]
             return self.emit(operator.getitem, (self.plain(first, node).arg, slice(start, stop, step)), kind)
+        if name == "select" and isinstance(kind, ListType) and len(given) == 2:  # before 1.2
+            return _item(self, given, keywords, node)
         if name == "sum" and isinstance(kind, ListType):
             return self.call_builtin(sum, [self.materialized(first)], {}, node)
         if name in _TENSOR_FACTS and kind in (TENSOR, ANY) and len(given) == 1:
@@ -438,6 +442,15 @@ def _seeded(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -
     return compiler.emit(sys.modules[PACKAGE].manual_seed, (compiler.plain(given[0], node).arg,), ANY, impure=True)
 
 
+def _scripting(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> Any:
+    return ScriptValue(BOOL, True)
+
+
+def _with_default(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> Any:
+    """A list of sizes with the last of the others where it has none; lists of ints have all."""
+    return given[0]
+
+
 def _tensor(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> Any:
     return compiler.made_tensor(given, keywords, node)
 
@@ -503,7 +516,7 @@ _FORMS: dict[str, Form] = {
     "__contains__": _contains, "__not__": _negated, "__getitem__": _item, "_set_item": _set_item, "Delete": _delete, "__delitem__": _delete, "len": _length,
     "format": _format, "percentFormat": _percent, "size": _sizes, "stride": _stride, "warn": _warn, "list": _list, "dict": _dict, "sorted": _sorted, "device": _device,
     "__range_length": _range_length, "__derive_index": _derived, "divmod": _divmod, "_unwrap_optional": _present, "is_grad_enabled": _grad_enabled, "set_grad_enabled": _set_grad_enabled, "manual_seed": _seeded, "is_autocast_enabled": _autocast, "is_autocast_cpu_enabled": _autocast,
-    "tensor": _tensor, "as_tensor": _tensor,
+    "tensor": _tensor, "as_tensor": _tensor, "is_scripting": _scripting, "list_with_default": _with_default,
     **{name: _converted(function) for name, function in _MADE.items()},
     **{each.__name__: _built(each) for each in (ord, chr, hex, oct, bin, any, all, hash)},
 }  # fmt: skip

@@ -1,16 +1,15 @@
-"""``jit.load`` of archives that PyTorch wrote: Modules of their pickles, and methods of their code."""
+"""The reader of archives that PyTorch wrote: Modules of their pickles, and methods of their code."""
 
 from __future__ import annotations
 
 import ast
-import gc
 from functools import partial
 from typing import Any
 
 from ....core.base import TensorBase
 from ....core.declare import PACKAGE
 from ....core.devices import device
-from ....core.errors import CaptureError, NotSupported, RushlightError
+from ....core.errors import CaptureError
 from ....graph import Graph
 from ....graph.control import loop
 from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -35,10 +34,10 @@ from .compiler import ArchiveCompiler
 from .packed import Empty, packed_of
 from .unpickling import ObjectUnpickler, unpickled
 
-NEWEST = 11  # the version of the format that PyTorch 2.13 knows
 _CONTAINERS: dict[str, type] = {each.__name__: each for each in (ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential)}
 _OWN = frozenset(Module().__dict__) - {"training", "_is_full_backward_hook"}
 _MOST_STEPS, _LONGEST_LIST = 1_000_000, 1_000
+_SCRIPTING = frozenset(("__constants__", "__overloads__"))  # what PyTorch before 1.4 kept of how a class was scripted
 _HOOKS = {"__forward_pre_hooks__": "pre", "__forward_hooks__": "post"}
 
 
@@ -107,6 +106,10 @@ class ArchiveCode(Code):
         made.attributes = {
             name: self.type_of(each, described.file) for name, each in described.annotations.items() if not name.startswith("_script")
         }
+        if not made.attributes and "__init__" in described.methods:  # before 1.5 it alone says which attributes there are
+            made.growing = True
+            made.method("__init__")
+            made.growing = False
         return made.type
 
     def made_type(self, described: CodeClass) -> Type:
@@ -157,11 +160,15 @@ class ProgramReader:
         if not isinstance(made, Module):
             raise CaptureError(f"the archive's data.pkl holds no Module, but {type(made).__name__}")
         self.archive.finish()
+        self.finish_all()
+        return made
+
+    def finish_all(self) -> None:
+        """Give Modules and classes their methods."""
         for module in self.modules:
             self.finish(module)
         for each in self.code.made:  # which grows
             each.finish()
-        return made
 
     def created(self, qualified: str) -> Any:
         """An object of a class, without its state."""
@@ -246,6 +253,8 @@ class ProgramReader:
             raise CaptureError(f"the archive holds a Module of '{described.qualified}' whose state is {type(state).__name__}, not a dict")
         parameters, buffers = described.lists.get("__parameters__", ()), described.lists.get("__buffers__")
         for name, value in state.items():
+            if name in _SCRIPTING:
+                continue
             if not isinstance(name, str) or name in _OWN or name.startswith(("__", "_script")):
                 raise CaptureError(f"the archive's Module of '{described.qualified}' has an attribute {name!r}, which a Module can't have")
             value = _settled(value)
@@ -344,6 +353,8 @@ class ProgramReader:
     def attribute_types(self, described: CodeClass) -> dict[str, Type]:
         """The types of a class's attributes."""
         if not described.types:
+            for name in _SCRIPTING & described.annotations.keys():
+                del described.annotations[name]
             for name in described.annotations:
                 if name in _OWN or name.startswith(("__", "_script")):
                     raise CaptureError(f"the archive's class '{described.qualified}' has an attribute {name!r}, which a Module can't have")
@@ -455,42 +466,3 @@ def _settled(value: Any) -> Any:
     if type(value) in (list, tuple) and any(isinstance(each, (Empty, list, tuple, dict)) for each in value):
         return type(value)(_settled(each) for each in value)
     return {key: _settled(each) for key, each in value.items()} if type(value) is dict else value
-
-
-def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, Any]) -> Any:
-    """The Module of an archive; files that were stored beside it are put into ``wanted``."""
-    if "bytecode.pkl" in archive and not any(name.startswith(f"{archive.root}/code/") for name in archive.records):
-        raise NotSupported(
-            "this archive is for the mobile interpreter alone: it holds bytecode and no code. Save the scripted Module itself (jit.save)"
-        )
-    if "model.json" in archive:
-        raise NotSupported(
-            "this archive is of PyTorch 1.0 to 1.3, which described Modules in a model.json: load it with PyTorch 1.4 to 2.x, and save it again"
-        )
-    for name in ("version", ".data/version"):
-        if name in archive:
-            text = archive.read(name).strip()
-            if not text.isdigit() or int(text) > NEWEST:
-                raise CaptureError(
-                    f"the archive is of version {text.decode('ascii', 'replace')!r}, and this rushlight reads up to {NEWEST}"
-                )
-    for name in wanted:
-        if f"extra/{name}" in archive:
-            wanted[name] = archive.read(f"extra/{name}")
-    if "data.pkl" not in archive:
-        raise CaptureError("the archive has no data.pkl, and so no Module")
-    collecting = gc.isenabled()
-    gc.disable()  # syntax trees are many objects, which a collection would walk again and again
-    try:
-        return ProgramReader(archive, map_location).read()
-    except RecursionError:
-        raise CaptureError("the archive is nested more deeply than any model is") from None
-    except MemoryError:
-        raise CaptureError("the archive asks for more memory than there is") from None
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, AssertionError) as error:
-        if isinstance(error, RushlightError):
-            raise
-        raise CaptureError(f"the archive is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
-    finally:
-        if collecting:
-            gc.enable()

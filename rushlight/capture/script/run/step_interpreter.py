@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from itertools import count
 from typing import Any
 
@@ -28,7 +29,10 @@ class GraphFunction:
         self.file = f"<graph of {name} {next(_numbers)}>"
         self.source = code.src
         namespace = dict(code.globals)
-        exec(compile(code.src, self.file, "exec"), namespace)
+        with warnings.catch_warnings():  # a branch that is never taken may index None, of which Python would warn
+            warnings.simplefilter("ignore", SyntaxWarning)
+            compiled = compile(code.src, self.file, "exec")
+        exec(compiled, namespace)
         self.run = namespace["forward"]
 
     def explain(self, error: BaseException) -> None:

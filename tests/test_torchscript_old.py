@@ -1,0 +1,117 @@
+"""Archives that PyTorch 1.0 to 1.12 wrote: they compute what those versions computed, and are models like all others here."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+import pytest
+from torchscript_files import recorded
+
+import rushlight as torch
+
+FILES = sorted(name.removesuffix(".pt") for name in recorded("old") if name.endswith(".pt"))
+VERSIONS = sorted({name.partition("/")[0] for name in FILES})
+
+
+def model(name):
+    return torch.jit.load(io.BytesIO(recorded("old")[f"{name}.pt"])).eval()
+
+
+def calls(name):
+    return torch.load(io.BytesIO(recorded("old")[f"{name}.calls"]))
+
+
+def same(a, b):
+    if isinstance(b, torch.Tensor):
+        return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
+    if isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_results(version):
+    names = [name for name in FILES if name.startswith(f"{version}/")]
+    assert len(names) >= 6
+    for name in names:
+        made = model(name)
+        for method, arguments, result in calls(name):
+            assert same(getattr(made, method)(*arguments), result), (name, method)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_models_train_export_and_are_saved_again(version):
+    name = f"{version}/resnet_trace"
+    made = model(name)
+    ((_, (images,), result),) = calls(name)
+    assert made.code.startswith("def forward(self")
+    assert str(made.graph).startswith("graph(")
+    made(images).sum().backward()
+    assert all(each.grad is not None for each in made.parameters())
+    assert len(list(made.parameters())) == 20
+    exported = torch.onnx.export(made, (images,))
+    assert same(exported.run(images)[0], result)
+    for form in ({}, {"format": "torchscript"}):
+        file = io.BytesIO()
+        torch.jit.save(made, file, **form)
+        assert same(torch.jit.load(io.BytesIO(file.getvalue()))(images), result)
+
+
+@pytest.mark.parametrize("version", ["1.0.1", "1.2.0", "1.4.0"])
+def test_native_code(version):
+    name = f"{version}/attention_trace"
+    ((_, arguments, result),) = calls(name)
+    assert same(torch.compile(model(name))(*arguments), result)
+
+
+def changed(name, change):
+    """An archive whose model.json is changed."""
+    source, target = zipfile.ZipFile(io.BytesIO(recorded("old")[f"{name}.pt"])), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        for each in source.namelist():
+            data = source.read(each)
+            if each.endswith("model.json"):
+                data = change(json.loads(data))
+            made.writestr(each, data)
+    return io.BytesIO(target.getvalue())
+
+
+def dumped(**paths):
+    def change(content):
+        for path, value in paths.items():
+            *way, last = path.split("__")
+            at = content
+            for each in way:
+                at = at[int(each) if each.isdigit() else each]
+            at[int(last) if last.isdigit() else last] = value
+        return json.dumps(content)
+
+    return change
+
+
+def deep(content, depth):
+    """A description of Modules in Modules, more deeply than Python nests them."""
+    inside = json.dumps(content["mainModule"])
+    return json.dumps({**content, "mainModule": 0}).replace(
+        '"mainModule": 0', '"mainModule": ' + '{"name": "a", "submodules": [' * depth + inside + "]}" * depth
+    )
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda content: "{", "model.json can't be read"),
+    (dumped(tensors__0__dims=["3000000000", "3000000000"]), "damaged|storage|memory"),
+    (dumped(tensors__0__offset="-7"), "damaged|offset|storage"),
+    (dumped(tensors__0__data__key="../../etc/passwd"), "passwd"),
+    (dumped(tensors__0__dataType="STRING"), "STRING"),
+    (dumped(mainModule__torchscriptArena__key="code/none.py"), "none.py"),
+    (dumped(mainModule__parameters__0__tensorId="99"), "damaged"),
+    (dumped(mainModule__parameters__0__name="__class__"), "__class__"),
+    (lambda content: deep(content, 200), "nested more deeply"),
+    (lambda content: deep(content, 200_000), "nested more deeply|can't be read"),
+])  # fmt: skip
+def test_damaged_descriptions_are_refused(change, message):
+    with pytest.raises(Exception, match=message) as found:
+        torch.jit.load(changed("1.0.1/control_script", change))
+    assert isinstance(found.value, (torch.core.errors.RushlightError, RuntimeError))
