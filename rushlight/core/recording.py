@@ -6,16 +6,36 @@ whose gradients are needed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
 from .devices import device_of
 from .errors import NotSupported
+from .facets import Facet
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
 from .state import state
 
 _new = object.__new__
+recomputed: Facet[bool] = Facet(
+    "recomputed",
+    "saves its result for backward only to be faster: one that was written to in place meanwhile is computed again from the inputs",
+)
+
+
+def _recompute(op: Op) -> Callable[[Any, int], Any]:
+    """A function that gives an output of the op again, as an array, from what its node saved."""
+
+    def again(node: Any, index: int) -> Any:
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            made = op.call(*(node.saved_value(p.name) if p.name in node.saved_names else p.default for p in op.parameters))
+        finally:
+            state.grad_enabled = enabled
+        return (made if op.returns is None else made[index])._array
+
+    return again
 
 
 def _names_of(rule: Any) -> tuple[str, ...]:
@@ -282,6 +302,8 @@ def build(op: Op) -> None:
     attributes.multiple = writer.multiple
     attributes.saved_names = tuple(writer.saved())
     attributes.saved_tensor_names = tuple(name for name in writer.saved() if writer.source_of(name)[1] != "{}")
+    if recomputed.of(op):
+        attributes.recompute = _recompute(op)
     if not writer.keeps_tensors():
         attributes.release = Node.keep
     op.node_type = node_type

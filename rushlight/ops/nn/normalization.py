@@ -16,6 +16,7 @@ from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDt
 from ...core.families import broadcast_shapes, elementwise, promoted
 from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
+from ...core.recording import recomputed
 from ...core.state import state
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout
@@ -477,3 +478,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The norm of the difference of two vectors along the last dimension."""
     return table["linalg_vector_norm"].call(x1 - x2 + eps, p, -1, keepdim)
+
+
+# PyTorch keeps no result of these: programs write to them in place.
+recomputed.set(True, "standardize")

@@ -13,6 +13,7 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import NotSupported, ShapeError
 from ...core.kernel_providers import faster
+from ...core.recording import recomputed
 from . import pooling_onnx as onnx_forms
 from .pooling_kernels import Pool, average, average_backward, max_backward, max_select, max_values, max_with_indices
 from .sliding_windows import Checked, as_ints, refuse_types, window_count
@@ -342,3 +343,7 @@ def _declare_norm(ndim: int) -> Any:
 
 
 lp_pool1d, lp_pool2d, lp_pool3d = map(_declare_norm, (1, 2, 3))
+
+
+# PyTorch keeps no result of these: programs write to them in place.
+recomputed.set(True, *(f"max_pool{ndim}d{form}" for ndim in (1, 2, 3) for form in ("", "_with_indices")))

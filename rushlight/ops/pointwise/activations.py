@@ -13,6 +13,7 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
+from ...core.recording import recomputed
 from . import activations_onnx as onnx_forms
 
 Number = int | float
@@ -528,3 +529,7 @@ def functional_tanh(input: Tensor) -> Tensor:
 def functional_sigmoid(input: Tensor) -> Tensor:
     """Logistic function of every element."""
     return input.sigmoid()
+
+
+# PyTorch keeps no result of these: programs write to them in place.
+recomputed.set(True, "gelu_exact", "gelu_tanh")

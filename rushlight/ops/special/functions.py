@@ -11,6 +11,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, methods, primitive, table
 from ...core.errors import ArgumentError, NotSupported, OperationError
 from ...core.families import elementwise
+from ...core.recording import recomputed
 from ..pointwise.arithmetic import sub
 from ..pointwise.binary import as_tensor
 from ..pointwise.unary import exp, log, log1p, sgn
@@ -55,7 +56,7 @@ def special_erfcx(input: Tensor) -> Tensor:
 @primitive(
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=numerics.erfinv,
-    vjp={"input": lambda g, result: g * (0.5 * math.sqrt(math.pi) * exp(result * result))},
+    vjp={"input": lambda g, input, result: g * (0.5 * math.sqrt(math.pi) * exp(result * result))},
 )
 def erfinv(input: Tensor) -> Tensor:
     """The number whose error function each element is."""
@@ -278,3 +279,7 @@ def _i1e_gradient(g: Any, input: Any, result: Any) -> Any:
 )
 def special_i1e(input: Tensor) -> Tensor:
     """``exp(-|input|) * i1(input)``."""
+
+
+# PyTorch keeps no result of these: programs write to them in place.
+recomputed.set(True, "erfinv", "special_erfcx")
