@@ -173,6 +173,7 @@ _LATE = {
     "frobenius_norm from_file get_device hash_tensor hinge_embedding_loss instance_norm is_distributed kl_div margin_ranking_loss "
     "native_batch_norm native_dropout native_group_norm native_layer_norm poisson_nll_loss triplet_margin_loss view_as_complex_copy "
     "view_as_real_copy",
+    "futures": "Future",
     "settings": "is_warn_always_enabled set_warn_always",
     "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
     "symbols": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size sym_int sym_ite sym_max "
@@ -198,6 +199,7 @@ __getattr__ = _missing(
         "export",
         "fft",
         "func",
+        "functional",
         "futures",
         "fx",
         "hub",

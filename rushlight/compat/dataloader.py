@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
 from ..utils.data.dataloader import _PlainIterator as _SingleProcessDataLoaderIter
 from ..utils.data.processes import ProcessIterator as _MultiProcessingDataLoaderIter
 
@@ -15,3 +18,7 @@ class _Kinds(type):
 
 class _BaseDataLoaderIter(metaclass=_Kinds):
     """The iterators of a DataLoader: in this process, or with workers."""
+
+
+_collate_fn_t: TypeAlias = Callable[[list[Any]], Any]
+_worker_init_fn_t: TypeAlias = Callable[[int], None]

@@ -11,7 +11,6 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.utils._python_dispatch": "rushlight.compat.python_dispatch",
     "torch.utils._mode_utils": "rushlight.compat.mode_utils",
     "torch._subclasses": "rushlight.compat.subclasses",
-    "torch._subclasses.fake_tensor": "rushlight.compat.subclasses",
     "torch.utils._foreach_utils": "rushlight.compat.foreach_utils",
     "torch._utils": "rushlight.compat.utils_internal",
     "torch._tensor": "rushlight.compat.tensor_internal",
@@ -31,6 +30,20 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",
     "torch._C._distributed_c10d": "rushlight.distributed.distributed_c10d",
+    "torch.utils.data._utils": "rushlight.compat.data_utils",
+    "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
+    "torch.utils.data._utils.worker": "rushlight.utils.data.worker",
+    "torch.utils._contextlib": "rushlight.compat.contextlib_internal",
+    "torch.utils._triton": "rushlight.compat.triton_internal",
+    "torch._guards": "rushlight.compat.guards_internal",
+    "torch.classes": "rushlight.compat.classes",
+    "torch._classes": "rushlight.compat.classes",
+    "torch.cuda.amp.grad_scaler": "rushlight.cuda.amp",
+    "torch.cuda.amp.autocast_mode": "rushlight.cuda.amp",
+    "torch.cuda.amp.common": "rushlight.compat.cuda_amp_common",
+    "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
+    "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
+    "torch.autograd.variable": "rushlight.compat.autograd_variable",
     "torch.jit._trace": "rushlight.compat.jit_trace",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",
@@ -41,7 +54,7 @@ PRIVATE_NAMES: dict[str, str] = {
 PRIVATE_NAMES.update({f"torch.onnx.symbolic_opset{number}": "rushlight.compat.symbolic_opset" for number in range(7, 21)})
 
 # PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
-PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark"}
+PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark", "torch.cuda.amp"}
 
 # Packages that come with PyTorch under a name of their own.
 OTHER_PACKAGES = {"functorch": "rushlight.compat.functorch"}
@@ -65,13 +78,20 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_sinh _foreach_sinh_ _foreach_sqrt _foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ "
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
-        "rushlight.compat.numbers": "_shape_as_tensor",
+        "rushlight.compat.numbers": "_amp_update_scale_ _assert_async _shape_as_tensor _softmax_backward_data",
+        "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader",
         "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
+    "torch.optim.optimizer": {
+        "rushlight.compat.optim_internal": "_default_to_fused_or_foreach _device_dtype_check_for_fused _disable_dynamo_if_unsupported _dispatch_sqrt "
+        "_get_capturable_supported_devices _get_scalar_dtype _get_value _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real",
+        "rushlight.compat.foreach_utils": "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices",
+    },
+    "torch.autograd": {"rushlight.compat.autograd_variable": "_disable_profiler _is_checkpoint_valid _profiler_enabled kineto_available"},
     "torch.utils.data.dataloader": {
-        "rushlight.compat.dataloader": "_BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
+        "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
     },
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..autograd.grad_mode import no_grad
 from ..core.dtypes import BY_NAME
 from ..tensor.construct import tensor
 
@@ -11,3 +12,35 @@ from ..tensor.construct import tensor
 def _shape_as_tensor(self: Any) -> Any:
     """The sizes of a tensor as a tensor."""
     return tensor(list(self.shape), dtype=BY_NAME["int64"])
+
+
+def _assert_async(input: Any, assert_msg: str = "") -> None:
+    """Raise where the one element of a tensor is zero."""
+    if input.numel() != 1:
+        raise RuntimeError("Expected Tensor with single value, but got Tensor with size " + str(input.numel()))
+    if not input.is_meta and not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
+    """The gradient of softmax, from its result."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
+def _amp_update_scale_(
+    self: Any, growth_tracker: Any, found_inf: Any, scale_growth_factor: float, scale_backoff_factor: float, growth_interval: int
+) -> Any:
+    """Change the scale of a loss by whether infinite gradients were found."""
+    with no_grad():
+        if bool(found_inf):
+            self.mul_(scale_backoff_factor)
+            growth_tracker.zero_()
+        elif int(growth_tracker) + 1 == growth_interval:
+            grown = self * scale_growth_factor
+            if bool(grown.isfinite()):
+                self.copy_(grown)
+            growth_tracker.zero_()
+        else:
+            growth_tracker.add_(1)
+    return self

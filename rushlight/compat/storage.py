@@ -11,6 +11,7 @@ from ..tensor.storage import TypedStorage, UntypedStorage
 
 __getattr__ = missing("rushlight.storage")
 _StorageBase = UntypedStorage
+StorageBase = UntypedStorage
 _LegacyStorage = TypedStorage
 
 

@@ -89,17 +89,34 @@ qint8 = _quantized("qint8", np.int8)
 qint32 = _quantized("qint32", np.int32)
 
 QUANTIZED: tuple[dtype, ...] = (quint8, qint8, qint32)
+
+
+def _stored(name: str, size: int, category: int, aliases: tuple[str, ...] = ()) -> dtype:
+    """A type that tensors can be stored in and that nothing is computed with: for NumPy a record of bytes."""
+    made = dtype(name, [(name, f"V{size}")], category, aliases)
+    made.is_signed = not name.startswith(("uint", "quint", "bits"))
+    return made
+
+
+STORED: tuple[dtype, ...] = (
+    *(_stored(f"{kind}{bits}", 1, INTEGRAL) for kind in ("uint", "int") for bits in range(1, 8)),
+    *(_stored(name, size, INTEGRAL) for name, size in {"bits1x8": 1, "bits2x4": 1, "bits4x2": 1, "bits8": 1, "bits16": 2, "quint4x2": 1, "quint2x4": 1}.items()),
+    _stored("complex32", 4, COMPLEX, ("chalf",)), _stored("float4_e2m1fn_x2", 1, FLOATING),
+    dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING), dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING),
+    dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING),
+)  # fmt: skip
+STORED[-1].is_signed = False
 ALL: tuple[dtype, ...] = (
     bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64,
     float16, bfloat16, float32, float64, complex64, complex128, float8_e4m3fn, float8_e5m2,
 )  # fmt: skip
-BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in (*ALL, *QUANTIZED)}
-BY_NAME: dict[str, dtype] = {name: each for each in (*ALL, *QUANTIZED) for name in (each.name, *each.aliases)}
+BY_NUMPY: dict[np.dtype[Any], dtype] = {each.numpy: each for each in (*ALL, *QUANTIZED, *STORED)}
+BY_NAME: dict[str, dtype] = {name: each for each in (*ALL, *QUANTIZED, *STORED) for name in (each.name, *each.aliases)}
 
 # Types that are stored narrow and computed in float32.
 HALF_PRECISION: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float16, bfloat16))
 LOW_PRECISION: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float16, bfloat16, float8_e4m3fn, float8_e5m2))
-FLOAT8: frozenset[np.dtype[Any]] = frozenset((float8_e4m3fn.numpy, float8_e5m2.numpy))
+FLOAT8: frozenset[np.dtype[Any]] = frozenset(each.numpy for each in (float8_e4m3fn, float8_e5m2, *STORED[-3:]))
 
 # The narrowest integer that holds both, by how many bits; uint8 beside a signed type needs one more step.
 _SIGNED: dict[int, np.dtype[Any]] = {1: np.dtype(np.int8), 2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
@@ -284,7 +301,8 @@ _LEGACY = {
 
 def legacy_name(type_: dtype | np.dtype[Any]) -> str:
     """The name that PyTorch's messages use: ``Float``, ``Long``."""
-    return _LEGACY[type_.name if isinstance(type_, dtype) else BY_NUMPY[type_].name]
+    name = type_.name if isinstance(type_, dtype) else BY_NUMPY[type_].name
+    return _LEGACY[name] if name in _LEGACY else name[0].upper() + name[1:]
 
 
 class finfo:

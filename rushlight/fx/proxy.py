@@ -18,7 +18,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ..core.base import TensorBase
-from ..core.declare import MISSING, Op
+from ..core.declare import MISSING, Op, exports
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.interception import spread
@@ -326,6 +326,8 @@ class Proxy:
         found = find_proxy((args, kwargs))
         if isinstance(orig_method, str):
             return found.tracer.create_proxy("call_method", orig_method, args, kwargs)
+        if orig_method is exports["", "einsum"] and len(args) == 2 and isinstance(args[1], (list, tuple)):
+            args = (args[0], *args[1])  # operands in a list are recorded one by one, as in PyTorch
         return found.tracer.create_proxy("call_function", orig_method, args, kwargs, name=_public_name(orig_method))
 
 

@@ -27,9 +27,9 @@ class Node:
     stays though nobody uses it), and what passes add.
     """
 
-    __slots__ = (
+    __slots__ = (  # and __dict__, since programs keep attributes of their own on nodes
         "graph", "name", "op", "target", "type", "meta", "users", "_args", "_kwargs", "_inputs", "_next", "_prev",
-        "_erased", "__weakref__",
+        "_erased", "__weakref__", "__dict__",
     )  # fmt: skip
 
     graph: Graph
@@ -238,7 +238,7 @@ class Node:
         """What a node does, as TorchScript names it: ``aten::add``, ``prim::Param``, ``prim::Return``."""
         found = self.table_op
         if found is not None:
-            return f"aten::{found.name}"
+            return f"aten::{found.name.removeprefix('nn_functional_')}"
         named = {"placeholder": "prim::Param", "output": "prim::Return", "get_attr": "prim::GetAttr", "call_module": "prim::CallMethod"}
         if self.op == "call_method":
             return f"aten::{self.target}"

@@ -7,9 +7,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..core.base import TensorBase
+from ..core.missing import missing
 from ..core.node import HookTable, RemovableHandle
 from ..tensor.legacy import typename
 
@@ -332,5 +333,8 @@ def check_tensor_rate(lr: Any, foreach: bool | None, capturable: bool) -> None:
     if isinstance(lr, TensorBase) and foreach and not capturable:
         raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
 
+
+if not TYPE_CHECKING:
+    __getattr__ = missing(__name__)
 
 __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]

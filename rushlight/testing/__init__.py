@@ -4,9 +4,9 @@ Read ``comparison.py`` first; ``case.py`` and ``parametrization.py`` are the tes
 """
 
 from ..core.missing import missing
-from .comparison import assert_close
+from .comparison import assert_allclose, assert_close
 from .creation import make_tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 __getattr__ = missing(__name__)

@@ -7,6 +7,7 @@ then compared by the function that fits the two values.
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -362,3 +363,25 @@ def _describe(distance: np.ndarray[Any, Any], scale: np.ndarray[Any, Any], close
             f"Greatest {name} difference: {values[index].item()} at index {index}" + ("" if exact else f" (up to {allowed} allowed)")
         )
     return "\n".join(lines)
+
+
+_OLD_TOLERANCES: dict[Any, tuple[float, float]] = {
+    dtypes.float16: (1e-3, 1e-3), dtypes.float32: (1e-4, 1e-5), dtypes.float64: (1e-5, 1e-8),
+}  # fmt: skip
+
+
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
+    """The old form of `assert_close`: wider tolerances, and types need not be equal."""
+    warnings.warn(
+        "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. "
+        "Please use `torch.testing.assert_close()` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    actual, expected = rushlight.as_tensor(actual), rushlight.as_tensor(expected)
+    if rtol is None and atol is None:
+        pairs = [_OLD_TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (actual, expected)]
+        rtol, atol = (max(numbers) for numbers in zip(*pairs))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)

@@ -6,12 +6,28 @@ from typing import TYPE_CHECKING
 
 from ..core.missing import missing
 from . import checkpoint
+from .swapping import swap_tensors
 
-__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors"]
+__all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors", "swap_tensors"]
 
 if TYPE_CHECKING:
     from . import benchmark, collect_env, data, dlpack, flop_counter, hooks, safetensors
 else:
     __getattr__ = missing(
-        __name__, lazy=("benchmark", "collect_env", "cpp_extension", "data", "dlpack", "flop_counter", "hooks", "model_zoo", "safetensors")
+        __name__,
+        lazy=(
+            "benchmark",
+            "collect_env",
+            "cpp_extension",
+            "data",
+            "deterministic",
+            "dlpack",
+            "flop_counter",
+            "hooks",
+            "model_zoo",
+            "module_tracker",
+            "safetensors",
+            "tensorboard",
+            "weak",
+        ),
     )

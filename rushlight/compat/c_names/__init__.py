@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import jit, streams
+from ...backends import cudnn
 from ...core.devices import device, get_default_device
 from ...core.errors import LinAlgError
 from ...core.futures import Future as Future_
@@ -21,7 +22,7 @@ from ...onnx.proto import check_proto as _check_onnx_proto
 from ...tensor import Tensor
 from ...tensor.generator import Generator as Generator_
 from ...tensor.storage import UntypedStorage
-from . import _nn
+from . import _functorch, _nn
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 
 __getattr__ = missing("rushlight._C")
@@ -47,6 +48,26 @@ def _get_tracing_state() -> Any:
 def _is_tracing() -> bool:
     """Whether a program is being captured."""
     return state.capture is not None
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of ``torch.func`` runs."""
+    return state.transforms > 0
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a ``TorchFunctionMode`` is on in this thread."""
+    return bool(state.function_modes)
+
+
+def _is_alias_of(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same memory."""
+    return bool(input.untyped_storage().data_ptr() == other.untyped_storage().data_ptr())
+
+
+def _get_cudnn_enabled() -> bool:
+    """Whether cuDNN may be used."""
+    return bool(cudnn.enabled)
 
 
 def _get_default_device() -> str:

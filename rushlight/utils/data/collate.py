@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc
 import contextlib
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from ...core.declare import table
 from ...core.dtypes import BY_NUMPY, float64
 from ...tensor.construct import as_tensor, from_numpy, tensor
 
+np_str_obj_array_pattern = re.compile("[SaUO]")  # kinds of arrays that are not collated; programs look for it here
+default_collate_err_msg_format = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 CollateMap = dict[Any, Callable[..., Any]]
 
 
@@ -110,7 +113,7 @@ default_collate_fn_map: CollateMap = {
 
 
 def _wrong(found: Any) -> str:
-    return f"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {found}"
+    return default_collate_err_msg_format.format(found)
 
 
 def collate(batch: Any, *, collate_fn_map: CollateMap | None = None) -> Any:

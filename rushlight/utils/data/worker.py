@@ -171,12 +171,17 @@ def _listen(requests: Any, tasks: queue.SimpleQueue[Any]) -> None:
     os._exit(1)  # it is still busy with something that may never end
 
 
+def _generate_state(base_seed: int, worker_id: int) -> Any:
+    """Four numbers that seed NumPy's generator in a worker."""
+    return np.random.SeedSequence([worker_id, base_seed]).generate_state(4)
+
+
 def seed_worker(base_seed: int, number: int) -> int:
     """Seed all random generators of a worker, as PyTorch does."""
     seed = base_seed + number
     random.seed(seed)
     default_generator.manual_seed(seed)
-    np.random.seed(np.random.SeedSequence([number, base_seed]).generate_state(4))
+    np.random.seed(_generate_state(base_seed, number))
     return seed
 
 

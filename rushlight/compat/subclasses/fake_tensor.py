@@ -1,4 +1,4 @@
-"""``torch._subclasses``: fake tensors, which have a shape, a type and a device but no elements.
+"""``torch._subclasses.fake_tensor``: fake tensors, which have a shape, a type and a device but no elements.
 
 A fake tensor here is an ordinary tensor over a :class:`~rushlight.core.base.Spec`; ``isinstance(x, FakeTensor)`` asks for that.
 """
@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.base import Spec, make, spec_of
-from ..core.devices import META, as_device
-from ..core.errors import OperationError
-from ..core.state import state
-from ..tensor import Tensor
-from .pytree import tree_map
+from ...core.base import Spec, make, spec_of
+from ...core.devices import META, as_device
+from ...core.errors import OperationError
+from ...core.state import state
+from ...tensor import Tensor
+from ..pytree import tree_map
 
 
 class _FakeMeta(type(Tensor)):  # type: ignore[misc]

@@ -1,0 +1,12 @@
+"""`torch.utils.data._utils`: the parts of the loader under PyTorch's private names."""
+
+from __future__ import annotations
+
+from ...core.missing import missing
+from ...utils.data import collate, worker
+from . import fetch, pin_memory
+
+__getattr__ = missing("rushlight.utils.data._utils")
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds; programs read it to wait as long as the loader would
+IS_WINDOWS = False
+python_exit_status = False

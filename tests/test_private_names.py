@@ -1,0 +1,149 @@
+"""Private names of PyTorch's that libraries import, and public ones beside the namespaces."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+import rushlight as torch
+from rushlight.compat import data_utils
+from rushlight.compat.contextlib_internal import _DecoratorContextManager, _NoParamDecoratorContextManager
+from rushlight.compat.member_accessor import NamedMemberAccessor, swap_tensor
+from rushlight.compat.numbers import _amp_update_scale_, _assert_async, _softmax_backward_data
+from rushlight.compat.optim_internal import _use_grad_for_differentiable
+from rushlight.compat.per_sample_grad import call_for_per_sample_grads
+from rushlight.utils.module_tracker import ModuleTracker
+from rushlight.utils.weak import WeakIdKeyDictionary
+
+
+def test_tensors_swap_all_they_are() -> None:
+    a, b = torch.zeros(2), torch.nn.Parameter(torch.ones(3))
+    a.mark = "a"
+    held = [a, b]
+    torch.utils.swap_tensors(a, b)
+    assert isinstance(a, torch.nn.Parameter) and type(b) is torch.Tensor
+    assert held[0].shape == (3,) and b.mark == "a" and not hasattr(a, "mark")
+    (a * 2).sum().backward()
+    assert a.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_dictionary_by_identity_forgets() -> None:
+    held = WeakIdKeyDictionary()
+    x, y = torch.ones(2), torch.ones(2)
+    held[x] = 1
+    assert x in held and y not in held and held.get(y) is None
+    del x
+    gc.collect()
+    assert len(held) == 0
+
+
+def test_modules_that_run_are_known_in_backward_too() -> None:
+    tracker, seen = ModuleTracker(), []
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    x = torch.ones(1, 2, requires_grad=True)
+    with tracker:
+        y = layer(x)
+        y.register_hook(lambda grad: seen.append((tracker.is_bw, "Global" in tracker.parents)))
+        y.sum().backward()
+        assert tracker.parents == {"Global"}
+    assert seen == [(True, True)]
+
+
+def test_contexts_that_decorate() -> None:
+    events: list[str] = []
+
+    class Context(_DecoratorContextManager):
+        def __enter__(self) -> None:
+            events.append("in")
+
+        def __exit__(self, *error: object) -> None:
+            events.append("out")
+
+    @Context()
+    def function() -> None:
+        events.append("run")
+
+    @Context()
+    def numbers() -> object:
+        got = yield 1
+        events.append(f"got {got}")
+        return 3
+
+    class Plain(_NoParamDecoratorContextManager, Context):
+        pass
+
+    function()
+    assert events == ["in", "run", "out"]
+    events.clear()
+    running = numbers()
+    assert next(running) == 1 and events == ["in", "out"]
+    with pytest.raises(StopIteration) as ended:
+        running.send(5)
+    assert ended.value.value == 3 and events == ["in", "out", "in", "got 5", "out"]
+    events.clear()
+    Plain(lambda: events.append("run"))()
+    assert events == ["in", "run", "out"]
+
+
+def test_members_by_name() -> None:
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    accessor = NamedMemberAccessor(layer)
+    other = torch.zeros(2, 2)
+    before = accessor.swap_tensor("0.weight", other)
+    assert accessor.get_tensor("0.weight") is other and isinstance(before, torch.nn.Parameter)
+    assert accessor.check_keys(["0.weight", "1.x"]) == (["0.bias"], ["1.x"])
+    with pytest.raises(AttributeError, match="no attribute"):
+        swap_tensor(layer, "absent", other)
+
+
+def test_gradients_of_single_samples() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 2)
+    x = torch.randn(4, 3)
+    call_for_per_sample_grads(layer)(x).square().sum().backward()
+    for index in range(4):
+        layer.zero_grad()
+        layer(x[index : index + 1]).square().sum().backward()
+        torch.testing.assert_close(layer.weight.grad_sample[index], layer.weight.grad)
+
+
+def test_steps_that_are_differentiable() -> None:
+    class Plain(torch.optim.Optimizer):
+        def __init__(self, params: object, differentiable: bool) -> None:
+            super().__init__(params, {"differentiable": differentiable})
+
+        @_use_grad_for_differentiable
+        def step(self) -> bool:
+            return torch.is_grad_enabled()
+
+    assert Plain([torch.ones(1, requires_grad=True)], True).step() is True
+    assert Plain([torch.ones(1, requires_grad=True)], False).step() is False
+
+
+def test_small_functions() -> None:
+    _assert_async(torch.tensor(1))
+    with pytest.raises(RuntimeError, match="no good"):
+        _assert_async(torch.tensor(0), "no good")
+    x = torch.randn(3, 4, requires_grad=True)
+    y, g = x.softmax(-1), torch.randn(3, 4)
+    torch.testing.assert_close(_softmax_backward_data(g, y, -1, torch.float32), torch.autograd.grad(y, x, g)[0])
+    scale, tracker = torch.tensor([4.0]), torch.tensor([0], dtype=torch.int32)
+    _amp_update_scale_(scale, tracker, torch.tensor([0.0]), 2.0, 0.5, 2)
+    assert (scale.item(), tracker.item()) == (4.0, 1)
+    _amp_update_scale_(scale, tracker, torch.tensor([0.0]), 2.0, 0.5, 2)
+    assert (scale.item(), tracker.item()) == (8.0, 0)
+    _amp_update_scale_(scale, tracker, torch.tensor([1.0]), 2.0, 0.5, 2)
+    assert scale.item() == 4.0
+    assert data_utils.worker._generate_state(1, 2).shape == (4,)
+    assert torch.functional.einsum("i,i", torch.ones(2), torch.ones(2)).item() == 2
+    with pytest.warns(FutureWarning, match="deprecated"):
+        torch.testing.assert_allclose([1.0], torch.tensor([1.00001]))
+
+
+def test_types_that_are_only_stored() -> None:
+    assert torch.uint4.itemsize == 1 and torch.complex32.is_complex and torch.chalf is torch.complex32
+    assert torch.empty(3, dtype=torch.uint4).dtype is torch.uint4
+    assert torch.tensor([1.0, 0.3]).to(torch.float8_e4m3fnuz).float().tolist() == [1.0, 0.3125]
+    with pytest.raises(RuntimeError):
+        torch.empty(3, dtype=torch.uint4) + 1
