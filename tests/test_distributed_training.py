@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import pickle
 import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from support.processes import ROOT
 
 import rushlight as torch
 import rushlight.distributed.checkpoint as dcp
+from rushlight.distributed.checkpoint import _pickled
 
 RANKS = Path(__file__).parent / "ranks"
 
@@ -67,5 +70,42 @@ def test_checkpoints_of_one_process(tmp_path) -> None:
     dcp.format_utils.dcp_to_torch_save(tmp_path, tmp_path / "whole.pt")
     assert torch.load(tmp_path / "whole.pt")["optimizer"]["param_groups"][0]["params"] == [0, 1]
     (tmp_path / ".metadata").write_bytes(b"\x80\x02}q\x00.")
-    with pytest.raises(dcp.CheckpointException, match="no metadata of rushlight's"):
+    with pytest.raises(dcp.CheckpointException, match="no checkpoint in parts"):
+        dcp.load({"epoch": 0}, checkpoint_id=tmp_path)
+
+
+def names_in(file: Path) -> set[tuple[str, str]]:
+    """The classes and functions that metadata name."""
+    found = set()
+
+    class Reader(_pickled._Unpickler):
+        def find_class(self, module, name):
+            found.add((module, name))
+            return super().find_class(module, name)
+
+    Reader(io.BytesIO(file.read_bytes())).load()
+    return found
+
+
+def test_checkpoints_that_pytorch_has_written_are_read(tmp_path) -> None:
+    folder = ROOT / "tests" / "data" / "checkpoint_in_parts"
+    layer = torch.nn.Linear(3, 2)
+    optimizer = torch.optim.AdamW(layer.parameters())
+    layer(torch.zeros(1, 3)).sum().backward()
+    optimizer.step()
+    state = {"weight": torch.zeros(7, 5), "half": torch.zeros(4, dtype=torch.bfloat16), "optimizer": optimizer.state_dict(), "epoch": 0, "names": 0}
+    dcp.load(state, checkpoint_id=folder)
+    assert torch.equal(state["weight"], torch.arange(35.0).reshape(7, 5)) and state["half"].tolist() == [0, 1, 2, 3]
+    assert (state["epoch"], state["names"], state["optimizer"]["param_groups"][0]["lr"]) == (4, ["a", "b"], 0.5)
+    assert state["optimizer"]["state"][1]["exp_avg"].tolist() == pytest.approx([0.1, 0.1])
+    dcp.save(state, checkpoint_id=tmp_path)  # in the same format: the pickle names nothing that PyTorch's does not
+    assert names_in(tmp_path / ".metadata") <= names_in(folder / ".metadata")
+    again = {"weight": torch.zeros(7, 5), "epoch": 0}
+    dcp.load(again, checkpoint_id=tmp_path)
+    assert torch.equal(again["weight"], state["weight"]) and again["epoch"] == 4
+
+
+def test_metadata_that_would_run_something_are_refused(tmp_path) -> None:
+    (tmp_path / ".metadata").write_bytes(pickle.dumps(print))
+    with pytest.raises(dcp.CheckpointException, match="the metadata of the checkpoint name builtins.print"):
         dcp.load({"epoch": 0}, checkpoint_id=tmp_path)

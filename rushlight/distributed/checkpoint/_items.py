@@ -6,7 +6,6 @@ import io
 from typing import Any
 
 from ...autograd import no_grad
-from ...core.dtypes import BY_NAME
 from ...serialization import load, save
 from ...tensor import Tensor
 from ..tensor._api import DTensor
@@ -23,26 +22,38 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
     return {name: value.state_dict() if isinstance(value, Stateful) else value for name, value in state.items()}
 
 
-def _holds_tensors(value: Any) -> bool:
-    if isinstance(value, dict):
-        return any(map(_holds_tensors, value.values()))
+def _is_entered(value: Any) -> bool:
+    """Whether a value is taken apart: a dict, and a list with a dict or a tensor in it."""
     if isinstance(value, list):
-        return any(map(_holds_tensors, value))
-    return isinstance(value, Tensor)
+        return any(isinstance(each, Tensor) or _is_entered(each) for each in value)
+    return isinstance(value, dict)
+
+
+def stored_paths(state: dict[str, Any]) -> dict[str, Path]:
+    """The path of each name of a flat state as checkpoints have it: keys of dicts are text, positions in lists are numbers."""
+    found: dict[str, Path] = {}
+
+    def visit(value: Any, path: Path) -> None:
+        if not _is_entered(value):
+            found[".".join(map(str, path))] = path
+        else:
+            for key, each in enumerate(value) if isinstance(value, list) else value.items():
+                visit(each, (*path, key if isinstance(value, list) else str(key)))
+
+    for key, value in state.items():
+        visit(value, (str(key),))
+    return found
 
 
 def flatten(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
-    """Values by dotted names, and the path of each: dicts are entered, lists where they hold tensors."""
+    """Values by dotted names, and the path of each: dicts are entered, lists where they hold dicts or tensors."""
     values: dict[str, Any] = {}
     paths: dict[str, Path] = {}
 
     def visit(value: Any, path: Path) -> None:
-        if isinstance(value, dict) and value:
-            for key, each in value.items():
+        if _is_entered(value):
+            for key, each in enumerate(value) if isinstance(value, list) else value.items():
                 visit(each, (*path, key))
-        elif isinstance(value, list) and _holds_tensors(value):
-            for at, each in enumerate(value):
-                visit(each, (*path, at))
         else:
             name = ".".join(map(str, path))
             if name in values:
@@ -98,9 +109,3 @@ def item_of(name: str, value: Any) -> tuple[WriteItem, Any]:
 def object_of(data: bytes) -> Any:
     """An object from its bytes; none that would run code."""
     return load(io.BytesIO(data), weights_only=True)
-
-
-def tensor_bytes(part: Any) -> bytes:
-    """The elements of a tensor, in row-major order."""
-    whole = part.cpu().contiguous()
-    return whole.reshape(-1).view(BY_NAME["uint8"]).numpy().tobytes() if whole.numel() else b""

@@ -1,4 +1,6 @@
-"""Checkpoints in folders: a file of data from each process, and ``.metadata``, whose appearance makes the checkpoint whole.
+"""Checkpoints in folders, in PyTorch's format: a file of data from each process, and ``.metadata``, whose appearance makes the checkpoint whole.
+
+In a file of data every chunk and every object is what ``torch.save`` makes of it; the metadata say where each begins.
 
 A save writes files with new names.  When all processes have, the first one writes the metadata beside the old, and renames it into its place: until
 that moment the folder is the checkpoint before, whatever happens to a process.  Files that no metadata names are removed then.
@@ -6,35 +8,23 @@ that moment the folder is the checkpoint before, whatever happens to a process. 
 
 from __future__ import annotations
 
-import json
+import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ...core.dtypes import BY_NAME
 from ...core.errors import NotSupported
 from ...core.missing import missing
-from ...core.size import Size
-from ...tensor.construct import frombuffer
-from ._items import tensor_bytes
-from .metadata import (
-    BytesStorageMetadata,
-    ChunkStorageMetadata,
-    Metadata,
-    MetadataIndex,
-    StorageMeta,
-    StoredAt,
-    TensorProperties,
-    TensorStorageMetadata,
-)
+from ...serialization import load, save
+from . import _pickled
+from .metadata import Metadata, MetadataIndex, StoredAt
 from .planner import WriteItem
 
 __all__ = ["FileSystemReader", "FileSystemWriter", "StorageReader", "StorageWriter"]
 __getattr__ = missing(__name__)
 
 METADATA = ".metadata"
-FORMAT = "rushlight 1"
 
 
 class StorageWriter:
@@ -79,7 +69,7 @@ class FileSystemWriter(StorageWriter):
         with open(self.path / name, "wb") as file:
             for item, value in items:
                 start = file.tell()
-                file.write(value if isinstance(value, bytes) else tensor_bytes(value))
+                file.write(value if isinstance(value, bytes) else _saved(value))
                 places[MetadataIndex(item.fqn, item.offsets)] = StoredAt(name, start, file.tell() - start)
             if self.sync_files:
                 file.flush()
@@ -88,10 +78,9 @@ class FileSystemWriter(StorageWriter):
 
     def finish(self, metadata: Metadata) -> None:
         """Put the metadata in their place, and remove the files of saves before."""
-        text = json.dumps(_as_json(metadata))
         beside = self.path / f"{METADATA}.tmp"
-        with open(beside, "w", encoding="utf8") as file:
-            file.write(text)
+        with open(beside, "wb") as file:
+            file.write(_pickled.written(metadata, str(self.path)))
             file.flush()
             if self.sync_files:
                 os.fsync(file.fileno())
@@ -134,14 +123,12 @@ class FileSystemReader(StorageReader):
         """What the checkpoint holds."""
         with open(self.path / METADATA, "rb") as file:
             data = file.read()
-        if not data.startswith(b"{"):
-            raise NotSupported(
-                f"{self.path / METADATA} is no metadata of rushlight's: checkpoints in parts that PyTorch has written are not read"
-            )
-        return _from_json(json.loads(data))
+        return _pickled.read(data)
 
     def read(self, place: StoredAt) -> bytearray:
         """The bytes of a chunk or an object."""
+        if place.transform_descriptors:
+            raise NotSupported(f"the checkpoint has data that went through {place.transform_descriptors} when it was written")
         with open(self.path / place.relative_path, "rb") as file:
             file.seek(place.offset)
             data = bytearray(place.length)
@@ -151,10 +138,10 @@ class FileSystemReader(StorageReader):
 
     def read_chunk(self, place: StoredAt, sizes: Any, dtype: Any) -> Any:
         """A chunk of a tensor."""
-        data = self.read(place)
-        if not data:
-            return frombuffer(bytearray(dtype.itemsize), dtype=dtype)[:0].reshape(tuple(sizes))
-        return frombuffer(data, dtype=dtype).reshape(tuple(sizes))
+        found = load(io.BytesIO(self.read(place)), map_location="cpu", weights_only=True)
+        if tuple(found.shape) != tuple(sizes):
+            raise RuntimeError(f"{self.path / place.relative_path} has a chunk of shape {tuple(found.shape)} where its metadata say {tuple(sizes)}")
+        return found
 
     @classmethod
     def validate_checkpoint_id(cls, checkpoint_id: str | os.PathLike[str]) -> bool:
@@ -162,42 +149,9 @@ class FileSystemReader(StorageReader):
         return "://" not in str(checkpoint_id)
 
 
-def _as_json(metadata: Metadata) -> dict[str, Any]:
-    """Metadata as text: readable, and without code."""
-    entries: dict[str, Any] = {}
-    for name, each in metadata.state_dict_metadata.items():
-        if isinstance(each, TensorStorageMetadata):
-            chunks = []
-            for chunk in each.chunks:
-                place = metadata.storage_data[MetadataIndex(name, tuple(chunk.offsets))]
-                chunks.append([list(chunk.offsets), list(chunk.sizes), place.relative_path, place.offset, place.length])
-            entries[name] = {"dtype": str(each.properties.dtype).partition(".")[2], "size": list(each.size), "chunks": chunks}
-        else:
-            place = metadata.storage_data[MetadataIndex(name)]
-            entries[name] = {"object": [place.relative_path, place.offset, place.length]}
-    save_id = metadata.storage_meta.save_id if metadata.storage_meta else None
-    return {
-        "format": FORMAT,
-        "save_id": save_id,
-        "paths": {name: list(path) for name, path in metadata.planner_data.items()},
-        "entries": entries,
-    }
-
-
-def _from_json(data: dict[str, Any]) -> Metadata:
-    if data.get("format") != FORMAT:
-        raise NotSupported(f"a checkpoint of the format {data.get('format')!r}: this version reads {FORMAT!r}")
-    entries: dict[str, Any] = {}
-    places: dict[MetadataIndex, StoredAt] = {}
-    for name, each in data["entries"].items():
-        if "object" in each:
-            entries[name] = BytesStorageMetadata()
-            places[MetadataIndex(name)] = StoredAt(*each["object"])
-            continue
-        chunks = []
-        for offsets, sizes, *place in each["chunks"]:
-            chunks.append(ChunkStorageMetadata(Size(offsets), Size(sizes)))
-            places[MetadataIndex(name, tuple(offsets))] = StoredAt(*place)
-        entries[name] = TensorStorageMetadata(TensorProperties(BY_NAME[each["dtype"]]), Size(each["size"]), chunks)
-    paths = {name: tuple(path) for name, path in data["paths"].items()}
-    return Metadata(entries, paths, places, StorageMeta(save_id=data["save_id"]), FORMAT)
+def _saved(part: Any) -> bytes:
+    """A chunk as a file of its own: with its elements alone, if it is a part of a larger storage."""
+    file = io.BytesIO()
+    part = part.detach().cpu()
+    save(part if part.is_contiguous() and part.untyped_storage().nbytes() == part.numel() * part.element_size() else part.contiguous().clone(), file)
+    return file.getvalue()

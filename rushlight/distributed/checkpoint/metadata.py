@@ -34,6 +34,9 @@ class TensorProperties:
     dtype: Any = None
     requires_grad: bool = False
 
+    def __setstate__(self, state: Any) -> None:
+        self.dtype, _, self.requires_grad, *_ = state
+
 
 @dataclass
 class TensorStorageMetadata:
@@ -75,6 +78,7 @@ class StoredAt:
     relative_path: str
     offset: int
     length: int
+    transform_descriptors: Any = None  # how they were changed on their way: compressed, for instance
 
 
 @dataclass

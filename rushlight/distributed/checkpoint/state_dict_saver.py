@@ -15,7 +15,7 @@ from ...core.process_group import world
 from ...core.size import Size
 from ...tensor import Tensor
 from ..tensor._api import DTensor
-from ._items import flatten, item_of, plain_state
+from ._items import flatten, item_of, plain_state, stored_paths
 from .api import gathered
 from .default_planner import DefaultSavePlanner
 from .filesystem import FileSystemWriter
@@ -57,7 +57,8 @@ def save(
 
 
 def _save(state: dict[str, Any], writer: Any, plan: Any, group: Any, alone: bool) -> Metadata:
-    values, paths = flatten(state) if plan.flatten_state_dict else (state, {name: (name,) for name in state})
+    values = flatten(state)[0] if plan.flatten_state_dict else state
+    paths = stored_paths(state) if plan.flatten_state_dict else {name: (name,) for name in state}
     rank = 0 if alone else world.collectives.get_rank(group)
     own: dict[tuple[str, Any], tuple[WriteItem, Any]] = {}
 
