@@ -1,11 +1,8 @@
-"""Averages of models over processes."""
+"""Averages of models over processes, for training in which gradients are not averaged in every step."""
 
 from __future__ import annotations
 
-from ....core.missing import absents
+from ....core.missing import missing
+from . import averagers, hierarchical_model_averager, utils
 
-_PARTS = ("averagers", "utils", "hierarchical_model_averager")
-absents(
-    globals(),
-    "it spreads work over several processes, and there is one",
-)
+__getattr__ = missing(__name__)

@@ -1,0 +1,92 @@
+"""Hooks on the exchange of gradients, and averages of models, in four processes."""
+
+from __future__ import annotations
+
+import rushlight as torch
+import rushlight.distributed as dist
+from ranks.models import BATCH, batches, loss_of, made
+from rushlight.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, register_ddp_comm_hook
+from rushlight.distributed.algorithms.ddp_comm_hooks.post_localSGD_hook import PostLocalSGDState, post_localSGD_hook
+from rushlight.distributed.algorithms.model_averaging.averagers import PeriodicModelAverager
+from rushlight.distributed.algorithms.model_averaging.hierarchical_model_averager import HierarchicalModelAverager
+from rushlight.distributed.optim import PostLocalSGDOptimizer
+from rushlight.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("mpi")
+rank, size = dist.get_rank(), dist.get_world_size()
+assert size == 4
+OWN = slice(rank * BATCH // size, (rank + 1) * BATCH // size)
+x, y = batches("mlp")[0]
+
+
+def gradients(model):
+    loss_of(model(x[OWN]), y[OWN]).backward()
+    return torch.cat([each.grad.reshape(-1) for each in model.parameters()])
+
+
+mine = gradients(made("mlp"))
+mean = mine.clone()
+dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+
+# The types of hooks, each against the mean; how near follows from how gradients are sent.
+near = {"ALLREDUCE": 1e-6, "FP16_COMPRESS": 1e-3, "BF16_COMPRESS": 1e-2, "QUANTIZE_PER_TENSOR": 1e-2, "QUANTIZE_PER_CHANNEL": 1e-2, "NOOP": None}
+for name, within in near.items():
+    model = DistributedDataParallel(made("mlp"))
+    register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)
+    found = gradients(model)
+    wanted = mine if within is None else mean
+    assert (found - wanted).abs().max() <= (within or 1e-6) * wanted.abs().max(), (name, (found - wanted).abs().max())
+for name in ("POWER_SGD", "POWER_SGD_RANK2", "BATCHED_POWER_SGD", "BATCHED_POWER_SGD_RANK2"):
+    model = DistributedDataParallel(made("mlp"))
+    register_ddp_comm_hook(DDPCommHookType[name], model, None)
+    assert gradients(model).isfinite().all()
+
+# Local SGD: all processes at first, then the two of a subgroup.
+subgroup, _ = dist.new_subgroups(2)
+model = DistributedDataParallel(made("mlp"))
+model.register_comm_hook(PostLocalSGDState(None, subgroup, 1), post_localSGD_hook)
+assert torch.allclose(gradients(model), mean, atol=1e-6)
+model.zero_grad()
+near_mean = mine.clone()
+dist.all_reduce(near_mean, op=dist.ReduceOp.AVG, group=subgroup)
+assert torch.allclose(gradients(model), near_mean, atol=1e-6) and not torch.allclose(near_mean, mean, atol=1e-6)
+
+# Averages of models.
+weight = torch.nn.Parameter(torch.full((3,), float(rank)))
+weight.grad = torch.zeros(3)
+averager = PeriodicModelAverager(period=2, warmup_steps=1)
+seen = []
+for _ in range(4):
+    averager.average_parameters([weight])
+    seen.append(weight[0].item())
+    with torch.no_grad():
+        weight.add_(rank)
+assert seen == [rank, 1.5 + 1.5, 3 + rank, 3 + 1.5 * 2], seen
+layered = HierarchicalModelAverager({2: 2, 4: 4})
+weight = torch.nn.Parameter(torch.full((1,), float(rank)))
+weight.grad = torch.zeros(1)
+seen = []
+for _ in range(4):
+    layered.average_parameters([{"params": [weight]}])
+    seen.append(weight.item())
+    with torch.no_grad():
+        weight.fill_(rank)
+pair = (rank // 2) * 2 + 0.5
+assert seen == [1.5, rank, pair, rank], seen
+
+optimizer = PostLocalSGDOptimizer(torch.optim.SGD(made("mlp").parameters(), lr=0.1), PeriodicModelAverager(4))
+for group in optimizer.param_groups:
+    for each in group["params"]:
+        each.grad = torch.full_like(each, float(rank))
+optimizer.step()  # the averager's first step averages
+first = optimizer.param_groups[0]["params"][0].detach().clone()
+everywhere = [torch.empty_like(first) for _ in range(size)]
+dist.all_gather(everywhere, first)
+assert all(torch.equal(each, first) for each in everywhere)
+state = optimizer.state_dict()
+assert state["step"] == 1
+optimizer.averager.step = 9
+optimizer.load_state_dict(state)
+assert optimizer.averager.step == 1 and optimizer.zero_grad() is None
+print("done", rank)
+dist.destroy_process_group()
