@@ -196,6 +196,26 @@ if __name__ == "__main__":
     assert done.stdout == "done\n" and done.stderr == "", done.stderr
 
 
+def test_processes_that_a_shell_has_started_are_a_group(tmp_path) -> None:
+    launcher()
+    program = write_program(tmp_path, """\
+import rushlight as torch, rushlight.distributed as dist
+dist.init_process_group("mpi")
+x = torch.full((2,), 1.0 + dist.get_rank())
+dist.all_reduce(x)
+print("sum", x.tolist())
+dist.destroy_process_group()
+""")  # fmt: skip
+    with socket.socket() as free:
+        free.bind(("", 0))
+        variables = environment(WORLD_SIZE="2", MASTER_ADDR="localhost", MASTER_PORT=str(free.getsockname()[1]))
+    started = [
+        subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env={**variables, "RANK": str(rank)})
+        for rank in (1, 0)
+    ]
+    assert [each.communicate(timeout=60)[0] for each in started] == ["sum [3.0, 3.0]\n"] * 2
+
+
 # -- bad input -----------------------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,13 @@ def test_checkpoints_that_pytorch_has_written_are_read(tmp_path) -> None:
     optimizer = torch.optim.AdamW(layer.parameters())
     layer(torch.zeros(1, 3)).sum().backward()
     optimizer.step()
-    state = {"weight": torch.zeros(7, 5), "half": torch.zeros(4, dtype=torch.bfloat16), "optimizer": optimizer.state_dict(), "epoch": 0, "names": 0}
+    state = {
+        "weight": torch.zeros(7, 5),
+        "half": torch.zeros(4, dtype=torch.bfloat16),
+        "optimizer": optimizer.state_dict(),
+        "epoch": 0,
+        "names": 0,
+    }
     dcp.load(state, checkpoint_id=folder)
     assert torch.equal(state["weight"], torch.arange(35.0).reshape(7, 5)) and state["half"].tolist() == [0, 1, 2, 3]
     assert (state["epoch"], state["names"], state["optimizer"]["param_groups"][0]["lr"]) == (4, ["a", "b"], 0.5)

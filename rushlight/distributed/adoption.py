@@ -1,4 +1,6 @@
-"""Processes that a program has started itself (``multiprocessing.spawn``) join MPI: MPI's launcher starts stand-ins that lend them their places.
+"""Processes that something else than MPI has started join MPI: MPI's launcher starts stand-ins that lend them their places.
+
+These are children of ``multiprocessing``, or processes that a program or a shell has started with RANK, WORLD_SIZE and MASTER_PORT in their environments.
 
 MPI's launcher knows a process by a descriptor that it has inherited.  The first process starts the launcher with as many stand-ins as there are
 processes; each waits on a socket in the file system for the process of its rank, and hands it the descriptor and the variables.
@@ -19,13 +21,42 @@ import zlib
 _kept: list[object] = []  # the connection to the stand-in, which ends when this process does
 
 
+def companions(port: str, rank: int, about: str) -> bool:
+    """Whether there are other processes of the same program: a child, the parent or a brother that was started with the same MASTER_PORT; or rank 0 has
+    started the launcher.
+
+    The processes of a program are started within a moment: this waits for as long.
+    """
+    if not hasattr(socket, "send_fds") or not os.path.isdir("/proc/self/task"):
+        return False
+    wanted, end = f"MASTER_PORT={port}".encode(), time.monotonic() + (5 if rank else 1)
+    while time.monotonic() < end:
+        if rank and os.path.exists(f"{meeting_place(about)}.{rank}"):
+            return True
+        for process in {os.getppid(), *_children(os.getpid()), *_children(os.getppid())} - {os.getpid()}:
+            with contextlib.suppress(OSError), open(f"/proc/{process}/environ", "rb") as file:  # it has ended, or is another user's
+                if wanted in file.read().split(b"\0"):
+                    return True
+        time.sleep(0.05)
+    return False
+
+
+def _children(process: int) -> list[int]:
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{thread}/children", encoding="ascii") as file:
+                found += map(int, file.read().split())
+    return found
+
+
 def meeting_place(about: str) -> str:
-    """Where the children of one process meet, for one group of theirs."""
+    """Where the processes of one group meet."""
     folder = os.path.join(tempfile.gettempdir(), f"rushlight-{os.getuid()}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.stat(folder).st_uid != os.getuid():
         raise RuntimeError(f"the folder {folder} belongs to another user")
-    return os.path.join(folder, f"{os.getppid()}-{zlib.crc32(about.encode())}")
+    return os.path.join(folder, str(zlib.crc32(about.encode())))
 
 
 def adopt(launcher: str, size: int, rank: int, about: str, seconds: float) -> None:

@@ -17,6 +17,8 @@ from multiprocessing import parent_process
 from typing import Any, NamedTuple
 
 from ..core.errors import NotSupported
+from .adoption import companions
+from .engines import mpi
 from .stores import FileStore, PrefixStore, Store, TCPStore
 
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
@@ -87,7 +89,15 @@ def find(init_method: str, world_size: int, rank: int) -> Place:
     if not 0 <= rank < world_size:
         raise ValueError(f"rank {rank} is not in a group of {world_size} process{'' if world_size == 1 else 'es'}")
     if world_size > 1 and parent_process() is not None and hasattr(socket, "send_fds"):
-        return Place(world_size, rank, True, f"{init_method} {os.environ.get('MASTER_PORT')}")
+        return Place(world_size, rank, True, f"{os.getppid()} {init_method} {os.environ.get('MASTER_PORT')}")
+    port, address = os.environ.get("MASTER_PORT"), f"{os.environ.get('MASTER_ADDR')} {os.environ.get('MASTER_PORT')}"
+    if world_size > 1 and kind == "env" and port is not None and companions(port, rank, address):
+        if mpi.is_running():
+            raise NotSupported(
+                f"a process group of {world_size} processes, in one that has imported mpi4py.MPI before, alone: MPI can't be started a second time; "
+                f"`rushlight launch -n {world_size} program.py` starts the processes so that it need not be"
+            )
+        return Place(world_size, rank, True, address)
     if world_size > 1:
         raise NotSupported(
             f"a process group of {world_size} processes, but no launcher of MPI has started this one: start the program with "
@@ -139,9 +149,9 @@ def deadline(seconds: float, sentence: str) -> Iterator[None]:
         timer.cancel()
 
 
-def communicator(mpi: Any, place: Place) -> Any:
+def communicator(library: Any, place: Place) -> Any:
     """A communicator of all processes, in the order of their ranks."""
-    everyone = mpi.COMM_WORLD
+    everyone = library.COMM_WORLD
     size = everyone.Get_size()
     if size == 1 and place.size != 1:
         raise RuntimeError(

@@ -29,7 +29,14 @@ mean = mine.clone()
 dist.all_reduce(mean, op=dist.ReduceOp.AVG)
 
 # The types of hooks, each against the mean; how near follows from how gradients are sent.
-near = {"ALLREDUCE": 1e-6, "FP16_COMPRESS": 1e-3, "BF16_COMPRESS": 1e-2, "QUANTIZE_PER_TENSOR": 1e-2, "QUANTIZE_PER_CHANNEL": 1e-2, "NOOP": None}
+near = {
+    "ALLREDUCE": 1e-6,
+    "FP16_COMPRESS": 1e-3,
+    "BF16_COMPRESS": 1e-2,
+    "QUANTIZE_PER_TENSOR": 1e-2,
+    "QUANTIZE_PER_CHANNEL": 1e-2,
+    "NOOP": None,
+}
 for name, within in near.items():
     model = DistributedDataParallel(made("mlp"))
     register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)

@@ -86,7 +86,9 @@ def _entry(held: TensorStorageMetadata | BytesStorageMetadata) -> _Instance:
     memory = _Result(_Name(_CLASSES, "_MEM_FORMAT_ENCODING"), 0)
     chunks = [_Instance("ChunkStorageMetadata", {"offsets": _size(each.offsets), "sizes": _size(each.sizes)}) for each in held.chunks]
     state = (dtype, layout, properties.requires_grad, memory, False)
-    return _Instance("TensorStorageMetadata", {"properties": _Instance("TensorProperties", state), "size": _size(held.size), "chunks": chunks})
+    return _Instance(
+        "TensorStorageMetadata", {"properties": _Instance("TensorProperties", state), "size": _size(held.size), "chunks": chunks}
+    )
 
 
 def written(metadata: Metadata, checkpoint_id: str) -> bytes:
@@ -100,7 +102,13 @@ def written(metadata: Metadata, checkpoint_id: str) -> bytes:
     save_id = metadata.storage_meta.save_id if metadata.storage_meta else None
     meta = _Instance("StorageMeta", {"checkpoint_id": checkpoint_id, "save_id": save_id, "load_id": None, "modules": []})
     entries = {name: _entry(held) for name, held in metadata.state_dict_metadata.items()}
-    state = {"state_dict_metadata": entries, "planner_data": metadata.planner_data, "storage_data": places, "storage_meta": meta, "version": VERSION}
+    state = {
+        "state_dict_metadata": entries,
+        "planner_data": metadata.planner_data,
+        "storage_data": places,
+        "storage_meta": meta,
+        "version": VERSION,
+    }
     file = io.BytesIO()
     _Pickler(file, 4).dump(_Instance("Metadata", state))
     return file.getvalue()

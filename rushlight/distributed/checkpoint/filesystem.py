@@ -140,7 +140,9 @@ class FileSystemReader(StorageReader):
         """A chunk of a tensor."""
         found = load(io.BytesIO(self.read(place)), map_location="cpu", weights_only=True)
         if tuple(found.shape) != tuple(sizes):
-            raise RuntimeError(f"{self.path / place.relative_path} has a chunk of shape {tuple(found.shape)} where its metadata say {tuple(sizes)}")
+            raise RuntimeError(
+                f"{self.path / place.relative_path} has a chunk of shape {tuple(found.shape)} where its metadata say {tuple(sizes)}"
+            )
         return found
 
     @classmethod
@@ -153,5 +155,10 @@ def _saved(part: Any) -> bytes:
     """A chunk as a file of its own: with its elements alone, if it is a part of a larger storage."""
     file = io.BytesIO()
     part = part.detach().cpu()
-    save(part if part.is_contiguous() and part.untyped_storage().nbytes() == part.numel() * part.element_size() else part.contiguous().clone(), file)
+    save(
+        part
+        if part.is_contiguous() and part.untyped_storage().nbytes() == part.numel() * part.element_size()
+        else part.contiguous().clone(),
+        file,
+    )
     return file.getvalue()

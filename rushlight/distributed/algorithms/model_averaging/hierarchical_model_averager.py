@@ -25,7 +25,9 @@ class HierarchicalModelAverager(ModelAverager):
         if self._periods[-1] == 1:
             raise ValueError("When the maximum period in arg ``period_group_size_dict`` is 1, no need to use model averaging.")
         sizes = list(period_group_size_dict.values())
-        if any(one >= other for one, other in zip(self._periods, self._periods[1:])) or any(one >= other for one, other in zip(sizes, sizes[1:])):
+        if any(one >= other for one, other in zip(self._periods, self._periods[1:])) or any(
+            one >= other for one, other in zip(sizes, sizes[1:])
+        ):
             raise ValueError("Periods and group sizes in arg ``period_group_size_dict`` must be in ascending order.")
         overall = default_group() if process_group is None else process_group
         total = world.collectives.get_world_size(overall)
