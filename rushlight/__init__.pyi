@@ -348,7 +348,7 @@ def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int = ..., out: T
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dimension that they have."""
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor is returned as a copy of itself."""
+    """The complex conjugate, as a view that shares the memory; a real tensor is returned itself."""
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate, computed at once."""
 def conj_physical_(input: Tensor) -> Tensor:
@@ -681,11 +681,11 @@ def is_autocast_cpu_enabled(*args: Any) -> Any:
 def is_autocast_enabled(device_type: _str = 'cuda') -> _bool:
     """Whether autocast is on for a kind of device."""
 def is_conj(input: Tensor) -> _bool:
-    """Whether a conjugate is still to be computed: never."""
+    """Whether the memory is read conjugated."""
 def is_distributed(input: Any) -> _bool:
     """False: no tensor is spread over processes."""
 def is_neg(input: Tensor) -> _bool:
-    """Whether a negation is still to be computed: never."""
+    """Whether the memory is read negated."""
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element of a tensor is not 0."""
 def is_signed(input: Tensor) -> _bool:
@@ -1023,9 +1023,9 @@ def reshape(input: Tensor, *shape_: _int | Sequence[_int], shape: Sequence[_int]
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give this tensor the size of another."""
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are always computed at once here."""
+    """A conjugate view's values in memory of their own; any other tensor itself."""
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are always computed at once here."""
+    """A negative view's values in memory of their own; any other tensor itself."""
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
     """Divide by the root of the mean square over the last dimensions, then scale."""
 def rnn_relu(*args_: Any | Sequence[Any], args: Sequence[Any] = ...) -> Tensor:

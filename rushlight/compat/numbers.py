@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
+from ..core.declare import table
 from ..core.dtypes import BY_NAME
 from ..tensor.construct import tensor
 
@@ -44,3 +45,18 @@ def _amp_update_scale_(
         else:
             growth_tracker.add_(1)
     return self
+
+
+def _conj(input: Any) -> Any:
+    """The conjugate view of a complex tensor."""
+    return table["conj_view"].call(input)
+
+
+def _conj_physical(input: Any) -> Any:
+    """The conjugate, computed at once."""
+    return table["conj_physical"].call(input)
+
+
+def _neg_view(input: Any) -> Any:
+    """The memory of a tensor, read negated."""
+    return table["neg_view"].call(input)

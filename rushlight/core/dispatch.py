@@ -29,6 +29,7 @@ from .errors import (
 from .facets import Facet
 from .interception import intercept, offer
 from .layout import arranged
+from .lazy_views import LazyArray, is_lazy, run_view, values_of
 from .named_results import named_result
 from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
@@ -61,7 +62,12 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         values, requires, kind = unwrap(op, args)
         if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
             return run_sparse(op, args) if out is None else write_out(op, args, out, run_sparse(op, args))
-        arrays = run(op, values, kind)
+        if kind is LazyArray and op.view:
+            arrays = run_view(op.name, values[0], lambda memory: run(op, [memory, *values[1:]], memory.__class__))
+        else:
+            if kind is LazyArray or (kind is MIXED and any(map(is_lazy, values))):
+                kind = compute_lazy(op, values)
+            arrays = run(op, values, kind)
         if out is not None and not isinstance(out, (TensorBase, tuple, list)):
             raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     except Exception:
@@ -209,6 +215,15 @@ def unwrap_list(op: Op, position: int, value: Any, requires: bool, kind: Any) ->
         else:
             raise ArgumentError(f"expected Tensor as element {index} in argument {position}, but got {type(each).__name__}")
     return arrays, requires, kind
+
+
+def compute_lazy(op: Op, values: list[Any]) -> Any:
+    """Put the values of conjugate and negative views into the place of the views; the class of the arrays that are left."""
+    kinds: set[Any] = set()
+    for position, wanted in op.tensor_positions:
+        value = values[position] = values_of(values[position])
+        kinds.update(each.__class__ for each in (value if wanted == "tensors" else (value,)) if hasattr(each, "dtype"))
+    return kinds.pop() if len(kinds) == 1 else MIXED
 
 
 MIXED: Any = type("Mixed", (), {})  # in place of the class of the operands where there are several
@@ -364,6 +379,8 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         return handled
     if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
         return write_sparse(op, args, requires, check_result_type)
+    if kind is LazyArray or (kind is MIXED and any(map(is_lazy, values))):
+        kind = compute_lazy(op, values)
     recorded = requires and state.grad_enabled and bool(functional.vjp)
     if state.grad_enabled and (requires or (target._view is not None and target._view.base._requires_grad)):
         check_in_place(target)
@@ -380,12 +397,14 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if kind is not np.ndarray:
             common_device(functional, values)
         try:
-            if array.__class__ is np.ndarray:
+            if values[0].__class__ is np.ndarray:
                 functional.in_place_kernel(np, *values)
             else:
-                home = device_type_of(array)
+                home = device_type_of(values[0])
                 with home.active(home.device_of(array)):
                     functional.in_place_kernel(home.arrays, *values)
+            if array.__class__ is LazyArray:  # the kernel has written to its values
+                array[...] = values[0]
         except (ValueError, TypeError, OverflowError, IndexError) as error:
             if isinstance(error, RushlightError):
                 raise
@@ -416,6 +435,8 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
 
 def write_through(op: Op, array: Any, values: list[Any]) -> bool:
     """Have a ufunc write its result to the target directly; False where that is not possible."""
+    if array.__class__ is LazyArray:
+        return False
     if array.__class__ is not np.ndarray:
         into = None if array.__class__ is Spec else getattr(device_type_of(array).kernel_for(op), "into", None)
         return into is not None and common_device(op, values) is not None and into(array, values)

@@ -11,6 +11,7 @@ from .base import Spec, TensorBase
 from .declare import Op
 from .devices import device_type_of
 from .errors import OverlapError
+from .lazy_views import memory_of
 from .node import check_inference
 
 
@@ -62,7 +63,7 @@ def check_partial_overlap(target: TensorBase, others: list[Any]) -> None:
             and other._storage is storage
             and is_dense(other._array)
             and not same_place(array, other._array)
-            and device_type_of(array).shares_memory(array, other._array)
+            and device_type_of(memory_of(array)).shares_memory(memory_of(array), memory_of(other._array))
         ):
             raise OverlapError(
                 "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -77,5 +78,6 @@ def is_dense(array: Any) -> bool:
 
 def same_place(a: Any, b: Any) -> bool:
     """Whether two arrays are the same elements of the same memory."""
+    a, b = memory_of(a), memory_of(b)
     home = device_type_of(a)
     return a.shape == b.shape and a.strides == b.strides and home is device_type_of(b) and home.address(a) == home.address(b)

@@ -232,10 +232,10 @@ FILES = {
             "silu_ silu_backward softplus softshrink softsign tanhshrink threshold threshold_",
     },
     "pointwise.arithmetic": {
-        "": "add conj div divide mul multiply neg neg_ negative negative_ pow sub subtract true_divide",
-        "methods": "add add_ conj div div_ divide divide_ mul mul_ multiply multiply_ neg neg_ negative negative_ pow pow_ sub sub_ subtract subtract_ "
-            "true_divide true_divide_",
-        "ops": "add add_ conj div div_ mul mul_ neg neg_ pow pow_ sub sub_ true_divide true_divide_",
+        "": "add conj_physical conj_physical_ div divide mul multiply neg neg_ negative negative_ pow sub subtract true_divide",
+        "methods": "add add_ conj_physical conj_physical_ div div_ divide divide_ mul mul_ multiply multiply_ neg neg_ negative negative_ pow pow_ sub sub_ "
+            "subtract subtract_ true_divide true_divide_",
+        "ops": "add add_ conj_physical conj_physical_ div div_ mul mul_ neg neg_ pow pow_ sub sub_ true_divide true_divide_",
     },
     "pointwise.binary": {
         "": "addcdiv addcmul copysign float_power floor_divide fmax fmin fmod gcd gcd_ heaviside hypot lcm lcm_ ldexp ldexp_ lerp logaddexp logaddexp2 "
@@ -255,10 +255,10 @@ FILES = {
         "ops": "allclose eq eq_ equal ge ge_ gt gt_ is_nonzero isclose isfinite isinf isnan isneginf isposinf isreal le le_ lt lt_ ne ne_",
     },
     "pointwise.complex": {
-        "": "angle complex conj_physical conj_physical_ imag is_complex is_conj is_floating_point is_neg is_signed polar real resolve_conj resolve_neg "
-            "view_as_complex view_as_real",
-        "methods": "angle conj_physical conj_physical_ is_conj is_neg resolve_conj resolve_neg",
-        "ops": "angle complex conj_physical conj_physical_ imag is_complex is_conj is_floating_point is_neg is_signed polar real real_part resolve_conj "
+        "": "angle complex conj imag is_complex is_conj is_floating_point is_neg is_signed polar real resolve_conj resolve_neg view_as_complex "
+            "view_as_real",
+        "methods": "angle conj is_conj is_neg resolve_conj resolve_neg",
+        "ops": "angle complex conj conj_view imag is_complex is_conj is_floating_point is_neg is_signed neg_view polar real real_part resolve_conj "
             "resolve_neg view_as_complex view_as_real",
     },
     "pointwise.copy_cast": {

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..core.base import Spec, Storage, make
 from ..core.declare import table
-from ..core.devices import device, device_type_of
+from ..core.devices import device
 from ..core.dtypes import BY_NAME, dtype
 from ..core.errors import ArgumentError, NotSupported
+from ..core.lazy_views import marked
 from ..core.quantized import SCHEMES, Quantizer, per_tensor_affine, qscheme
 from ..core.size import Size
 from ..nn.parameter import Buffer, Parameter
@@ -48,28 +49,15 @@ def _rebuild(storage: Storage, kind: dtype, offset: Any, size: Any, stride: Any,
     return result.requires_grad_(True) if requires_grad else result
 
 
-def _marked(tensor: Any, metadata: Any, storage: Any) -> Any:
-    """PyTorch marks conjugate and negated views instead of computing them; here they are computed.
-
-    Where a storage is filled after the pickle is read (the old format), its list ``later`` takes what then has to be done.
-    """
+def _marked(tensor: Any, metadata: Any) -> Any:
+    """The tensor as the conjugate or negative view that its file says it is."""
     marks = [name for name, wanted in metadata.items() if wanted] if isinstance(metadata, dict) else []
-    if not marks:
-        return tensor
     if not set(marks) <= {"conj", "neg"}:
         raise NotSupported(f"a tensor in this file has the marks {marks}, which rushlight does not know")
-    result = make(device_type_of(tensor._array).arrays.empty_like(tensor._array))
-
-    def compute() -> None:
-        values = tensor._array.conj() if "conj" in marks else tensor._array
-        result._array[...] = -values if "neg" in marks else values
-
-    later = getattr(storage, "later", None)
-    if later is None:
-        compute()
-    else:
-        later.append(compute)
-    return result.requires_grad_(tensor.requires_grad)
+    if "conj" in marks and tensor._array.dtype.kind != "c":
+        raise ArgumentError("a tensor in this file is the conjugate of real numbers")
+    tensor._array = marked(tensor._array, "conj" in marks, "neg" in marks)
+    return tensor
 
 
 def rebuild_tensor(storage: Any, storage_offset: Any, size: Any, stride: Any) -> Any:
@@ -85,7 +73,7 @@ def rebuild_tensor_v2(
         raise ArgumentError(f"a tensor in this file has a {type(storage).__name__} in place of a storage of elements")
     untyped = storage.untyped()
     tensor = _rebuild(untyped._storage, storage.dtype, storage_offset, size, stride, requires_grad)
-    return _marked(tensor, metadata, untyped)
+    return _marked(tensor, metadata)
 
 
 def rebuild_tensor_v3(
@@ -97,7 +85,7 @@ def rebuild_tensor_v3(
         raise ArgumentError("a tensor in this file has no storage of bytes, or no dtype")
     if storage.foreign_order and kind.itemsize > 1:
         raise NotSupported(f"a tensor of {kind} from a machine of the other byte order can't be read")
-    return _marked(_rebuild(storage._storage, kind, storage_offset, size, stride, requires_grad), metadata, storage)
+    return _marked(_rebuild(storage._storage, kind, storage_offset, size, stride, requires_grad), metadata)
 
 
 def rebuild_meta_tensor(kind: Any, size: Any, stride: Any, requires_grad: Any) -> Any:

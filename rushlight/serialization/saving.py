@@ -143,7 +143,9 @@ def _reduce_data(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
             scheme, *arrays = parameters
             parameters = (scheme, *[make(each.copy()) for each in arrays], quantizer.axis)
         return rebuild_qtensor, (*common[:4], parameters, *common[4:])
-    return (rebuild_tensor_v3, (*common, tensor.dtype)) if held.kind is None else (rebuild_tensor_v2, common)
+    marks = {"conj": tensor.is_conj(), "neg": tensor.is_neg()}
+    metadata = ({name: True for name, wanted in marks.items() if wanted},) if any(marks.values()) else ()
+    return (rebuild_tensor_v3, (*common, tensor.dtype, *metadata)) if held.kind is None else (rebuild_tensor_v2, (*common, *metadata))
 
 
 def reduce_tensor(tensor: Any) -> Any:

@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from ..core.base import TensorBase, storage_of
+from ..core.declare import table
 from ..core.devices import device_type_of
 from ..core.errors import NotSupported, OperationError, ShapeError
 from ..ops.shape.memory import element_strides
@@ -99,9 +100,46 @@ def _removed(name: str, instead: str) -> Any:
     return method
 
 
+def _conj(self: Any) -> Any:
+    """The conjugate view; of a complex tensor alone."""
+    return table["conj_view"].call(self)
+
+
+def _conj_physical(self: Any) -> Any:
+    """The conjugate, computed at once."""
+    return table["conj_physical"].call(self)
+
+
+def _neg_view(self: Any) -> Any:
+    """The memory of a tensor, read negated."""
+    return table["neg_view"].call(self)
+
+
+def _is_zerotensor(self: Any) -> bool:
+    """False: every tensor has memory for its elements."""
+    return False
+
+
+def __div__(self: Any, other: Any) -> Any:
+    """The quotient, by the name that Python 2 had for it."""
+    return self / other
+
+
+def __rdiv__(self: Any, other: Any) -> Any:
+    """The reflected quotient, by the name that Python 2 had for it."""
+    return other / self
+
+
+def __idiv__(self: Any, other: Any) -> Any:
+    """The quotient in place, by the name that Python 2 had for it."""
+    return self.div_(other)
+
+
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
+    tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (
+        _conj, _conj_physical, _neg_view, _is_zerotensor, __div__, __rdiv__, __idiv__,
         fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
         _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
         _removed("lstsq", "torch.linalg.lstsq"),

@@ -17,6 +17,7 @@ from ..core.base import Spec, Storage, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
+from ..core.lazy_views import LazyArray, marked, marks_of
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..ops.shape.memory import element_strides
@@ -41,6 +42,11 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         state.capture.value_escaped(self, "numpy()")
     if array.__class__ in SPARSE:
         raise ArgumentError(f"can't convert {LAYOUT_NAMES[array.layout]} layout tensor to numpy. Use Tensor.to_dense() first.")
+    if array.__class__ is LazyArray and isinstance(array.memory, np.ndarray):
+        if force:
+            return array.values()
+        what, resolve = ("conjugate", "resolve_conj") if array.conjugated else ("negative", "resolve_neg")
+        raise OperationError(f"Can't call numpy() on Tensor that has {what} bit set. Use tensor.{resolve}().numpy() instead.")
     if not isinstance(array, np.ndarray):
         raise ArgumentError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
@@ -147,11 +153,12 @@ copyreg.pickle(Storage, _reduce_storage)
 
 
 def restore_tensor(
-    cls: type, storage: Storage, offset: int, shape: Any, strides: Any, dtype: Any, requires_grad: bool, quantizer: Any = None
-) -> Any:
+    cls: type, storage: Storage, offset: int, shape: Any, strides: Any, dtype: Any, requires_grad: bool, quantizer: Any = None,
+    marks: tuple[bool, bool] = (False, False),
+) -> Any:  # fmt: skip
     """A tensor over a storage: what unpickling calls."""
     result: Any = object.__new__(cls)
-    result._array = restored(over(storage, dtype.numpy, offset, tuple(shape), tuple(strides)), quantizer)
+    result._array = marked(restored(over(storage, dtype.numpy, offset, tuple(shape), tuple(strides)), quantizer), *marks)
     result._storage = storage
     result._grad_fn, result._output_index, result._requires_grad = None, 0, requires_grad
     return result
@@ -175,6 +182,8 @@ def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
     )  # fmt: skip
     if quantizer_of(self) is not None:
         arguments = (*arguments, quantizer_of(self))  # type: ignore[assignment]
+    elif self._array.__class__ is LazyArray:
+        arguments = (*arguments, None, marks_of(self._array))  # type: ignore[assignment]
     attributes = user_attributes(self)
     return (restore_tensor, arguments, attributes) if attributes else (restore_tensor, arguments)
 
@@ -204,7 +213,7 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     storage = _copied_storage(storage_of(self), memo)
     result = restore_tensor(
         type(self), storage, self.storage_offset(), array.shape, element_strides(array), self.dtype, self.requires_grad,
-        quantizer_of(self),
+        quantizer_of(self), marks_of(array),
     )  # fmt: skip
     if state.inference:
         mark_inference(result)

@@ -79,26 +79,44 @@ class OpMethods(TensorBase):
         """What CUDA libraries in Python read a tensor's memory by."""
     def __deepcopy__(self, memo: _dict[_int, Any]) -> Any:
         """A copy with memory of its own; views of one storage are views of one copy."""
+    def __div__(self, other: Any) -> Any:
+        """The quotient, by the name that Python 2 had for it."""
     def __dlpack__(self, *, stream: Any = -1, max_version: _tuple[_int, _int] | None = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
         """A capsule by which another library can share the tensor's memory."""
     def __dlpack_device__(self) -> _tuple[_int, _int]:
         """Where the memory is, in DLPack's numbers."""
+    def __idiv__(self, other: Any) -> Any:
+        """The quotient in place, by the name that Python 2 had for it."""
+    def __long__(self) -> _int:
+        ...
+    def __nonzero__(self) -> _bool:
+        ...
+    def __rdiv__(self, other: Any) -> Any:
+        """The reflected quotient, by the name that Python 2 had for it."""
     def __reduce_ex__(self, protocol: Any) -> _tuple[Any, ...]:
         """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
     def _coalesced_(self, coalesced: _bool) -> Any:
         """Say that indices are sorted and none comes twice, without a check."""
+    def _conj(self) -> Any:
+        """The conjugate view; of a complex tensor alone."""
+    def _conj_physical(self) -> Any:
+        """The conjugate, computed at once."""
     def _dimI(self) -> _int:
         """The number of sparse dimensions; of a dense tensor 0."""
     def _dimV(self) -> _int:
         """The number of dense dimensions."""
     def _indices(self) -> Tensor:
         """The indices of a COO tensor, coalesced or not."""
+    def _is_zerotensor(self) -> _bool:
+        """False: every tensor has memory for its elements."""
     @staticmethod
     def _make_subclass(cls: _type, data: Any, require_grad: _bool = False) -> Any:
         """A tensor of a subclass over the memory of another tensor, as a leaf."""
     @staticmethod
     def _make_wrapper_subclass(cls: _type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: _bool = False, dispatch_layout: _bool = False, **other: Any) -> Any:
         """A tensor of a subclass that has a shape, a type and a device but no elements: its ``__torch_dispatch__`` says what operators do."""
+    def _neg_view(self) -> Any:
+        """The memory of a tensor, read negated."""
     def _nnz(self) -> _int:
         """The number of elements that are kept."""
     def _values(self) -> Tensor:
@@ -324,7 +342,7 @@ class OpMethods(TensorBase):
     def combinations(self, r: _int = 2, with_replacement: _bool = False) -> Tensor:
         """All choices of ``r`` elements of a vector, one a row."""
     def conj(self) -> Tensor:
-        """The complex conjugate; a real tensor is returned as a copy of itself."""
+        """The complex conjugate, as a view that shares the memory; a real tensor is returned itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
         """The complex conjugate, computed at once."""
     def conj_physical_(self) -> Tensor:
@@ -606,14 +624,14 @@ class OpMethods(TensorBase):
     def is_coalesced(self) -> _bool:
         """Whether indices are sorted and none comes twice."""
     def is_conj(self) -> _bool:
-        """Whether a conjugate is still to be computed: never."""
+        """Whether the memory is read conjugated."""
     @property
     def is_cuda(self) -> _bool:
         """Whether the elements are in the memory of an NVIDIA GPU."""
     def is_distributed(self) -> _bool:
         """False: no tensor is spread over processes."""
     def is_neg(self) -> _bool:
-        """Whether a negation is still to be computed: never."""
+        """Whether the memory is read negated."""
     def is_nonzero(self) -> _bool:
         """Whether the one element of a tensor is not 0."""
     def is_pinned(self, device: Any = None) -> _bool:
@@ -960,9 +978,9 @@ class OpMethods(TensorBase):
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """Give this tensor the size of another."""
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugates are always computed at once here."""
+        """A conjugate view's values in memory of their own; any other tensor itself."""
     def resolve_neg(self) -> Tensor:
-        """The tensor itself: negations are always computed at once here."""
+        """A negative view's values in memory of their own; any other tensor itself."""
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions; what falls off one end comes in at the other."""
     def rot90(self, k: _int = 1, dims: Any = ...) -> Tensor:

@@ -13,6 +13,7 @@ from ..core.devices import CPU, META, available, device, device_of, device_type_
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ..core.lazy_views import memory_of
 from ..core.node import check_inference
 from ..core.sparse import SPARSE
 from ..core.state import state
@@ -430,7 +431,7 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             raise OperationError(f"Could not set tensor of type {source.dtype.name} to a tensor of type {self.dtype.name}")
         held = storage_of(source)
         if size is None:
-            self._array, self._storage = source._array, held
+            self._array, self._storage = memory_of(source._array), held
             return self
     elif isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:

@@ -19,7 +19,7 @@ Number = int | float | complex | bool
 def conjugate(value: Any) -> Any:
     """The conjugate of a factor in a gradient, tensor or number; real values pass as they are."""
     if isinstance(value, Tensor):
-        return conj(value) if value._array.dtype.kind == "c" else value
+        return conj_physical(value) if value._array.dtype.kind == "c" else value
     return value.conjugate() if isinstance(value, complex) else value
 
 
@@ -158,14 +158,11 @@ def neg(input: Tensor) -> Tensor:
 @primitive(
     meta=elementwise(),
     kernel="conjugate",
-    vjp={"input": lambda g: conj(g)},
-    in_place=False,
-    out=False,
-    node_name="ConjBackward0",
+    vjp={"input": lambda g: conj_physical(g)},
     onnx={9: conjugate_form},
 )
-def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor is returned as a copy of itself."""
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugate, computed at once."""
 
 
 def _base_gradient(g: Any, input: Any, exponent: Any) -> Any:

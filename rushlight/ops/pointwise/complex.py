@@ -12,10 +12,13 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY, FLOATING, legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes, elementwise
+from ...core.lazy_views import LazyArray, marked
+from ...core.sparse import SPARSE
+from ...core.state import state
 from ..create.factories import zeros_like
 from ..shape.views import element_strides
 from . import complex_onnx as forms
-from .arithmetic import conj
+from .arithmetic import conj_physical
 
 
 def _part_meta(input: Any) -> Spec:
@@ -104,8 +107,8 @@ def _from_angles(xp: Any, abs: Any, angle: Any) -> Any:
     meta=_pair_meta,
     kernel=_from_angles,
     vjp={
-        "abs": lambda g, result: real(conj(g) * result.sgn()),
-        "angle": lambda g, result: real(conj(g) * (result * 1j)),
+        "abs": lambda g, result: real(conj_physical(g) * result.sgn()),
+        "angle": lambda g, result: real(conj_physical(g) * (result * 1j)),
     },
     onnx={9: forms.polar_form},
 )
@@ -123,7 +126,7 @@ def _angle(xp: Any, input: Any) -> Any:
 def _angle_gradient(g: Any, input: Any) -> Any:
     if input._array.dtype.kind != "c":
         return zeros_like(g)
-    square = real(input * conj(input))
+    square = real(input * conj_physical(input))
     return g * (input * 1j / square).masked_fill(square == 0, 0)
 
 
@@ -195,38 +198,69 @@ def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of real numbers in a last dimension of size 2 as complex ones, in the same memory."""
 
 
+def _same_memory(input: Any) -> Spec:
+    return Spec(input.shape, input.dtype, element_strides(input))
+
+
 @primitive(
-    meta=elementwise(),
-    kernel="conjugate",
+    meta=_same_memory,
+    kernel=lambda xp, input: marked(input, True, False),
     vjp={"input": lambda g: conj(g)},
-    onnx={9: forms.conjugate_form},
+    view=True,
+    namespace=None,
+    method=False,
+    node_name="ConjBackward0",
 )
-def conj_physical(input: Tensor) -> Tensor:
-    """The complex conjugate, computed at once."""
+def conj_view(input: Tensor) -> Tensor:
+    """The memory of a complex tensor, read conjugated."""
+
+
+@primitive(
+    meta=_same_memory,
+    kernel=lambda xp, input: marked(input, False, True),
+    vjp={"input": lambda g: -g},
+    view=True,
+    namespace=None,
+    method=False,
+)
+def neg_view(input: Tensor) -> Tensor:
+    """The memory of a tensor, read negated."""
+
+
+@composite()
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate, as a view that shares the memory; a real tensor is returned itself.
+
+    Captured programs compute it at once.
+    """
+    if input._array.dtype.kind != "c":
+        return input
+    computed = state.capture is not None or isinstance(input._array, Spec) or input._array.__class__ in SPARSE
+    return conj_physical(input) if computed else conj_view(input)
 
 
 @composite()
 def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugates are always computed at once here."""
-    return input
+    """A conjugate view's values in memory of their own; any other tensor itself."""
+    return input.clone() if is_conj(input) else input
 
 
 @composite()
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negations are always computed at once here."""
-    return input
+    """A negative view's values in memory of their own; any other tensor itself."""
+    return input.clone() if is_neg(input) else input
 
 
 @composite()
 def is_conj(input: Tensor) -> bool:
-    """Whether a conjugate is still to be computed: never."""
-    return False
+    """Whether the memory is read conjugated."""
+    return input._array.__class__ is LazyArray and input._array.conjugated
 
 
 @composite()
 def is_neg(input: Tensor) -> bool:
-    """Whether a negation is still to be computed: never."""
-    return False
+    """Whether the memory is read negated."""
+    return input._array.__class__ is LazyArray and input._array.negated
 
 
 @composite(method=False)

@@ -14,7 +14,7 @@ from ...core.dtypes import BY_NUMPY, FLOATING, finfo
 from ...core.errors import ArgumentError, DtypeError
 from ...core.families import elementwise
 from ..create.factories import zeros_like
-from .arithmetic import conj, conjugate, pow
+from .arithmetic import conj_physical, conjugate, pow
 from .comparison import isfinite
 from .complex import real
 from .complex_onnx import abs_form
@@ -239,7 +239,7 @@ def _sgn_gradient(g: Any, input: Any, result: Any) -> Any:
     if input._array.dtype.kind != "c":
         return zeros_like(g)
     # What of g points along the number changes its size alone, which the sign does not see.
-    across = g - result * real(conj(g) * result)
+    across = g - result * real(conj_physical(g) * result)
     return (across / abs(input)).masked_fill(input == 0, 0)
 
 

@@ -37,7 +37,7 @@ def unary(op: Any, args: tuple[Any, ...]) -> Any:
     return with_values(structure, op.call(values_of(args[0], structure), *args[1:]), op.node_name)
 
 
-@rules.register("neg", "conj")
+@rules.register("neg", "conj_physical")
 def linear_function(op: Any, args: tuple[Any, ...]) -> Any:
     """A linear function of every kept element: nothing has to be summed up first."""
     array = args[0]._array

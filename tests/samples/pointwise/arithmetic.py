@@ -44,7 +44,7 @@ samples(
 
 samples("true_divide", binary(0.5, 2, complex=True))
 samples("neg", unary(complex=True, integers=False))
-samples("conj", unary(complex=True))
+samples("conj_physical", unary(complex=True))
 
 samples(
     "pow",

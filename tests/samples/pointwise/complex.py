@@ -70,7 +70,7 @@ samples("view_as_complex", cases(lambda m: [
     Sample(m.real(), gradient=False), Sample(m.integers(2, 2), gradient=False),
 ]))  # fmt: skip
 
-samples("conj_physical", unary(complex=True))
+samples("conj", unary(complex=True))
 samples("resolve_conj", unary(complex=True))
 samples("resolve_neg", unary(complex=True))
 
