@@ -26,7 +26,7 @@ def tensor(array: Any, requires_grad: bool = False) -> Any:
 
 
 def close(a: Any, b: Any, tolerance: float = 1e-9) -> None:
-    np.testing.assert_allclose(np.asarray(a.detach()), np.asarray(b.detach()), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(a.detach().numpy(force=True), b.detach().numpy(force=True), rtol=tolerance, atol=tolerance)
 
 
 def symmetric(x: Any) -> Any:

@@ -218,6 +218,7 @@ UNCOMPARED = {
 }
 # Ops that neither have samples nor are called by those of others, forward or backward, and where they are tested.
 ELSEWHERE = {
+    "tests/test_lazy_views.py": "neg_view",
     "tests/test_onnx_backend.py": "non_max_suppression",
     "tests/test_quantization.py": """
         quantized_add quantized_add_relu quantized_add_scalar quantized_add_scalar_relu quantized_batch_norm quantized_batch_norm_relu quantized_cat
