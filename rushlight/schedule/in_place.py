@@ -37,8 +37,9 @@ def plan_in_place(steps: list[Any], outputs: list[Reference | None], writes: lis
 def is_whole(reference: Reference, target: Input) -> bool:
     """Whether an output is a whole value with the strides of an input."""
     value = reference.value
+    updates = isinstance(value, Routine) and value.updates is target
     return (
-        isinstance(value, Pointwise) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
+        (isinstance(value, Pointwise) or updates) and value.dtype == target.dtype and value.shape == target.shape == reference.shape
         and value.strides == target.strides == reference.strides and not reference.offset
     )  # fmt: skip
 
@@ -50,13 +51,19 @@ class Order:
         self.steps = steps
         self.made = {member: at for at, step in enumerate(steps) for member in step.members}
         self.read: dict[Value, int] = {}
+        self.readers: dict[Value, set[int]] = {}
         for at, step in enumerate(steps):
-            self.read.update((each.value, at) for member in step.members for each in references(member))
+            for each in [each for member in step.members for each in references(member)]:
+                self.read[each.value] = at
+                self.readers.setdefault(each.value, set()).add(at)
         self.refused = max((at for at, step in enumerate(steps) if may_refuse(step)), default=-1)
 
     def is_safe(self, value: Value, target: Input) -> bool:
         """Whether nothing reads the input's old elements after the value's are written."""
         at = self.made.get(value)
+        if isinstance(value, Routine):
+            # It may be given up after the write, where a later index is out of range: then eager mode writes the same once more, as nothing has read it.
+            return at is not None and self.readers.get(target) == {at}
         if at is None or max(self.read.get(target, -1), self.refused) > at:
             return False
         return isinstance(self.steps[at], FusionGroup) and in_group(self.steps[at], value, target)

@@ -165,6 +165,7 @@ class Routine(Value):
     takes_epilogue = False  # whether it can run a group on its result
     epilogue: Any = None  # that group
     kept = True  # whether the result has other users
+    updates: Value | None = None  # the value that it replaces a part of: where that ends here, its memory can be used
 
     def inputs(self) -> list[Reference]:
         return self.sources

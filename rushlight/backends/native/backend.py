@@ -125,11 +125,14 @@ class NativeGraph(GraphExecutable):
         """The program for inputs with these sizes and strides, compiled where there is none yet."""
         kept = fixed(arrays)
         for program in self.programs:
-            if program.fixed == kept and program.accepts(arrays):
+            if not program.filled and program.fixed == kept and program.accepts(arrays):
                 self.last = program
                 return program
         found = None if self.for_any is None or kept else self.for_any.program(arrays, self.values)
-        if found is not None and found.accepts(arrays):
+        if found is not None:  # it was looked for by the layouts of the inputs
+            if found in self.programs:
+                self.last = found
+                return found
             filled = [each for each in self.programs if each.filled]
             self.programs = [*[each for each in self.programs if not each.filled], *filled[1 - LIMIT :], found]
             self.last = found

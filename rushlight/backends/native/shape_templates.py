@@ -22,7 +22,7 @@ from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
-from ...schedule.memory_plan import assign_offsets
+from ...schedule.memory_plan import ALIGNMENT, packed
 from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, differs, written
 from ...schedule.tensor_ir import Builder, Call, Reference, Value
@@ -34,6 +34,7 @@ _OTHERS: tuple[Callable[[int, int], int], ...] = (
     lambda size, at: max(size - 1, LEAST), lambda size, at: 2 * size, lambda size, at: size + 64,
 )  # fmt: skip
 CHECKS = 2  # of them
+PLANS = KEPT = 64  # memory plans of a template, and sets of layouts, that are kept
 
 
 class InputLayout(NamedTuple):
@@ -76,11 +77,24 @@ class InputLayout(NamedTuple):
         return InputLayout(spec.shape, array.dtype, tuple(known), tuple(order), device_of(array))
 
 
+class Layouts(tuple[InputLayout, ...]):
+    """The layouts of all inputs, whose hash is computed once."""
+
+    def __hash__(self) -> int:
+        found = self.__dict__.get("known")
+        if found is None:
+            found = self.__dict__["known"] = super().__hash__()
+        return int(found)
+
+
 class Inputs:
     """The inputs of a graph, and their symbolic sizes."""
 
     def __init__(self, specs: list[Any]) -> None:
         self.specs = specs
+        self.last: list[Any] = [None] * len(specs)  # of each input: the strides in which it came last, and its layout
+        self.changed = 0  # how often one of those was another
+        self.interned: dict[Any, Layouts] = {}  # by that, and by the other layouts
         self.places: dict[str, tuple[int, int]] = {}  # by symbol: the input and dimension that its value is read from
         for position, spec in enumerate(specs):
             for dim, size in enumerate(spec.shape) if isinstance(spec, Spec) else ():
@@ -105,15 +119,28 @@ class Inputs:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
-        for array, spec in zip(arrays, self.specs):  # specialized sizes must be equal
+        for array, spec, last in zip(arrays, self.specs, self.last):  # specialized sizes must be equal
+            if last is not None and array.__class__ is np.ndarray and array.shape == spec.shape:
+                continue
             if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
                 return None
         return found if found and max(found.values()) <= MOST else None
 
-    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> tuple[InputLayout, ...] | None:
+    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> Layouts | None:
         """The layouts of the inputs of a call; None where no template takes them."""
-        made = []
-        for array, spec in zip(arrays, self.specs, strict=True):
+        made, symbolic = [], []
+        for at, (array, spec) in enumerate(zip(arrays, self.specs, strict=True)):
+            last = self.last[at]
+            if (
+                last is not None
+                and array.__class__ is np.ndarray
+                and array.strides == last[0]
+                and array.shape == spec.shape
+                and array.dtype is spec.dtype
+                and array.flags.aligned
+            ):
+                made.append(last[1])
+                continue
             if array.__class__ is not np.ndarray or not isinstance(spec, Spec) or array.dtype != spec.dtype or not array.flags.aligned:
                 return None
             if array.shape != tuple([evaluated(size, values) for size in spec.shape]) or any(
@@ -124,7 +151,13 @@ class Inputs:
             if one is None:
                 return None
             made.append(one)
-        return tuple(made)
+            if any(isinstance(size, SymbolicInt) for size in spec.shape):
+                symbolic.append(one)
+            else:  # most inputs are parameters
+                self.last[at], self.changed = (array.strides, one), self.changed + 1
+        if len(self.interned) > KEPT:
+            self.interned.clear()
+        return self.interned.setdefault((self.changed, *symbolic), Layouts(made))
 
 
 def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -347,14 +380,26 @@ class Template:
         numbers = [place(each) for each in sizes.numbers]
         self.order = [numbers[each] for each in program.order]  # the numbers of the table that the code reads
         self.measure = sizes.function(f"[{', '.join(places)}]")
+        # Values whose sizes are plain numbers are those of all instances.
+        calls = set(self.calls)
+        self.symbolic = [
+            (value, *placed_at)
+            for value, placed_at in zip(self.values, self.shapes)
+            if value in calls or any(map(differs, (*value.shape, *value.strides)))
+        ]
+        self.symbolic += list(zip(made, *zip(*self.recipes))) if made else []
+        self.renamed = {each for each, *_ in self.symbolic}
+        self.lives = list(schedule.live_ranges.items())
+        self.memory: dict[tuple[int, ...], tuple[list[int], int]] = {}  # by sizes: offsets, and the size of the arena
 
     def instance(self, values: Mapping[str, int]) -> CompiledSchedule:
         """The compiled schedule for some sizes, for which the guards must hold."""
         program = self.program
         numbers = self.measure(**values)
         copies: dict[Value, Value] = {}
-        for value, (shape, strides, *found) in zip([*self.values, *self.made], [*self.shapes, *self.recipes]):
-            made: Any = copy.copy(value)
+        for value, shape, strides, *found in self.symbolic:
+            made: Any = object.__new__(type(value))
+            made.__dict__.update(value.__dict__)
             copies[value] = made
             made.shape, made.strides = numbers[shape], numbers[strides]
             if found:
@@ -371,22 +416,40 @@ class Template:
             again.args, again.kwargs, again.others = (
                 map_aggregate(args, filled),
                 map_aggregate(kwargs, filled),
-                [copies[each] for each in call.others],
+                [copies.get(each, each) for each in call.others],
             )
         one = copy.copy(program)
         one.parts = [copies[each] if isinstance(each, Call) else each for each in program.parts]
         one.copies = [(filled(each), at) for each, at in self.copies]
-        one.inputs = [copies[each] for each in program.inputs]  # type: ignore[misc]
+        one.inputs = [copies.get(each, each) for each in program.inputs]  # type: ignore[misc]
         one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
-        one.roots = [copies[each] for each in program.roots]
+        one.roots = [copies.get(each, each) for each in program.roots]
         one.outputs = [filled(each) for each in self.outputs]
-        one.offsets, one.arena = assign_offsets({copies[each]: life for each, life in program.schedule.live_ranges.items()})
+        one.offsets, one.arena = self.laid_out(copies)
         one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
         one.sizes, one.spaces, one.launchers, one.filled = None, [], {}, True
         one.calls, one.launched_from = 0, 2  # sizes that grow from call to call are met once
         return one
+
+    def laid_out(self, copies: Mapping[Value, Value]) -> tuple[dict[Value, int], int]:
+        """The offsets of values in the arena, and its size: planned for sizes rounded up, so that sizes that grow by one have one plan."""
+        values = [copies.get(each, each) for each, _ in self.lives]
+        sizes = tuple([rounded(each.size * each.dtype.itemsize) for each in values])
+        found = self.memory.get(sizes)
+        if found is None:
+            offsets = packed([(size, *life) for size, (_, life) in zip(sizes, self.lives)])
+            found = self.memory[sizes] = offsets, max([offset + size for offset, size in zip(offsets, sizes)], default=0)
+            while len(self.memory) > PLANS:
+                del self.memory[next(iter(self.memory))]
+        return dict(zip(values, found[0])), found[1]
+
+
+def rounded(size: int) -> int:
+    """A number of bytes, rounded up by at most an eighth to a multiple of the alignment."""
+    unit = max(ALIGNMENT, 1 << max(0, size.bit_length() - 4))
+    return -(-max(size, 1) // unit) * unit
 
 
 def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:

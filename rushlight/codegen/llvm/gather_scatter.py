@@ -19,6 +19,7 @@ from ...schedule.routines.movement import (
     ElementScatterAdd,
     Movement,
     RowGather,
+    RowScatter,
     RowScatterAdd,
     RunningSum,
     Triangle,
@@ -222,6 +223,40 @@ def row_scatter_add(builder: Builder, op: RowScatterAdd, spec: Any, node: Any) -
         return [finish(module, c, "row_scatter_add", buffers, extent, routine.size + math.prod(grad.shape))]
 
     return builder.routine([grad, index] + ([] if base is None else [base]), [spec], node, write)[0]
+
+
+@llvm.register("index_copy")
+def row_scatter(builder: Builder, op: RowScatter, spec: Any, node: Any) -> Any:
+    """In the memory of the base where nothing else reads that: then no more is written than the slices."""
+    base, source, index, dim = op.base, op.source, op.index, op.dim
+    shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
+
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        pieces = []
+        if routine.place is None:
+            c = Code(module)
+            with ExitStack() as nest:
+                loops = Loops(c, nest, shape, 0)
+                c.store(loops.load("%b1", base), "%b0", loops.place(strides))
+            pieces.append(finish(module, c, "begin", [routine, base.value], shape[0], routine.size))
+        c = Code(module)
+        split = next((at for at, size in enumerate(shape[:dim]) if size > 1), None)
+        with ExitStack() as nest:
+            loops = Loops(c, nest, (*shape[:dim], *index.shape), split)
+            number = loops.load("%b2", index, loops.indices[dim:])
+            row = checked(c, number, shape[dim], False)
+            to, begin = loops.place(strides, 0, [*loops.indices[:dim], row]), loops.place(source.strides, source.offset)
+            # What an index out of range names is not written: the base may be an input.
+            nest.enter_context(c.when(c.compare("eq", number if number.type == "i64" else c.convert("sext", number, "i64"), row)))
+            inner = Loops(c, nest, shape[dim + 1 :])
+            value = c.load("%b1", c.add(begin, inner.place(source.strides[dim + 1 :])), type)
+            c.store(value, "%b0", c.add(to, inner.place(strides[dim + 1 :])))
+        extent = 1 if split is None else shape[split]
+        return [*pieces, finish(module, c, "row_scatter", [routine, source.value, index.value, STATUS], extent, math.prod(source.shape))]
+
+    made: list[Reference] = builder.routine([source, index, base], [spec], node, write)
+    made[0].value.updates = base.value  # type: ignore[attr-defined]
+    return made[0]
 
 
 @llvm.register("gather")

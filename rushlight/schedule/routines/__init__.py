@@ -15,8 +15,8 @@ FAMILIES = {
     "convolution": "convolution convolution_weight_gradient".split(),
     "matmul": ["matmul"],
     "movement": (
-        "cat constant_pad_nd cumsum cumsum_reversed embedding embedding_backward flip gather gather_backward index index_add index_backward index_select "
-        "index_select_backward repeat roll scatter_add select_backward slice_backward stack tril triu".split()
+        "cat constant_pad_nd cumsum cumsum_reversed embedding embedding_backward flip gather gather_backward index index_add index_backward index_copy "
+        "index_select index_select_backward repeat roll scatter_add select_backward slice_backward stack tril triu".split()
     ),
     "pooling": [*_POOLS, *_POOLS_WITH_INDICES, "avg_pool_backward", "max_pool_backward", "max_pool_select", "resample_backward"],
     "recurrent": [f"{cell}_{part}" for cell in ("lstm", "gru", "rnn") for part in ("layer", "backward")],

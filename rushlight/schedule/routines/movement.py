@@ -81,6 +81,16 @@ class RowScatterAdd:
 
 
 @dataclass(frozen=True)
+class RowScatter:
+    """A copy of a base with slices along a dimension replaced: those that an index names, the last of several."""
+
+    base: Reference
+    source: Reference
+    dim: int
+    index: Reference
+
+
+@dataclass(frozen=True)
 class ElementGather:
     """Single elements along a dimension, by index."""
 
@@ -308,6 +318,15 @@ def index_add(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> 
     base, dim, index, source, alpha = args
     fits = alpha == 1 and base.shape and len(index.shape) == 1 and base.dtype == spec.dtype
     return row_scatter_add(builder, base, source, dim % len(base.shape), index, spec) if fits else NotImplemented
+
+
+@routine.register("index_copy")
+def index_copy(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    base, dim, index, source = args
+    fits = base.shape and len(index.shape) == 1 and len(source.shape) == len(base.shape) and base.dtype == source.dtype == spec.dtype
+    if not fits or index.dtype not in INDEX_DTYPES or not takes(builder, base, source, index):
+        return NotImplemented
+    return RowScatter(base, source, dim % len(base.shape), index)
 
 
 @routine.register("index")

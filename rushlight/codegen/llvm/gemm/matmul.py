@@ -19,6 +19,7 @@ from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from .blas import BlasProduct
 from .choose import DEPTH_PARTS, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
+from .few_rows import few_rows, is_few
 from .micro_kernel import MicroKernel
 from .panels import Panels, shared_work, workers_for
 
@@ -37,6 +38,8 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
             [a, b], [spec], node, lambda program, module, routine: [unpacked(module, type, a, b, routine)]
         )
         return made[0]
+    if is_few(a, b):
+        return builder.routine([a, b], [spec], node, lambda program, module, routine: [few_rows(module, type, a, b, routine)])[0]
     generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, layout(b)[0])
     if not is_possible(generated):
         return NotImplemented
