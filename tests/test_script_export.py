@@ -482,3 +482,28 @@ def test_constants_that_are_written_keep_the_value_they_had(kind, scripted):
     torch.onnx.export(model, (torch.tensor(42.0),), buffer, opset_version=17)
     (found,) = run_onnx(buffer.getvalue(), np.array(5, np.float32))
     np.testing.assert_array_equal(found, kind()(torch.tensor(5.0)).numpy())
+
+
+class CountsFromItsBuffers(nn.Module):
+    """A loop that begins with tensors of the Module, and reads them inside, too."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("zero", torch.tensor(0))
+        self.register_buffer("two", torch.tensor(2.0))
+
+    def forward(self, x, n):
+        count, doubled = self.zero, self.two
+        for _ in range(int(n)):
+            x = x + self.two + self.zero
+            count = count + 1
+            doubled = doubled * 2
+        return x, count, doubled
+
+
+def test_loops_that_begin_with_tensors_which_they_also_read():
+    model, x, n = jit.script(CountsFromItsBuffers()), torch.ones(2), torch.tensor(3)
+    expected = [7.0, 7.0], 3, 16.0
+    found = torch.onnx.export(model, (x, n)).run(x, n)
+    assert [each.tolist() for each in found] == list(expected)
+    assert [each.tolist() for each in torch.compile(model)(x, n)] == list(expected)

@@ -52,6 +52,7 @@ class CarriedValue:
         if self.kind == "extra":
             self.value = self.initial
         elif isinstance(self.initial, TensorBase):
+            capture.node_of(self.initial)  # a body that uses the tensor itself, too, finds it around, not by its memory
             # Another name of the same memory: a write is seen by the tensor that it is a view of.
             self.value = alias(self.initial, self.initial._array) if isinstance(self.initial._array, np.ndarray) else copied(self.initial)
             if self.initial._view is not None:

@@ -84,7 +84,11 @@ class ModelBuilder:
             try:
                 self.schemas[key] = self.onnx.defs.get_schema(kind, opset, domain)
             except self.onnx.defs.SchemaError:
-                self.schemas[key] = None
+                # Tools write operators before the standard has them (LayerNormalization at opset 14): as it has them then.
+                later = [
+                    each for each in self.onnx.defs.get_all_schemas_with_history() if each.name == kind and plain(each.domain) == domain
+                ]
+                self.schemas[key] = min(later, key=lambda each: each.since_version, default=None)
         return self.schemas[key]
 
     # -- nodes -----------------------------------------------------------------------------------------------------

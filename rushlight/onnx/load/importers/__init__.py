@@ -15,6 +15,7 @@ from . import (
     indexing,
     linalg,
     losses,
+    microsoft,
     normalization,
     pooling,
     quantization,
@@ -32,7 +33,7 @@ from . import (
 )
 
 __all__ = [
-    "activations", "attention", "casts", "classic", "convolution", "elementwise", "indexing", "linalg", "losses", "normalization",
+    "activations", "attention", "casts", "classic", "convolution", "elementwise", "indexing", "linalg", "losses", "microsoft", "normalization",
     "pooling", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shapes", "signal", "text", "training",
     "trees", "vision",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ....core.dtypes import iinfo
@@ -99,18 +100,33 @@ def qlinear_matmul(
     return requantized(total, rows.to(rl.float32) * b_scale.to(rl.float32) / y_scale.to(rl.float32), y_zero, type_number(node, 7, y_zero))
 
 
+_EXACT = 1 << 24  # whole numbers that float32 has
+
+
 def convolved_integers(node: NodeContext, x: Any, w: Any, x_zero: Any, w_zero: Any, b: Any = None) -> Any:
-    """A convolution of integers in float64; padding is the zero point."""
+    """A convolution of integers; padding is the zero point.
+
+    Sums are exact: in float32, which other runtimes have convolutions of, where they are short enough, perhaps with the weights in two parts, else in float64.
+    """
     over = windows(node, x.shape[2:], w.shape[2:])
     x = padded(centred(x, x_zero), over.pairs())
     w_zero = None if w_zero is None else w_zero.reshape((-1,) + (1,) * (w.dim() - 1)) if w_zero.numel() > 1 else w_zero.reshape(())
-    convolution = CONVOLUTIONS[spatial(node, x.dim() - 2)]
-    return convolution(x, centred(w, w_zero), None if b is None else b.to(rl.float64), over.strides, 0, over.dilations, node["group"])
+    convolution, w = CONVOLUTIONS[spatial(node, x.dim() - 2)], centred(w, w_zero)
+    terms, options = math.prod(w.shape[1:]), (None, over.strides, 0, over.dilations, node["group"])
+    if terms * 255 * 255 < _EXACT:
+        total = convolution(x.to(rl.float32), w.to(rl.float32), *options).to(rl.int32)
+    elif terms * 255 * 16 < _EXACT:
+        x, high = x.to(rl.float32), rl.floor(w / 16)
+        low = (w - high * 16).to(rl.float32)
+        total = convolution(x, high.to(rl.float32), *options).to(rl.int32) * 16 + convolution(x, low, *options).to(rl.int32)
+    else:
+        total = convolution(x, w, *options).to(rl.int32)
+    return total if b is None else total + b.reshape((-1,) + (1,) * (x.dim() - 2)).to(rl.int32)
 
 
 @importer("ConvInteger")
 def conv_integer(node: NodeContext, x: Any, w: Any, x_zero: Any = None, w_zero: Any = None) -> Any:
-    return convolved_integers(node, x, w, x_zero, w_zero).to(rl.int32)
+    return convolved_integers(node, x, w, x_zero, w_zero)
 
 
 @importer("QLinearConv")

@@ -1,0 +1,236 @@
+"""Operators of ONNX Runtime's own domain, which its tools write: quantized layers without operators in the standard, and fused ones.
+
+Those that its graph optimizer makes for one machine alone (other layouts of memory, packed weights) are not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....nn import functional as F
+from .. import calls as rl
+from ..registry import NodeContext, importer
+from .convolution import conv
+from .pooling import average_pool
+from .quantization import centred, dequantize_linear, dynamic_quantize_linear, quantize_linear, saturated, type_number
+
+DOMAIN = "com.microsoft"
+
+importer("QuantizeLinear", domain=DOMAIN)(quantize_linear)
+importer("DequantizeLinear", domain=DOMAIN)(dequantize_linear)
+
+
+def real(x: Any, scale: Any, zero_point: Any) -> Any:
+    """Quantized numbers as what they stand for."""
+    exact = x.to(rl.int32)
+    return (exact if zero_point is None else exact - zero_point.to(rl.int32)).to(rl.float32) * scale
+
+
+def quantized(node: NodeContext, y: Any, scale: Any, zero_point: Any, position: int) -> Any:
+    """Numbers, quantized; the zero point is the input at a position."""
+    return saturated(rl.round(y / scale) + zero_point.to(rl.float32), type_number(node, position, zero_point))
+
+
+def with_defaults(node: NodeContext, **defaults: Any) -> NodeContext:
+    """A node with the attributes that the operator of the standard has by default."""
+    return NodeContext(node.kind, node.domain, node.opset, {**defaults, **node.attributes}, node.outputs, node.name, node.input_types)
+
+
+@importer("QLinearAdd", "QLinearMul", domain=DOMAIN)
+def qlinear_binary(
+    node: NodeContext, a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any, y_zero: Any
+) -> Any:
+    first, second = real(a, a_scale, a_zero), real(b, b_scale, b_zero)
+    return quantized(node, first + second if node.kind == "QLinearAdd" else first * second, y_scale, y_zero, 7)
+
+
+@importer("QLinearAveragePool", "QLinearGlobalAveragePool", domain=DOMAIN)
+def qlinear_average_pool(node: NodeContext, x: Any, x_scale: Any, x_zero: Any, y_scale: Any, y_zero: Any) -> Any:
+    value, last = real(x, x_scale, x_zero), bool(node.get("channels_last", 0))
+    value = rl.movedim(value, -1, 1) if last else value
+    if node.kind == "QLinearAveragePool":
+        y = average_pool(with_defaults(node, count_include_pad=0, ceil_mode=0), value)
+    else:
+        y = rl.mean(value, list(range(2, value.dim())), keepdim=True)
+    return quantized(node, rl.movedim(y, 1, -1) if last else y, y_scale, y_zero, 4)
+
+
+@importer("QLinearSigmoid", "QLinearLeakyRelu", "QLinearSoftmax", domain=DOMAIN)
+def qlinear_activation(node: NodeContext, x: Any, x_scale: Any, x_zero: Any, y_scale: Any, y_zero: Any) -> Any:
+    value = real(x, x_scale, x_zero)
+    if node.kind == "QLinearSigmoid":
+        y = rl.sigmoid(value)
+    elif node.kind == "QLinearLeakyRelu":
+        y = F.leaky_relu(value, node.get("alpha", 0.01))
+    elif node.get("opset", 13) >= 13:
+        y = rl.softmax(value, node.get("axis", -1))
+    else:
+        y = rl.softmax(value.flatten(node.get("axis", 1)), -1).reshape(value.shape)
+    return quantized(node, y, y_scale, y_zero, 4)
+
+
+@importer("QLinearConcat", domain=DOMAIN)
+def qlinear_concat(node: NodeContext, y_scale: Any, y_zero: Any, *parts: Any) -> Any:
+    values = [real(*parts[at : at + 3]) for at in range(0, len(parts), 3)]
+    return quantized(node, rl.cat(values, node["axis"]), y_scale, y_zero, 1)
+
+
+@importer("QGemm", domain=DOMAIN)
+def qgemm(
+    node: NodeContext,
+    a: Any,
+    a_scale: Any,
+    a_zero: Any,
+    b: Any,
+    b_scale: Any,
+    b_zero: Any,
+    c: Any = None,
+    y_scale: Any = None,
+    y_zero: Any = None,
+) -> Any:
+    if b_zero.numel() > 1:
+        b_zero = b_zero.unsqueeze(-1 if node.get("transB", 0) else 0)
+    left, right = centred(a, a_zero), centred(b, b_zero)
+    total = rl.matmul(left.t() if node.get("transA", 0) else left, right.t() if node.get("transB", 0) else right)
+    if c is not None:
+        total = total + c.to(rl.float64)
+    y = total.to(rl.float32) * (a_scale * b_scale * node.get("alpha", 1.0))
+    return y if y_scale is None else quantized(node, y, y_scale, y_zero, 8)
+
+
+@importer("MatMulIntegerToFloat", domain=DOMAIN)
+def matmul_integer_to_float(
+    node: NodeContext, a: Any, b: Any, a_scale: Any, b_scale: Any, a_zero: Any = None, b_zero: Any = None, bias: Any = None
+) -> Any:
+    y = rl.matmul(centred(a, a_zero), centred(b, b_zero)).to(rl.float32) * (a_scale * b_scale)
+    return y if bias is None else y + bias
+
+
+@importer("DynamicQuantizeMatMul", domain=DOMAIN)
+def dynamic_quantize_matmul(node: NodeContext, a: Any, b: Any, b_scale: Any, b_zero: Any = None, bias: Any = None) -> Any:
+    narrow, scale, zero = dynamic_quantize_linear(node, a)
+    return matmul_integer_to_float(node, narrow, b, scale, b_scale, zero, b_zero, bias)
+
+
+# -- fused operators ------------------------------------------------------------------------------------------------------------------
+
+_ACTIVATIONS: dict[str, Any] = {"Relu": rl.relu, "Tanh": rl.tanh, "Sigmoid": rl.sigmoid, "Gelu": F.gelu, "HardSigmoid": lambda x, a=0.2, b=0.5: rl.clamp(a * x + b, 0, 1), "LeakyRelu": lambda x, a=0.01: F.leaky_relu(x, a), "Clip": lambda x, low, high: rl.clamp(x, low, high)}  # fmt: skip
+
+
+def activated(node: NodeContext, y: Any) -> Any:
+    """A value with the activation that was fused into its operator."""
+    name = node.get("activation", "")
+    if not name:
+        return y
+    if name not in _ACTIVATIONS:
+        raise node.not_supported(f"the activation {name!r} is not known")
+    return _ACTIVATIONS[name](y, *node.get("activation_params", node.get("activation_alpha", ()) or ()))
+
+
+@importer("FusedConv", domain=DOMAIN)
+def fused_conv(node: NodeContext, x: Any, w: Any, b: Any = None, z: Any = None) -> Any:
+    y = conv(with_defaults(node, group=1), x, w, b)
+    return activated(node, y if z is None else y + z)
+
+
+@importer("FusedMatMul", "TransposeMatMul", domain=DOMAIN)
+def fused_matmul(node: NodeContext, a: Any, b: Any) -> Any:
+    if node.get("transBatchA", 0) or node.get("transBatchB", 0):
+        raise node.not_supported("batches are transposed, too")
+    a = rl.transpose(a, -1, -2) if node.get("transA", 0) else a
+    b = rl.transpose(b, -1, -2) if node.get("transB", 0) else b
+    return rl.matmul(a, b) * node.get("alpha", 1.0)
+
+
+@importer("FusedGemm", domain=DOMAIN)
+def fused_gemm(node: NodeContext, a: Any, b: Any, c: Any = None) -> Any:
+    y = rl.matmul(a.t() if node.get("transA", 0) else a, b.t() if node.get("transB", 0) else b) * node.get("alpha", 1.0)
+    return activated(node, y if c is None else y + c * node.get("beta", 1.0))
+
+
+@importer("Gelu", "BiasGelu", "FastGelu", "QuickGelu", domain=DOMAIN)
+def gelus(node: NodeContext, x: Any, bias: Any = None) -> Any:
+    x = x if bias is None else x + bias
+    if node.kind == "QuickGelu":
+        return x * rl.sigmoid(node.get("alpha", 1.702) * x)
+    return F.gelu(x, approximate="tanh" if node.kind == "FastGelu" else "none")
+
+
+@importer("SkipLayerNormalization", domain=DOMAIN)
+def skip_layer_normalization(node: NodeContext, x: Any, skip: Any, scale: Any, shift: Any = None, bias: Any = None) -> Any:
+    total = x + skip if bias is None else x + skip + bias
+    return _outputs(node, F.layer_norm(total, total.shape[-1:], scale, shift, node.get("epsilon", 1e-12)), total)
+
+
+@importer("SkipSimplifiedLayerNormalization", domain=DOMAIN)
+def skip_rms_normalization(node: NodeContext, x: Any, skip: Any, scale: Any, bias: Any = None) -> Any:
+    total = x + skip if bias is None else x + skip + bias
+    return _outputs(node, F.rms_norm(total, total.shape[-1:], scale, node.get("epsilon", 1e-12)), total)
+
+
+def _outputs(node: NodeContext, y: Any, total: Any) -> Any:
+    """A normalized sum, the statistics in training that no file for inference asks for, and the sum."""
+    return y if node.outputs == 1 else (y, None, None, total)[: node.outputs]
+
+
+@importer("SimplifiedLayerNormalization")
+def rms_normalization(node: NodeContext, x: Any, scale: Any) -> Any:
+    return F.rms_norm(x, x.shape[-1:], scale, node.get("epsilon", 1e-5))
+
+
+@importer("EmbedLayerNormalization", domain=DOMAIN)
+def embed_layer_normalization(
+    node: NodeContext, words: Any, segments: Any, word_table: Any, place_table: Any, segment_table: Any, scale: Any, shift: Any, mask: Any = None, places: Any = None
+) -> Any:  # fmt: skip
+    if node.get("mask_index_type", 0):
+        raise node.not_supported("the mask is wanted as an index")
+    places = rl.arange(words.shape[1]) if places is None else places
+    total = F.embedding(words, word_table) + F.embedding(places, place_table)
+    if segments is not None:
+        total = total + F.embedding(segments, segment_table)
+    y = F.layer_norm(total, total.shape[-1:], scale, shift, node.get("epsilon", 1e-12))
+    lengths = rl.zeros((words.shape[0],), dtype=rl.int32) if mask is None else rl.sum(mask, 1).to(rl.int32)
+    return y if node.outputs == 1 else (y, lengths, total)[: node.outputs]
+
+
+def _attended(node: NodeContext, q: Any, k: Any, v: Any, mask: Any, bias: Any) -> Any:
+    """Attention of queries, keys and values in rows of all heads."""
+    heads = node["num_heads"]
+    q, k, v = (rl.transpose(each.unflatten(-1, (heads, -1)), 1, 2) for each in (q, k, v))
+    added = bias
+    if mask is not None:
+        if mask.dim() == 1 and mask.shape[0] != q.shape[0]:
+            raise node.not_supported("the mask is given by where sequences begin and end")
+        if mask.dim() == 1:  # how long each sequence is
+            mask = rl.arange(k.shape[2]) < mask.unsqueeze(1)
+        whole = mask.reshape(mask.shape[0], 1, *((1,) if mask.dim() == 2 else ()), *mask.shape[1:])
+        hidden = (1 - whole.to(q.dtype)) * node.get("mask_filter_value", -10000.0)
+        added = hidden if bias is None else bias + hidden
+    scale = node.get("scale", 0.0) or q.shape[-1] ** -0.5
+    scores = rl.matmul(q, rl.transpose(k, -1, -2)) * scale
+    scores = scores if added is None else scores + added
+    if node.get("unidirectional", 0):
+        scores = rl.masked_fill(scores, ~rl.tril(rl.ones(scores.shape[-2:], dtype=rl.bool)), float("-inf"))
+    return rl.transpose(rl.matmul(rl.softmax(scores, -1), v), 1, 2).flatten(2)
+
+
+@importer("Attention", domain=DOMAIN)
+def attention(node: NodeContext, x: Any, weight: Any, bias: Any = None, mask: Any = None, past: Any = None, added: Any = None) -> Any:
+    if past is not None or node.outputs > 1 or node.get("do_rotary", 0):
+        raise node.not_supported("it has a cache or rotates places")
+    sizes = list(node.get("qkv_hidden_sizes", ()) or [weight.shape[1] // 3] * 3)
+    rows = rl.matmul(x, weight)
+    q, k, v = rl.split(rows if bias is None else rows + bias, sizes, -1)
+    return _attended(node, q, k, v, mask, added)
+
+
+@importer("MultiHeadAttention", domain=DOMAIN)
+def multi_head_attention(
+    node: NodeContext, q: Any, k: Any = None, v: Any = None, bias: Any = None, mask: Any = None, added: Any = None, past_key: Any = None, past_value: Any = None
+) -> Any:  # fmt: skip
+    if k is None or v is None or k.dim() != 3 or past_key is not None or node.outputs > 1:
+        raise node.not_supported("it has packed inputs or a cache")
+    if bias is not None:
+        sizes = [q.shape[-1], k.shape[-1], v.shape[-1]]
+        q, k, v = (each + part for each, part in zip((q, k, v), rl.split(bias, sizes, -1)))
+    return _attended(node, q, k, v, mask, added)
