@@ -1,9 +1,10 @@
-"""Settings of the process: threads, determinism.  Results here are deterministic in any case."""
+"""Settings of the process: threads, determinism, precision."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from .core.kernel_providers import switching
 from .core.parallel import pool
 from .core.precision import precision as wanted
 
@@ -48,11 +49,16 @@ def set_num_interop_threads(number: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted for PyTorch's sake: all algorithms here are deterministic."""
+    """Have equal calls give equal results to the last digit, however often they come.
+
+    Algorithms here are deterministic in any case.  Without this, eager mode on the CPU changes from NumPy's loops to code compiled for the
+    shapes when they have come many times (always at the same call), which changes last digits once.
+    """
     for name, value in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(value, bool):
             raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {type(value).__name__}")
     _settings.deterministic, _settings.warn_only = mode, warn_only
+    switching.allowed = not mode
 
 
 def are_deterministic_algorithms_enabled() -> bool:

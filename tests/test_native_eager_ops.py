@@ -118,6 +118,16 @@ def test_a_few_calls_compile_nothing():
     assert (len(ops._programs), len(ops._coming)) == before
 
 
+def test_deterministic_algorithms_do_not_switch(native):
+    rushlight.use_deterministic_algorithms(True)
+    try:
+        x, run = rushlight.randn(150, 128), nn.Sequential(nn.Linear(128, 256), nn.LayerNorm(256), nn.GELU())
+        want = run(x)
+        assert all(run(x).equal(want) for _ in range(SWITCH + 2)) and not native
+    finally:
+        rushlight.use_deterministic_algorithms(False)
+
+
 def test_results_share_no_memory(native):
     x = rushlight.randn(150, 128)
     for _ in range(SWITCH + 2):

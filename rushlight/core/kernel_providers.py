@@ -32,6 +32,15 @@ _found: dict[str, Any] = {}  # modules, by name
 _calls: dict[Any, int] = {}  # by op, shapes, strides and options: how often they have come
 
 
+class _Switching:
+    """Whether kernels may switch to compiled code after some calls, which changes last digits: not where algorithms have to be deterministic."""
+
+    allowed = True
+
+
+switching = _Switching()
+
+
 def faster(name: str, *args: Any) -> Any:
     """An op's result by a compiled kernel, or None: then the caller's own kernel computes it."""
     provider = None if runs_once() or not _on_host(args) else _provider(_PROVIDER)
@@ -102,6 +111,8 @@ def compiled(name: str, least: int = MANY) -> Callable[[Any], Any]:
 
 def _when_repeated(name: str, values: tuple[Any, ...]) -> Any:
     """The result of an op by a compiled kernel, or None where this call has not come often enough."""
+    if not switching.allowed:
+        return None
     key = (name, *[(each.shape, each.dtype.char, each.strides) if each.__class__ is np.ndarray else each for each in values])
     try:
         count = _calls.get(key, 0)
@@ -143,6 +154,8 @@ def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: An
 
 def repeated_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
     """The same for arrays that are not large: a loop is compiled where the op has come so often that it pays."""
+    if not switching.allowed:
+        return None
     count = _calls.get(op.name, 0)
     if count >= SWITCH:
         return faster_loop(op, arguments, positions, compute, dtype)
