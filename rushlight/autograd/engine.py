@@ -23,11 +23,12 @@ from ..core.devices import device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcast_shapes
+from ..core.fork_safety import free_after_fork
 from ..core.node import Node, edge_of, refresh
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 
-_accumulate_lock = threading.RLock()
+_accumulate_lock = free_after_fork(threading.RLock())
 _add = np.add
 
 

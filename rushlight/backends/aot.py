@@ -17,6 +17,7 @@ from ..capture.compile.record.graph_functions import Hook, hook_gradient, set_gr
 from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
+from ..core.fork_safety import free_after_fork
 from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
@@ -56,7 +57,7 @@ class AheadOfTime(Executable):
         self.refused: list[str] = []  # why the graph runs op by op, for some kinds of inputs
         self.last: Any = None  # the plan that was used last, where it can be relaunched
         self.used: Any = None  # the plan of the last call
-        self.lock = threading.RLock()
+        self.lock = free_after_fork(threading.RLock())
         dynamic = None if self.compiler is None else self.compiler.dynamic_plans
         self.dynamic_plans: Any = None if dynamic is None else dynamic(self)  # makes plans that hold for symbolic sizes
 

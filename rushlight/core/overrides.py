@@ -25,6 +25,7 @@ from typing import Any
 from .base import TensorBase, runtime
 from .declare import STUB
 from .errors import ArgumentError
+from .fork_safety import free_after_fork
 from .state import flags, state
 
 ENABLED, NO_SUBCLASSES, DISABLED = 0, 1, 2  # values of `state.overrides`
@@ -232,7 +233,7 @@ class Exchange:
         self.functions: list[tuple[types.FunctionType, types.FunctionType, types.CodeType]] = []
         self.properties: list[tuple[property, Callable[[property], None], Callable[[property], None]]] = []
         self.users = 0
-        self.lock = threading.RLock()
+        self.lock = free_after_fork(threading.RLock())
 
     def add_function(self, function: types.FunctionType, who: Callable[..., Any] = ask_plain) -> None:
         """Have a function asked about."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from .devices import CPU, as_device, device
 from .errors import ArgumentError, DeviceError, OperationError, ValueRangeError
+from .fork_safety import free_after_fork
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,7 +44,7 @@ class MersenneTwister:
         kind = CPU if device is None else as_device(device)
         if kind.type != "cpu":
             raise DeviceError(f"Generator: there is no random stream for device type '{kind.type}', only for 'cpu'")
-        self.lock = threading.RLock()
+        self.lock = free_after_fork(threading.RLock())
         self.manual_seed(DEFAULT_SEED)
 
     @property

@@ -49,6 +49,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from .fork_safety import free_after_fork
+
 
 class Flags:
     """``special`` counts what keeps calls of ops off their fast paths, in any thread."""
@@ -59,7 +61,7 @@ class Flags:
         self.special = 0
         self.leaf_hooks = False  # whether a hook was ever put on the ``.grad`` of a leaf: backward then looks for these leaves
         self.overrides = 0  # how many tensors of subclasses with ``__torch_function__`` there are
-        self._lock = threading.Lock()
+        self._lock = free_after_fork(threading.Lock())
 
     def enter(self) -> None:
         """One more reason to leave the fast paths."""

@@ -14,6 +14,7 @@ from typing import Any
 from ...codegen.llvm.ir import Part
 from ...codegen.llvm.target import Processor
 from ...codegen.llvm.target import processor as chosen_processor
+from ...core.fork_safety import free_after_fork
 from ...core.parallel import pool as eager_pool
 from ...core.release import VERSION
 from .code_cache import cache
@@ -24,7 +25,7 @@ KEPT = 1024  # files of code that are kept in memory
 # option, so they are given to versions alone in which they are known to be.
 _OPTIONS = ("-disable-lsr", "-post-RA-scheduler=false")
 _KNOWN = 22
-_lock = threading.Lock()  # LLVM's text reader and passes run on one thread at a time
+_lock = free_after_fork(threading.Lock())  # LLVM's text reader and passes run on one thread at a time
 
 
 def _wait() -> None:
@@ -34,14 +35,8 @@ def _wait() -> None:
             thread.join()
 
 
-def _new_lock() -> None:
-    """After a fork: a thread that held the lock is not there any more."""
-    global _lock
-    _lock = threading.Lock()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait, after_in_child=_new_lock)
+    os.register_at_fork(before=_wait)
 
 
 class Jit:

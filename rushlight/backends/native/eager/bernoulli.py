@@ -14,11 +14,12 @@ import numpy as np
 
 from ....codegen.llvm.instructions import LlvmFunction
 from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
 WORDS, AHEAD = 624, 397  # of the twister: words of its state, and how far ahead a new one looks
 CHUNK = 1024  # elements whose words are made at once
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 _functions: dict[np.dtype[Any], Any] = {}
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 

@@ -21,6 +21,7 @@ import numpy as np
 from ....core.base import Spec
 from ....core.declare import table
 from ....core.devices import CPU
+from ....core.fork_safety import free_after_fork
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph
 from ....runtime.call.launcher import Refused
@@ -39,7 +40,7 @@ _sizes: OrderedDict[Any, list[tuple[int, ...]]] = OrderedDict()  # by the same w
 _general: OrderedDict[Any, TemplateCache] = OrderedDict()  # by the same, and by which sizes have differed: the programs for any of them
 _coming: dict[Any, Future[Any]] = {}  # programs that are being compiled on a thread
 _compiler: list[ThreadPoolExecutor] = []  # that thread, once it is needed
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 
 
 def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ....codegen.llvm.ir import Code, Module, Scalar
+from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 _compiled: list[Any] = []
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 

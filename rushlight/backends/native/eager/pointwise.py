@@ -17,6 +17,7 @@ from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, pointers
 from ....codegen.llvm.scalar_code import Emission
 from ....codegen.llvm.target import processor
 from ....core.declare import Op
+from ....core.fork_safety import free_after_fork
 from ....core.kernel_providers import runs_once
 from ....ops.pointwise.unary import ThroughDouble
 from ....runtime.cpu.jit import log
@@ -26,7 +27,7 @@ from ....schedule.scalar_ir import Array, Expression, Functions, cast, check_tar
 QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
 
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 _loops: dict[Any, PointwiseLoop | None] = {}
 _variants: Counter[str] = Counter()
 

@@ -14,11 +14,12 @@ import numpy as np
 from ....codegen.llvm import vector_math
 from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, Scalar
 from ....codegen.llvm.target import processor
+from ....core.fork_safety import free_after_fork
 from ....core.kernel_providers import runs_once
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 _tasks: dict[tuple[str, np.dtype[Any]], Task | None] = {}
 
 

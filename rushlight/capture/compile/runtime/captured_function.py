@@ -15,6 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ....core import kernel_providers
+from ....core.fork_safety import free_after_fork
 from ....core.node import next_sequence
 from ....core.state import flags, state
 from ..config import settings
@@ -55,7 +56,7 @@ class CapturedFunction:
     def __init__(self, function: Any, options: Options) -> None:
         self.function = function
         self.options = options
-        self.lock = threading.RLock()
+        self.lock = free_after_fork(threading.RLock())
         self.interpreter = native
         self.clear()
         self.arguments, self.rest, self.gathers = plain_arguments(function)
