@@ -20,6 +20,7 @@ LARGE = 1 << 19  # from this many elements on it pays to wake other threads
 BLOCK = 1 << 18  # elements of a block: few enough that what a kernel reads again is still in the cache
 HEAD_START = 1 << 18  # elements that can be read while a worker wakes up; the calling thread takes that many more
 
+QUOTAS = (("/sys/fs/cgroup/cpu.max",), ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"))
 KEPT = ((-3, 32 << 20), (-1, 256 << 20))  # glibc's M_MMAP_THRESHOLD and M_TRIM_THRESHOLD, and bytes
 
 
@@ -37,11 +38,28 @@ def keep_memory() -> None:
 keep_memory()
 
 
+def usable_cores() -> int:
+    """The processors that this process may use: those of its affinity, or fewer where its control group has a quota."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for files in QUOTAS:  # the second version of control groups has both numbers in one file
+        try:
+            words = []
+            for name in files:
+                with open(name, encoding="ascii") as file:
+                    words += file.read().split()
+            quota, period = int(words[0]), int(words[1])
+        except (OSError, ValueError, IndexError):  # no such file, or "max"
+            continue
+        if quota > 0 and period > 0:
+            cores = min(cores, max(1, -(-quota // period)))
+    return cores
+
+
 class Pool:
     """Worker threads that live as long as the process; made when they are first needed."""
 
     def __init__(self) -> None:
-        self.threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.threads = usable_cores()
         self.forget()
 
     def forget(self) -> None:
@@ -72,6 +90,10 @@ class Pool:
             return
         if self._workers < count - 1:
             self._hire(count - 1)
+        if not self._workers:  # the system gives no threads
+            for index in range(count):
+                task(index)
+            return
         outcome: queue.SimpleQueue[Any] = queue.SimpleQueue()  # the fastest signal between threads that Python has
         for index in range(1, count):
             self._tasks.put((task, index, outcome))
@@ -85,7 +107,10 @@ class Pool:
     def _hire(self, count: int) -> None:
         with self._lock:
             while self._workers < count:
-                threading.Thread(target=self._serve, args=(self._tasks,), daemon=True, name="rushlight").start()
+                try:
+                    threading.Thread(target=self._serve, args=(self._tasks,), daemon=True, name="rushlight").start()
+                except RuntimeError:  # RLIMIT_NPROC is reached: those that there are do the work
+                    return
                 self._workers += 1
 
 

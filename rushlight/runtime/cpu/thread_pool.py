@@ -1,11 +1,9 @@
-"""Worker threads that wait inside native code, so that a kernel can be split over them in less than a microsecond.
+"""Worker threads that wait inside native code, so that a kernel can be split over them in about a microsecond.
 
-A job is cut into pieces.  Whoever is free takes the next one; the thread that asks takes part, and at the end waits for
-pieces that others have begun, never for a thread to wake up: a processor that is busy elsewhere costs nothing.  Pieces do
-not depend on each other, so results are the same for any number of threads.
-
-The thread that asks begins in front, every other one at the back: from job to job they come to the same rows, and find in their
-own caches what they have computed.  To fetch that from another processor's takes ten times as long.
+A job is cut into pieces, and each thread has a range of them that is its own: from job to job it comes to the same rows, and finds in its own cache what it
+has computed (to fetch that from another processor's takes ten times as long).  Who is done with its own range takes pieces from the ends of others', so a
+processor that is busy elsewhere, or a thread that sleeps, costs nothing: the thread that asks takes part, and at the end waits for pieces that others have
+begun, never for a thread to wake up.  Pieces do not depend on each other, so results are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import threading
 
 from ...codegen.llvm.ir import Part
 from ...core.parallel import pool as eager_pool
-from .jit import CompiledCode, jit
+from .jit import CompiledCode, jit, log
 
 SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
@@ -26,29 +24,26 @@ PIECES = 4  # for each thread
 # about as long as x86's pause).
 _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause", ""), "aarch64": (98, 124, "llvm.aarch64.isb", "i32 15")}
 
-# The state is one word for each line of the cache: see the names.  `next` has the number of the job in its upper half; in its lower one, how
-# many pieces were taken from the front, and from the back.  So a piece is taken by one exchange, which fails for a job that is over.
-# While a job is described, `next` says that all its pieces are taken (CLOSED, more than there ever are): whoever reads a part of the new
-# description has read that, too, or finds the word changed.  Processors that reorder what is read and written (arm64) are held to it by
-# `acquire` and `release`.
-_NEXT, _DONE, _WAKE, _SLEEPERS, _TASK, _TABLE, _COUNT, _PIECES, _LIMIT, _BUSY, _USERS = range(0, 88, 8)
+# The state: words that are written by different threads are in different lines of the cache; the description of a job is in one line.  A range has a
+# word of its own: the number of the job in its upper bits; in its lower ones, how many pieces were taken from its end, and from its front.  A word of an
+# older job says that none were.  So a piece is taken by one exchange, and the words need no clearing: a job ends when all its pieces are done, and so all
+# ranges that have any have its number.  Who comes late with the number of a job that is over finds its ranges empty, or a newer number.
+# While a job is described, its number is odd: who has read a part of the next description has read that, too, or finds the number changed.  Processors
+# that reorder what is read and written (arm64) are held to it by `acquire` and `release`.
+_JOB, _DONE, _SLEEPERS, _BUSY, _USERS, _LIMIT, _TASK, _RANGE = range(0, 64, 8)  # the ranges' words follow, a line for each
+_TABLE, _COUNT, _PIECES, _RANGES = range(_TASK + 1, _TASK + 5)
+MOST = 256  # threads
+WORDS = _RANGE + 8 * MOST
 
 _TEXT = """
 declare i64 @syscall(i64, ...)
 declare void @PAUSE_DECLARED
 
-define internal i1 @take_piece(ptr %state, i64 %id) {
+define internal void @run_pieces(ptr %state, i64 %id) {
 entry:
-  %limitp = getelementptr i64, ptr %state, i64 LIMIT
-  %limit = load atomic i64, ptr %limitp monotonic, align 8
-  %idle = icmp sge i64 %id, %limit
-  br i1 %idle, label %none, label %look
-look:
-  %word = load atomic i64, ptr %state acquire, align 8
-  %front = and i64 %word, 65535
-  %shifted = lshr i64 %word, 16
-  %back = and i64 %shifted, 65535
-  %taken = add i64 %front, %back
+  %job = load atomic i64, ptr %state acquire, align 8
+  %rangesp = getelementptr i64, ptr %state, i64 RANGES
+  %ranges = load atomic i64, ptr %rangesp acquire, align 8
   %piecesp = getelementptr i64, ptr %state, i64 PIECES
   %pieces = load atomic i64, ptr %piecesp acquire, align 8
   %taskp = getelementptr i64, ptr %state, i64 TASK
@@ -57,49 +52,93 @@ look:
   %table = load atomic i64, ptr %tablep acquire, align 8
   %countp = getelementptr i64, ptr %state, i64 COUNT
   %count = load atomic i64, ptr %countp acquire, align 8
-  %left = icmp slt i64 %taken, %pieces
-  br i1 %left, label %try, label %none
-try:
-  %side = and i64 %id, 1
-  %even = icmp eq i64 %side, 0
-  %step = select i1 %even, i64 1, i64 65536
-  %following = add i64 %word, %step
-  %reversed = sub i64 %pieces, %back
-  %last_left = sub i64 %reversed, 1
-  %piece = select i1 %even, i64 %front, i64 %last_left
-  %pair = cmpxchg ptr %state, i64 %word, i64 %following seq_cst seq_cst
-  %mine = extractvalue { i64, i1 } %pair, 1
-  br i1 %mine, label %run, label %look
-run:
-  %a = mul i64 %piece, %count
-  %first = sdiv i64 %a, %pieces
-  %after = add i64 %piece, 1
-  %b = mul i64 %after, %count
-  %last = sdiv i64 %b, %pieces
   %function = inttoptr i64 %task to ptr
   %argument = inttoptr i64 %table to ptr
-  call void %function(ptr %argument, i64 %first, i64 %last)
   %donep = getelementptr i64, ptr %state, i64 DONE
-  %before = atomicrmw add ptr %donep, i64 1 seq_cst
-  ret i1 true
+  %high = shl i64 %job, 16
+  %same = load atomic i64, ptr %state acquire, align 8
+  %changed = icmp ne i64 %same, %job
+  %odd = trunc i64 %job to i1
+  %unfit = or i1 %changed, %odd
+  br i1 %unfit, label %none, label %described
+described:
+  %idle = icmp sge i64 %id, %ranges
+  br i1 %idle, label %none, label %range
+range:
+  %who = phi i64 [ %id, %described ], [ %wrapped, %next ]
+  %visited = phi i64 [ 1, %described ], [ %visited1, %next ]
+  %r0 = mul i64 %who, %pieces
+  %from = udiv i64 %r0, %ranges
+  %r1 = add i64 %r0, %pieces
+  %to = udiv i64 %r1, %ranges
+  %size = sub i64 %to, %from
+  %line = shl i64 %who, 3
+  %first_range = getelementptr i64, ptr %state, i64 RANGE
+  %wordp = getelementptr i64, ptr %first_range, i64 %line
+  %own = icmp eq i64 %who, %id
+  br label %look
+look:
+  %mine = phi i64 [ 0, %range ], [ %mine, %try ], [ %mine1, %run ]
+  %word = load atomic i64, ptr %wordp acquire, align 8
+  %of = lshr i64 %word, 16
+  %newer = icmp ugt i64 %of, %job
+  br i1 %newer, label %leave, label %there
+there:
+  %current = icmp eq i64 %of, %job
+  %kept = select i1 %current, i64 %word, i64 %high
+  %front = and i64 %kept, 255
+  %shifted = lshr i64 %kept, 8
+  %back = and i64 %shifted, 255
+  %taken = add i64 %front, %back
+  %left = icmp ult i64 %taken, %size
+  br i1 %left, label %try, label %leave
+try:
+  %step = select i1 %own, i64 1, i64 256
+  %following = add i64 %kept, %step
+  %pair = cmpxchg ptr %wordp, i64 %word, i64 %following seq_cst seq_cst
+  %got = extractvalue { i64, i1 } %pair, 1
+  br i1 %got, label %run, label %look
+run:
+  %ahead = add i64 %from, %front
+  %behind = sub i64 %to, %back
+  %behind1 = sub i64 %behind, 1
+  %piece = select i1 %own, i64 %ahead, i64 %behind1
+  %a = mul i64 %piece, %count
+  %first = udiv i64 %a, %pieces
+  %after = add i64 %piece, 1
+  %b = mul i64 %after, %count
+  %last = udiv i64 %b, %pieces
+  call void %function(ptr %argument, i64 %first, i64 %last)
+  %mine1 = add i64 %mine, 1
+  br label %look
+leave:
+  %any = icmp ne i64 %mine, 0
+  br i1 %any, label %tell, label %next
+tell:
+  %before = atomicrmw add ptr %donep, i64 %mine seq_cst
+  br label %next
+next:
+  %who1 = add i64 %who, 1
+  %over = icmp eq i64 %who1, %ranges
+  %wrapped = select i1 %over, i64 0, i64 %who1
+  %visited1 = add i64 %visited, 1
+  %all = icmp ugt i64 %visited1, %ranges
+  br i1 %all, label %none, label %range
 none:
-  ret i1 false
+  ret void
 }
 
 define void @worker(ptr %state, i64 %id) {
 entry:
-  %wakep = getelementptr i64, ptr %state, i64 WAKE
   %sleepersp = getelementptr i64, ptr %state, i64 SLEEPERS
   br label %top
 top:
-  %seen = load atomic i64, ptr %wakep seq_cst, align 8
-  br label %work
-work:
-  %more = call i1 @take_piece(ptr %state, i64 %id)
-  br i1 %more, label %work, label %spin
+  %seen = load atomic i64, ptr %state seq_cst, align 8
+  call void @run_pieces(ptr %state, i64 %id)
+  br label %spin
 spin:
-  %n = phi i64 [ 0, %work ], [ %n1, %again ]
-  %now = load atomic i64, ptr %wakep acquire, align 8
+  %n = phi i64 [ 0, %top ], [ %n1, %again ]
+  %now = load atomic i64, ptr %state acquire, align 8
   %changed = icmp ne i64 %now, %seen
   br i1 %changed, label %top, label %again
 again:
@@ -110,7 +149,7 @@ again:
 sleep:
   %s0 = atomicrmw add ptr %sleepersp, i64 1 seq_cst
   %value = and i64 %seen, 4294967295
-  %w = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %wakep, i64 128, i64 %value, i64 0, i64 0, i64 0)
+  %w = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 128, i64 %value, i64 0, i64 0, i64 0)
   %s1 = atomicrmw sub ptr %sleepersp, i64 1 seq_cst
   br label %top
 }
@@ -130,12 +169,7 @@ serial:
   call void %task(ptr %table, i64 0, i64 %count)
   ret void
 publish:
-  %old = load atomic i64, ptr %state monotonic, align 8
-  %job = lshr i64 %old, 32
-  %newjob = add i64 %job, 1
-  %word = shl i64 %newjob, 32
-  %closed = or i64 %word, CLOSED
-  store atomic i64 %closed, ptr %state monotonic, align 8
+  %begun = atomicrmw add ptr %state, i64 1 seq_cst
   %taskp = getelementptr i64, ptr %state, i64 TASK
   %tasknumber = ptrtoint ptr %task to i64
   store atomic i64 %tasknumber, ptr %taskp release, align 8
@@ -149,21 +183,21 @@ publish:
   %pieces = select i1 %few, i64 %count, i64 %many
   %piecesp = getelementptr i64, ptr %state, i64 PIECES
   store atomic i64 %pieces, ptr %piecesp release, align 8
+  %rangesp = getelementptr i64, ptr %state, i64 RANGES
+  store atomic i64 %limit, ptr %rangesp release, align 8
   %donep = getelementptr i64, ptr %state, i64 DONE
-  store atomic i64 0, ptr %donep monotonic, align 8
-  store atomic i64 %word, ptr %state seq_cst, align 8
-  %wakep = getelementptr i64, ptr %state, i64 WAKE
-  %w = atomicrmw add ptr %wakep, i64 1 seq_cst
+  store atomic i64 0, ptr %donep release, align 8
+  %published = atomicrmw add ptr %state, i64 1 seq_cst
   %sleepersp = getelementptr i64, ptr %state, i64 SLEEPERS
   %sleepers = load atomic i64, ptr %sleepersp seq_cst, align 8
   %any = icmp sgt i64 %sleepers, 0
   br i1 %any, label %rouse, label %work
 rouse:
-  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %wakep, i64 129, i64 %limit, i64 0, i64 0, i64 0)
+  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 129, i64 %limit, i64 0, i64 0, i64 0)
   br label %work
 work:
-  %more = call i1 @take_piece(ptr %state, i64 0)
-  br i1 %more, label %work, label %join
+  call void @run_pieces(ptr %state, i64 0)
+  br label %join
 join:
   %n = phi i64 [ 0, %work ], [ %n1, %again ], [ 0, %yield ]
   %done = load atomic i64, ptr %donep acquire, align 8
@@ -236,11 +270,12 @@ class Pool:
     """The workers and the state that they share with whoever has work for them."""
 
     def __init__(self) -> None:
-        self.raw = ctypes.create_string_buffer(96 * 8 + 64)
+        self.raw = ctypes.create_string_buffer(8 * WORDS + 64)
         start = -(-ctypes.addressof(self.raw) // 64) * 64
-        self.state = (ctypes.c_int64 * 96).from_address(start)
+        self.state = (ctypes.c_int64 * WORDS).from_address(start)
         self.address = start
         self.workers = 0
+        self.most = MOST  # threads that the system lets this process have
         self.lock = threading.Lock()
         self.compiled: CompiledCode | None = None
         if code():
@@ -257,18 +292,32 @@ class Pool:
         """After a fork: the child has none of its parent's threads."""
         self.workers = 0
         self.state[_SLEEPERS] = self.state[_BUSY] = self.state[_USERS] = 0
+        self.state[_JOB] += self.state[_JOB] & 1  # a job that another thread was describing
         self.lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Have as many workers as ``set_num_threads`` asks for."""
+        """Have as many workers as ``set_num_threads`` asks for, or as many as the system lets this process have."""
         wanted = eager_pool.threads
+        if wanted > self.most:
+            wanted = self.most
         if self.state[_LIMIT] != wanted:
             self.state[_LIMIT] = wanted
-        if self.compiled is not None and self.workers < wanted - 1:
-            with self.lock:
-                while self.workers < wanted - 1:
-                    self.workers += 1
-                    threading.Thread(target=self.work, args=(self.address, self.workers), daemon=True, name="rushlight").start()
+        if self.workers < wanted - 1 and self.compiled is not None:
+            self.hire(wanted)
+
+    def hire(self, wanted: int) -> None:
+        """Start workers.  Where the system gives no more threads (RLIMIT_NPROC), those that there are do the work."""
+        with self.lock:
+            while self.workers < wanted - 1:
+                thread = threading.Thread(target=self.work, args=(self.address, self.workers + 1), daemon=True, name="rushlight")
+                try:
+                    thread.start()
+                except RuntimeError as error:
+                    self.most = self.workers + 1
+                    self.state[_LIMIT] = self.most
+                    log.warning("%s: native code goes on with %d of %d threads", error, self.most, wanted)
+                    return
+                self.workers += 1
 
 
 def code() -> list[Part]:
@@ -283,9 +332,9 @@ def text_for(processor: str) -> str:
     futex, yields, pause, given = _CALLS[processor]
     text = _TEXT.replace("PAUSE_DECLARED", f"{pause}({given.partition(' ')[0]})").replace("PAUSE", f"{pause}({given})")
     text = text.replace("PER_THREAD", str(PIECES))
-    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN)).replace("CLOSED", "65535")
-    places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "WAKE": _WAKE}
-    for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS}.items():
+    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN))
+    places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "RANGES": _RANGES}
+    for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "RANGE": _RANGE}.items():
         text = text.replace(f"i64 {name}\n", f"i64 {place}\n")
     return text
 
