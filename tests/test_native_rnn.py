@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients
+from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients, thread_count
 
 import rushlight as torch
 from rushlight import nn
@@ -18,6 +19,7 @@ if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
 from rushlight.backends import native
+from rushlight.codegen.llvm import rnn, time_loop
 
 
 def assert_matches_eager(model: nn.Module, *inputs: Any, tolerance: float) -> None:
@@ -99,6 +101,42 @@ def test_threads_do_not_change_results(kind: str) -> None:
     compiled = torch.compile(model, backend="native")
     results_and_gradients(compiled, [x], model.parameters())
     assert_threads_change_nothing(lambda: results_and_gradients(compiled, [x], model.parameters()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("LSTM", {}),
+        ("LSTM", {"bidirectional": True, "num_layers": 2}),
+        ("GRU", {}),
+        ("GRU", {"bias": False}),
+        ("RNN", {}),
+        ("RNN", {"nonlinearity": "relu"}),
+    ],
+)
+def test_columns_of_the_states_split_over_threads(kind: str, options: dict[str, Any], monkeypatch: Any) -> None:
+    """Where there are more threads than blocks of sequences; the results are the same to the bit."""
+    split: list[bool] = []
+
+    def decide(*args: Any) -> bool:
+        split.append(time_loop.are_columns_split(*args))
+        return split[-1]
+
+    monkeypatch.setattr(rnn, "are_columns_split", decide)
+    monkeypatch.setattr(time_loop, "MEETING", 0)
+    size = time_loop.panel_width("float") * 2
+    found = []
+    for threads in (1, 16):
+        torch.manual_seed(0)
+        model = Network(kind, input_size=8, hidden_size=size, **options)
+        x = torch.randn(5, 20, 8)
+        with thread_count(threads):
+            compiled = torch.compile(model, backend="native")
+            results_and_gradients(compiled, [x], model.parameters())  # the first call is deferred
+            found.append(results_and_gradients(compiled, [x], model.parameters()))
+    assert not split[0] and split[-1]
+    for one, other in zip(*found):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_large_batch_of_a_wide_network() -> None:

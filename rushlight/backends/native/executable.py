@@ -220,7 +220,9 @@ class CompiledSchedule:
                     piece = piece._replace(
                         name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers]
                     )
-                if workers is None or not (quiet or isinstance(step, FusionGroup)):
+                if piece.times is not None:
+                    self.call_times(c, module, workers, piece)
+                elif workers is None or not (quiet or isinstance(step, FusionGroup)):
                     self.call_alone(c, piece)
                 elif differs(piece.nanoseconds) or differs(work):
                     self.call_either(c, module, workers, piece, worthwhile)
@@ -251,6 +253,19 @@ class CompiledSchedule:
         """Call a function for its whole range."""
         given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
+
+    def call_times(self, c: Code, module: Module, workers: Pool | None, piece: Piece) -> None:
+        """Call a function for its whole range several times, each time split over the thread pool."""
+        place = self.pointers(c, piece)
+        with c.loop(c.number(piece.times)) as time:
+            if workers is None:
+                given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
+                c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}', f'i64 {time.name}'])})")
+            else:
+                self.splits = True
+                c.store(time, place, c.integer(len(piece.buffers)))
+                function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
+                c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
 
     def call_split(self, c: Code, module: Module, workers: Pool, piece: Piece) -> None:
         """Have the thread pool call a function for parts of its range."""
@@ -303,8 +318,7 @@ class CompiledSchedule:
 
     def pointers(self, c: Code, piece: Piece) -> str:
         """The addresses of a function's buffers, in an array on the stack."""
-        count = len(piece.buffers)
-        place = c.shared_slot("ptr", count)
+        place = c.shared_slot("ptr", len(piece.buffers) + (piece.times is not None))
         for at, each in enumerate(piece.buffers):
             c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, c.integer(at), 'ptr')}")
         return place
@@ -314,7 +328,10 @@ class CompiledSchedule:
         c = Code(module)
         places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
         given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
-        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last'])})")
+        if piece.times is not None:
+            time = c.let("i64", f"load i64, ptr {c.address('%pointers', c.integer(len(given)), 'ptr')}")
+        more = [] if piece.times is None else [f"i64 {time.name}"]
+        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last', *more])})")
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
     def tell_blas(self, c: Code, workers: Pool, name: str) -> None:

@@ -23,6 +23,9 @@ class Piece(NamedTuple):
     buffers: list[Any]  # values, and before them its sizes
     extent: int
     nanoseconds: float  # estimated, on one thread
+    times: Any = (
+        None  # how often it is called for the whole range, one time after the other; the number of the time is then its last argument
+    )
 
 
 class Lowering(Protocol):

@@ -1,28 +1,26 @@
 """One direction of one layer of an LSTM, GRU or plain recurrent network as a loop over time inside native code.
 
 Sequences are independent, so threads run blocks of them through all times, each with its own part of the hidden states; the weights are packed into panels
-once before.  What only the gradient needs is stored only where it is used.
+once before.  Where there are more threads than such blocks, each has some columns of the hidden states instead, with its part of the weights in its own
+cache, and all meet after every time.  What only the gradient needs is stored only where it is used.
 """
 
 from __future__ import annotations
 
-import zlib
-from contextlib import contextmanager
 from typing import Any
 
 from ...core.base import Spec
 from ...schedule.lowering import lowering
-from ...schedule.routines.recurrent import GruGradient, GruLayer, LstmGradient, LstmLayer, RecurrentLayer, RnnGradient, RnnLayer
+from ...schedule.routines.recurrent import GruGradient, GruLayer, LstmGradient, LstmLayer, RnnGradient, RnnLayer
 from ...schedule.tensor_ir import Builder, Product, Reference, Routine, Value
 from . import vector_math
-from .gemm.choose import choose_tile
 from .gemm.panels import Panels
 from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
+from .time_loop import TimeLoop, are_columns_split
 
 llvm = lowering("llvm")
-LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
-FLOPS_PER_NANOSECOND = 80
+COLUMNS = 128  # that one piece of work sums
 
 
 def sigmoid(c: Code, x: Scalar) -> Scalar:
@@ -33,8 +31,12 @@ def sigmoid(c: Code, x: Scalar) -> Scalar:
 class Arithmetic:
     """Sums and products of scalars, to be read as formulas."""
 
-    def __init__(self, c: Code) -> None:
-        self.c = c
+    def __init__(self, loop: TimeLoop) -> None:
+        self.loop = loop
+
+    @property
+    def c(self) -> Code:
+        return self.loop.c
 
     def product(self, first: Scalar, *others: Scalar) -> Scalar:
         for each in others:
@@ -50,135 +52,6 @@ class Arithmetic:
     def rest(self, a: Scalar) -> Scalar:
         """``1 - a``."""
         return self.c.binary("fsub", self.c.like(a, 1.0), a)
-
-
-class TimeLoop:
-    """A loop over time for blocks of sequences, as a function on named buffers."""
-
-    def __init__(self, program: Lowering, module: Module, op: RecurrentLayer, rows: Value, states: Reference, descending: bool) -> None:
-        """``rows`` has a row for each sequence at each time, ``states`` one for each sequence."""
-        self.program = program
-        self.module = module
-        sizes, several = op.sizes, isinstance(op.sizes, (list, tuple))
-        self.sizes: list[int] | None = list(sizes) if several and sizes[-1] != sizes[0] else None  # None: all sequences run at all times
-        self.times_in_all: Any = len(sizes) if several else sizes
-        self.rows_in_all: Any = rows.shape[0]
-        self.descending = descending
-        self.type = TYPES[op.dtype]
-        self.batch: Any = states.shape[0]
-        self.block = choose_tile().rows * (4 if op.weight.value.size * op.dtype.itemsize > LARGE else 1)
-        self.buffers: dict[str, Value] = {}
-        self.pieces: list[Piece] = []
-        self.flops = 0.0
-        self.c = Code(module)
-        self.row0 = self.rows = self.c.integer(0)  # of the block that is being written
-
-    def has(self, name: str) -> bool:
-        return name in self.buffers
-
-    def name(self, **values: Value | None) -> None:
-        """Give buffers their names; a result that nobody uses has no buffer."""
-        for name, value in values.items():
-            if value is not None and value in self.program.slots:
-                self.buffers[name] = value
-
-    def packed(self, name: str, source: Reference, transposed: bool, panels: Panels, target: Value) -> None:
-        """Pack a weight, as a piece of its own that comes before."""
-        strides = (source.strides[1], source.strides[0]) if transposed else (source.strides[0], source.strides[1])
-        c = Code(self.module)
-        where = c.address("%b1", source.offset, self.type)
-        panels.pack(c, strides, "%b0", where, FIRST, LAST)
-        function = self.module.add("pack_weight", c.function("", pointers(("%b0", "%b1"))))
-        self.pieces.append(Piece(function, [target, source.value], panels.count, panels.size * 0.4))
-        self.buffers[name] = target
-        self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
-
-    def time(self, step: Scalar) -> tuple[Scalar, Scalar]:
-        """Where the rows of a time begin, and how many they are."""
-        c = self.c
-        if self.descending:
-            step = c.sub(c.number(self.times_in_all - 1), step)
-        if self.sizes is None:
-            batch = c.number(self.batch)
-            return c.mul(step, batch), batch
-        count = len(self.sizes)
-        starts = [sum(self.sizes[:at]) for at in range(count)]
-        found = []
-        for numbers in (starts, self.sizes):
-            text = ", ".join(f"i64 {each}" for each in numbers)
-            name = f"@times{zlib.crc32(text.encode())}"
-            self.module.declare(name, f"{name} = internal constant [{count} x i64] [{text}]")
-            c.uses.add(name)
-            found.append(c.load(name, step, "i64"))
-        return found[0], found[1]
-
-    @contextmanager
-    def blocks(self) -> Any:
-        """The block that follows is written for a block of sequences, ``rows`` from ``row0`` on."""
-        c = self.c
-        with c.loop(FIRST, LAST) as block:
-            self.row0 = c.scale(block, self.block)
-            self.rows = self.at_most(c.number(self.batch))
-            yield
-
-    def at_most(self, count: Scalar) -> Scalar:
-        """The rows of the block, of so many sequences."""
-        c = self.c
-        left = c.sub(count, self.row0)
-        return c.max(c.min(left, self.block), 0)
-
-    @contextmanager
-    def times(self) -> Any:
-        """The block that follows is written for every time: gives where the rows of the block begin, and how many they are."""
-        c = self.c
-        with c.loop(c.number(self.times_in_all)) as step:
-            start, count = self.time(step)
-            yield c.add(start, self.row0), self.at_most(count)
-
-    @contextmanager
-    def elements(self, rows: Scalar, base: Scalar, width: int) -> Any:
-        """The block that follows is written for every element: gives its row among all, its row among the sequences, its column."""
-        c = self.c
-        with c.loop(rows) as row:
-            whole, own = c.add(base, row), c.add(self.row0, row)
-            with c.loop(width) as column:
-                yield whole, own, column
-
-    def load(self, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> Scalar:
-        return self.c.load(f"%{name}", self.place(row, width, column, part * size), self.type)
-
-    def store(self, value: Scalar, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> None:
-        """Write an element, where somebody wants it."""
-        if self.has(name):
-            self.c.store(value, f"%{name}", self.place(row, width, column, part * size))
-
-    def place(self, row: Scalar, width: int, column: Scalar, extra: int) -> Scalar:
-        c = self.c
-        return c.add(c.add(c.scale(row, width), column), extra)
-
-    def pointer(self, name: str, row: Scalar, width: int) -> str:
-        return self.c.address(f"%{name}", self.c.scale(row, width), self.type)
-
-    def copy(self, source: str, target: str, width: int) -> None:
-        """Copy the states of the block's sequences."""
-        if self.has(target):
-            with self.elements(self.rows, self.row0, width) as (_, own, column):
-                self.store(self.load(source, own, width, column), target, own, width, column)
-
-    def multiply(
-        self, panels: Panels, name: str, left: tuple[str, Scalar, int], result: tuple[str, Scalar, int], rows: Scalar,
-        start: tuple[str, Scalar, int] | None = None, how: str = "zero",
-    ) -> None:  # fmt: skip
-        """Some rows times a packed weight; each of the others is a buffer, a row and a width."""
-        begin = None
-        if start is not None:
-            begin = (f"%{start[0]}" if how == "row" else self.pointer(*start), start[2])
-        panels.multiply(self.c, (self.pointer(*left), left[2]), f"%{name}", (self.pointer(*result), result[2]), rows, begin, how)
-
-    def finish(self, name: str) -> list[Piece]:
-        """The pieces: weights are packed, then the loop runs."""
-        function = self.module.add(name, self.c.function("", pointers([f"%{each}" for each in self.buffers], noalias=True)))
-        return [*self.pieces, Piece(function, list(self.buffers.values()), -(-self.batch // self.block), self.flops / FLOPS_PER_NANOSECOND)]
 
 
 def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
@@ -205,8 +78,9 @@ def packed_spec(type: str, dtype: Any, depth: int, width: int) -> Spec:
 def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
     gates, hidden, cell, weight, projection = op.gates, op.hidden, op.cell, op.weight, op.projection
     (batch, size), outside, dtype, type = cell.shape, hidden.shape[1], op.dtype, TYPES[op.dtype]
+    across = are_columns_split(op, batch, size, projection is not None)
     scratch = [
-        Spec((batch, outside), dtype),
+        Spec((2 * batch if across else batch, outside), dtype),
         Spec((batch, size), dtype),
         Spec((batch, 4 * size), dtype),
         packed_spec(type, dtype, outside, 4 * size),
@@ -215,7 +89,8 @@ def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
         scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
+        loop.doubled |= {"h"} if across else set()
         output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
         loop.name(
             gates=gates.value, hidden=hidden.value, cell=cell.value, output=output, last_hidden=last_hidden, last_cell=last_cell,
@@ -227,8 +102,7 @@ def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
             narrow = Panels(module, type, size, outside)
             loop.packed("projection", projection, True, narrow, rest[0])
             loop.name(wide=rest[1])
-        c = loop.c
-        m = Arithmetic(c)
+        m = Arithmetic(loop)
         with loop.blocks():
             loop.copy("hidden", "h", outside)
             loop.copy("cell", "c", size)
@@ -241,10 +115,10 @@ def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
                         loop.store(loop.load("h", own, outside, column), "before", row, outside, column)
                 with loop.elements(rows, base, size) as (row, own, column):
                     parts = [loop.load("now", own, 4 * size, column, part, size) for part in range(4)]
-                    i, f, g, o = (vector_math.tanh(c, each) if at == 2 else sigmoid(c, each) for at, each in enumerate(parts))
+                    i, f, g, o = (vector_math.tanh(loop.c, each) if at == 2 else sigmoid(loop.c, each) for at, each in enumerate(parts))
                     previous = loop.load("c", own, size, column)
                     fresh = m.sum(m.product(previous, f), m.product(i, g))
-                    result = m.product(vector_math.tanh(c, fresh), o)
+                    result = m.product(vector_math.tanh(loop.c, fresh), o)
                     for part, each in enumerate((i, f, g, o)):
                         loop.store(each, "activated", row, 4 * size, column, part, size)
                     loop.store(previous, "cells", row, size, column)
@@ -270,6 +144,7 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
     grad_output, grad_hidden, grad_cell, weight, projection = op.grad_output, op.grad_hidden, op.grad_cell, op.weight, op.projection
     activated, cells, before = op.activated, op.cells, op.before
     (batch, outside), size, dtype, type = grad_hidden.shape, cells.shape[1], op.dtype, TYPES[op.dtype]
+    across = are_columns_split(op, batch, size, projection is not None)
     scratch = [Spec((batch, outside), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, 4 * size, outside)]
     if projection is not None:
         scratch += [
@@ -280,7 +155,7 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
         ]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse)
+        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse, across)
         to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
         loop.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, grad_cell=grad_cell.value, activated=activated.value, cells=cells.value,
@@ -292,12 +167,15 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
             wide = Panels(module, type, outside, size)
             loop.packed("projection", projection, False, wide, rest[0])
             loop.name(unprojected=rest[1], projected=rest[2], narrow=rest[3])
-        c = loop.c
-        m = Arithmetic(c)
+        m = Arithmetic(loop)
+
+        def product(base: Scalar, rows: Scalar) -> None:
+            loop.multiply(panels, "weight", ("to", base, 4 * size), ("h", loop.row0, outside), rows)
+
         with loop.blocks():
             loop.copy("grad_hidden", "h", outside)
             loop.copy("grad_cell", "c", size)
-            with loop.times() as (base, rows):
+            with loop.times(product) as (base, rows):
                 if projection is not None:
                     with loop.elements(rows, base, outside) as (row, own, column):
                         grad = m.sum(loop.load("h", own, outside, column), loop.load("grad_output", row, outside, column))
@@ -306,7 +184,7 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
                 with loop.elements(rows, base, size) as (row, own, column):
                     i, f, g, o = (loop.load("activated", row, 4 * size, column, part, size) for part in range(4))
                     previous = loop.load("cells", row, size, column)
-                    squashed = vector_math.tanh(c, m.sum(m.product(f, previous), m.product(i, g)))
+                    squashed = vector_math.tanh(loop.c, m.sum(m.product(f, previous), m.product(i, g)))
                     if projection is not None:
                         grad = loop.load("narrow", own, size, column)
                         loop.store(m.product(o, squashed), "unprojected", row, size, column)
@@ -320,7 +198,6 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
                     for part, each in enumerate(made):
                         loop.store(each, "to", row, 4 * size, column, part, size)
                     loop.store(m.product(carried, f), "c", own, size, column)
-                loop.multiply(panels, "weight", ("to", base, 4 * size), ("h", loop.row0, outside), rows)
             loop.copy("h", "first_hidden", outside)
             loop.copy("c", "first_cell", size)
         pieces = loop.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
@@ -339,10 +216,16 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
 def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
     gates, hidden, weight, bias = op.gates, op.hidden, op.weight, op.bias
     (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
-    scratch = [Spec((batch, size), dtype), Spec((batch, 3 * size), dtype), packed_spec(type, dtype, size, 3 * size)]
+    across = are_columns_split(op, batch, size)
+    scratch = [
+        Spec((2 * batch if across else batch, size), dtype),
+        Spec((batch, 3 * size), dtype),
+        packed_spec(type, dtype, size, 3 * size),
+    ]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
+        loop.doubled |= {"h"} if across else set()
         output, last_hidden, activated, before, h, now, packed = routine.others
         loop.name(
             gates=gates.value, hidden=hidden.value, bias=None if bias is None else bias.value, output=output, last_hidden=last_hidden,
@@ -350,8 +233,7 @@ def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
         )  # fmt: skip
         panels = Panels(module, type, size, 3 * size)
         loop.packed("weight", weight, True, panels, packed)
-        c = loop.c
-        m = Arithmetic(c)
+        m = Arithmetic(loop)
         with loop.blocks():
             loop.copy("hidden", "h", size)
             with loop.times() as (base, rows):
@@ -362,8 +244,8 @@ def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
                 with loop.elements(rows, base, size) as (row, own, column):
                     own_r, own_z, own_n = (loop.load("now", own, 3 * size, column, part, size) for part in range(3))
                     given_r, given_z, given_n = (loop.load("gates", row, 3 * size, column, part, size) for part in range(3))
-                    reset, update = sigmoid(c, m.sum(given_r, own_r)), sigmoid(c, m.sum(given_z, own_z))
-                    candidate = vector_math.tanh(c, m.sum(given_n, m.product(reset, own_n)))
+                    reset, update = sigmoid(loop.c, m.sum(given_r, own_r)), sigmoid(loop.c, m.sum(given_z, own_z))
+                    candidate = vector_math.tanh(loop.c, m.sum(given_n, m.product(reset, own_n)))
                     previous = loop.load("h", own, size, column)
                     result = m.sum(m.product(candidate, m.rest(update)), m.product(update, previous))
                     for part, each in enumerate((reset, update, candidate, own_n)):
@@ -381,7 +263,7 @@ def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
 def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, activated, before = op.grad_output, op.grad_hidden, op.weight, op.activated, op.before
     (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
-    rows_of_all = before.shape[0]
+    rows_of_all, across = before.shape[0], are_columns_split(op, batch, size)
     scratch = [
         Spec((batch, size), dtype),
         Spec((batch, size), dtype),
@@ -390,7 +272,7 @@ def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> An
     ]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse)
+        loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse, across)
         to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
         loop.name(
             grad_output=grad_output.value, grad_hidden=grad_hidden.value, activated=activated.value, before=before.value,
@@ -398,24 +280,24 @@ def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> An
         )  # fmt: skip
         panels = Panels(module, type, 3 * size, size)
         loop.packed("weight", weight, False, panels, packed)
-        m = Arithmetic(loop.c)
+        m = Arithmetic(loop)
+
+        def product(base: Scalar, rows: Scalar) -> None:
+            loop.multiply(panels, "weight", ("own", base, 3 * size), ("h", loop.row0, size), rows, ("direct", loop.row0, size), "matrix")
+
         with loop.blocks():
             loop.copy("grad_hidden", "h", size)
-            with loop.times() as (base, rows):
-                with loop.elements(rows, base, size) as (row, own, column):
-                    reset, update, candidate, own_n = (loop.load("activated", row, 4 * size, column, part, size) for part in range(4))
-                    grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
-                    to_candidate = m.product(grad, m.rest(update), m.rest(m.product(candidate, candidate)))
-                    to_reset = m.product(to_candidate, own_n, reset, m.rest(reset))
-                    change = m.difference(loop.load("before", row, size, column), candidate)
-                    to_update = m.product(grad, change, update, m.rest(update))
-                    for name, last in (("to", to_candidate), ("own", m.product(to_candidate, reset))):
-                        for part, each in enumerate((to_reset, to_update, last)):
-                            loop.store(each, name, row, 3 * size, column, part, size)
-                    loop.store(m.product(grad, update), "direct", own, size, column)
-                loop.multiply(
-                    panels, "weight", ("own", base, 3 * size), ("h", loop.row0, size), rows, ("direct", loop.row0, size), "matrix"
-                )
+            with loop.times(product) as (base, rows), loop.elements(rows, base, size) as (row, own, column):
+                reset, update, candidate, own_n = (loop.load("activated", row, 4 * size, column, part, size) for part in range(4))
+                grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
+                to_candidate = m.product(grad, m.rest(update), m.rest(m.product(candidate, candidate)))
+                to_reset = m.product(to_candidate, own_n, reset, m.rest(reset))
+                change = m.difference(loop.load("before", row, size, column), candidate)
+                to_update = m.product(grad, change, update, m.rest(update))
+                for name, last in (("to", to_candidate), ("own", m.product(to_candidate, reset))):
+                    for part, each in enumerate((to_reset, to_update, last)):
+                        loop.store(each, name, row, 3 * size, column, part, size)
+                loop.store(m.product(grad, update), "direct", own, size, column)
             loop.copy("h", "first_hidden", size)
         pieces = loop.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
         return pieces + column_sums(program, module, own_gates, of_bias)
@@ -424,23 +306,26 @@ def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> An
 
 
 def column_sums(program: Lowering, module: Module, source: Value, result: Value) -> list[Piece]:
-    """The sums of the columns of a matrix, added in double precision."""
+    """The sums of the columns of a matrix, added in double precision; a piece of work is some columns."""
     if result not in program.slots:
         return []
     c, type, (rows, width) = Code(module), TYPES[source.dtype], source.shape
     wide = "double"
-    sums = c.slot(wide, width)
-    with c.loop(width) as column:
-        c.store(c.constant(wide, 0.0), sums, column)
-    with c.loop(c.number(rows)) as row, c.loop(width) as column:
-        each = c.load("%b0", c.add(c.scale(row, width), column), type)
-        each = each if type == wide else c.convert("fpext", each, wide)
-        c.store(c.binary("fadd", c.load(sums, column, wide), each), sums, column)
-    with c.loop(width) as column:
-        total = c.load(sums, column, wide)
-        c.store(total if type == wide else c.convert("fptrunc", total, type), "%b1", column)
+    sums = c.slot(wide, COLUMNS)
+    with c.loop(FIRST, LAST) as block:
+        begin = c.scale(block, COLUMNS)
+        count = c.min(COLUMNS, c.sub(c.number(width), begin))
+        with c.loop(count) as column:
+            c.store(c.constant(wide, 0.0), sums, column)
+        with c.loop(c.number(rows)) as row, c.loop(count) as column:
+            each = c.load("%b0", c.add(c.scale(row, width), c.add(begin, column)), type)
+            each = each if type == wide else c.convert("fpext", each, wide)
+            c.store(c.binary("fadd", c.load(sums, column, wide), each), sums, column)
+        with c.loop(count) as column:
+            total = c.load(sums, column, wide)
+            c.store(total if type == wide else c.convert("fptrunc", total, type), "%b1", c.add(begin, column))
     name = module.add("column_sums", c.function("", pointers(("%b0", "%b1"), noalias=True)))
-    return [Piece(name, [source, result], 1, 0.0)]
+    return [Piece(name, [source, result], -(-width // COLUMNS), rows * width * 0.3)]
 
 
 # -- plain recurrence --------------------------------------------------------------------------------------------
@@ -450,15 +335,16 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
 def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
     gates, hidden, weight = op.gates, op.hidden, op.weight
     (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
-    scratch = [Spec((batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
+    across = are_columns_split(op, batch, size)
+    scratch = [Spec((2 * batch if across else batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse)
+        loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
+        loop.doubled |= {"h"} if across else set()
         output, last_hidden, before, h, now, packed = routine.others
         loop.name(gates=gates.value, hidden=hidden.value, output=output, last_hidden=last_hidden, before=before, h=h, now=now)
         panels = Panels(module, type, size, size)
         loop.packed("weight", weight, True, panels, packed)
-        c = loop.c
         with loop.blocks():
             loop.copy("hidden", "h", size)
             with loop.times() as (base, rows):
@@ -466,7 +352,11 @@ def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
                 with loop.elements(rows, base, size) as (row, own, column):
                     loop.store(loop.load("h", own, size, column), "before", row, size, column)
                     now_value = loop.load("now", own, size, column)
-                    result = c.intrinsic("maximum", now_value, c.like(now_value, 0.0)) if op.relu else vector_math.tanh(c, now_value)
+                    result = (
+                        loop.c.intrinsic("maximum", now_value, loop.c.like(now_value, 0.0))
+                        if op.relu
+                        else vector_math.tanh(loop.c, now_value)
+                    )
                     loop.store(result, "h", own, size, column)
                     loop.store(result, "output", row, size, column)
             loop.copy("h", "last_hidden", size)
@@ -479,26 +369,28 @@ def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
 def rnn_backward(builder: Builder, op: RnnGradient, specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, output, before = op.grad_output, op.grad_hidden, op.weight, op.output, op.before
     (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
+    across = are_columns_split(op, batch, size)
     scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        loop = TimeLoop(program, module, op, output.value, grad_hidden, not op.reverse)
+        loop = TimeLoop(program, module, op, output.value, grad_hidden, not op.reverse, across)
         to, first_hidden, of_weight, h, packed = routine.others
         loop.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)
         panels = Panels(module, type, size, size)
         loop.packed("weight", weight, False, panels, packed)
-        c = loop.c
-        m = Arithmetic(c)
+        m = Arithmetic(loop)
+
+        def product(base: Scalar, rows: Scalar) -> None:
+            loop.multiply(panels, "weight", ("to", base, size), ("h", loop.row0, size), rows)
+
         with loop.blocks():
             loop.copy("grad_hidden", "h", size)
-            with loop.times() as (base, rows):
-                with loop.elements(rows, base, size) as (row, own, column):
-                    now = loop.load("output", row, size, column)
-                    grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
-                    zero, one = c.like(now, 0.0), c.like(now, 1.0)
-                    slope = c.select(c.compare("ogt", now, zero), one, zero) if op.relu else m.rest(m.product(now, now))
-                    loop.store(m.product(grad, slope), "to", row, size, column)
-                loop.multiply(panels, "weight", ("to", base, size), ("h", loop.row0, size), rows)
+            with loop.times(product) as (base, rows), loop.elements(rows, base, size) as (row, own, column):
+                now = loop.load("output", row, size, column)
+                grad = m.sum(loop.load("h", own, size, column), loop.load("grad_output", row, size, column))
+                zero, one = loop.c.like(now, 0.0), loop.c.like(now, 1.0)
+                slope = loop.c.select(loop.c.compare("ogt", now, zero), one, zero) if op.relu else m.rest(m.product(now, now))
+                loop.store(m.product(grad, slope), "to", row, size, column)
             loop.copy("h", "first_hidden", size)
         return loop.finish("rnn_backward") + weight_gradient(program, module, to, before, of_weight)
 
