@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients
+from support.compiled import assert_compiled_matches_eager, assert_threads_change_nothing, results_and_gradients, thread_count
 
 import rushlight as torch
 from rushlight import nn
@@ -43,6 +43,51 @@ def test_shapes_and_layouts(data: Any) -> None:
     a = matrix(rows, depth, dtype, pick(False, True), pick(False, True))
     b = matrix(depth, width, dtype, pick(False, True), pick(False, True))
     assert_matches_eager(lambda a, b: a @ b + 1, a, b, tolerance=5e-4 if dtype == torch.float32 else 1e-11)
+
+
+@pytest.mark.parametrize("threads", [2, 16])
+@pytest.mark.parametrize(("rows", "depth", "width"), [(64, 64, 64), (101, 70, 133), (7, 400, 33), (130, 1000, 1)])
+def test_products_in_blocks(rows: int, depth: int, width: int, threads: int, monkeypatch: Any) -> None:
+    """Large products are multiplied in blocks of two dimensions, in several parts of their depth; here are small ones."""
+    used: list[Any] = []
+
+    def blocks_win(*sizes: Any) -> bool:
+        used.append(sizes)
+        return True
+
+    monkeypatch.setattr(matmul, "blocks_win", blocks_win)
+    monkeypatch.setattr(matmul, "is_unpacked", lambda *args: False)
+    torch.manual_seed(0)
+    with thread_count(threads):
+        for dtype, tolerance in ((torch.float32, 1e-3), (torch.float64, 1e-11)):
+            for turned in (False, True):
+                for spread in (False, True):
+                    a, b = matrix(rows, depth, dtype, turned, spread), matrix(depth, width, dtype, not turned, spread)
+                    assert_matches_eager(lambda a, b: a @ b + 1, a, b, tolerance=tolerance)
+    assert used
+
+
+def test_blocks_are_for_large_products() -> None:
+    assert choose.blocks_win(2048, 512, 2048, 4) and choose.blocks_win(512, 2048, 2048, 4)
+    assert not choose.blocks_win(512, 128, 512, 4)  # its right matrix stays in the cache
+    assert not choose.blocks_win(256, 768, 50257, 4)  # a copy of its right matrix takes much memory
+
+
+def test_many_threads_change_no_product() -> None:
+    """Blocks are smaller where threads are many: the same numbers come out."""
+    torch.manual_seed(0)
+    found = []
+    for threads in (1, 2, 16):
+        torch.manual_seed(0)
+        layer = nn.Linear(192, 300)
+        x = torch.randn(700, 192)
+        with thread_count(threads):
+            compiled = torch.compile(nn.Sequential(layer, nn.ReLU()), backend="native")
+            results_and_gradients(compiled, [x], layer.parameters())
+            found.append(results_and_gradients(compiled, [x], layer.parameters()))
+    for other in found[1:]:
+        for one, same in zip(found[0], other):
+            np.testing.assert_array_equal(one, same)
 
 
 def test_batches_of_rows() -> None:

@@ -12,15 +12,16 @@ from ....schedule.tensor_ir import Product, Reference
 from ..ir import TYPES, Code, Scalar
 
 _ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112  # of cblas
-ROWS = 128  # of a block
+ROWS, COLUMNS = 128, 512  # of a block
+FEW = 32  # blocks of rows: where there are fewer, they are split into columns
 SMALL = 1024  # elements of the right matrix: products with smaller ones are not split
 FLOPS_PER_NANOSECOND = 60
 
 
 class BlasProduct:
-    """A product as independent pieces of work: blocks of rows, or matrices of a batch.
+    """A product as independent pieces of work: blocks of rows (and of columns, where those are few), or matrices of a batch.
 
-    A block has the same number of rows for any number of threads, so that results do not depend on that.
+    A block has the same sizes for any number of threads, so that results do not depend on that.
     """
 
     def __init__(self, blas: Blas, value: Product) -> None:
@@ -33,7 +34,11 @@ class BlasProduct:
         if self.left is not None:
             self.rows = self.left.shape[0]
             self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
-            self.extent = -(-self.rows // self.block) if may_reach(width * depth, SMALL) else 1
+            self.across = 1  # blocks of columns
+            if not differs(self.rows) and not differs(width) and not differs(depth) and -(-self.rows // self.block) < FEW:
+                self.across = max(1, width // COLUMNS)
+            self.wide = width if self.across == 1 else -(-width // self.across)
+            self.extent = -(-self.rows // self.block) * self.across if may_reach(width * depth, SMALL) else 1
         else:
             self.extent = value.shape[self.batch[0]]
 
@@ -53,21 +58,33 @@ class BlasProduct:
             self.call(c, a, b, (left, a.offset), (right, b.offset), (result, 0), c.number(self.rows))
         else:
             with c.loop(first, last) as block:
+                column, columns = c.integer(0), None
+                if self.across > 1:
+                    column, block = c.scale(c.rem(block, self.across), self.wide), c.div(block, self.across)
+                    columns = c.min(self.wide, c.sub(b.shape[-1], column))
                 row = c.scale(block, self.block)
                 rows = c.min(self.block, c.sub(c.number(self.rows), row))
-                place = c.add(a.offset, c.scale(row, a.strides[0]))
-                self.call(c, a, b, (left, place), (right, b.offset), (result, c.scale(row, b.shape[-1])), rows)
+                place, beside = c.add(a.offset, c.scale(row, a.strides[0])), c.add(b.offset, c.scale(column, b.strides[1]))
+                self.call(c, a, b, (left, place), (right, beside), (result, c.add(c.scale(row, b.shape[-1]), column)), rows, columns)
 
     def call(
-        self, c: Code, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar
-    ) -> None:
-        """One call of ``cblas_?gemm``."""
+        self, c: Code, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar,
+        columns: Scalar | None = None,
+    ) -> None:  # fmt: skip
+        """One call of ``cblas_?gemm``, for all columns or so many."""
         type, size = TYPES[self.value.dtype], self.blas.size
         pointers = [Scalar(c.address(pointer, place, type), "ptr") for pointer, place in (left, right, result)]
         (transposed_a, step_a), (transposed_b, step_b) = layout(a), layout(b)
         width = c.integer(b.shape[-1])
-        numbers = [rows, width, c.number(a.shape[-1]), c.number(step_a), c.number(step_b)]  # each may be the size of a batch
-        height, across, deep, left_step, right_step = (
+        numbers = [
+            rows,
+            columns or width,
+            c.number(a.shape[-1]),
+            c.number(step_a),
+            c.number(step_b),
+            width,
+        ]  # each may be the size of a batch
+        height, across, deep, left_step, right_step, step = (
             Scalar(each.name, size) if size == "i64" or each.name.isdigit() else c.convert("trunc", each, size) for each in numbers
         )
         modes = [
@@ -79,5 +96,5 @@ class BlasProduct:
         c.effect(
             "call",
             "void",
-            (function, *modes, height, across, deep, one, pointers[0], left_step, pointers[1], right_step, zero, pointers[2], across),
+            (function, *modes, height, across, deep, one, pointers[0], left_step, pointers[1], right_step, zero, pointers[2], step),
         )

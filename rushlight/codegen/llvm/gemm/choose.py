@@ -16,6 +16,8 @@ LATENCY = 8  # accumulators that hide the latency of a fused multiply-add
 MOST_ACCUMULATORS = 16  # of a tile for known sizes: each is code that has to be compiled
 CACHE_BYTES = 1 << 20  # of a right matrix that a generated product reads from the cache
 DEEPEST = 2048
+PACKED_BYTES = 32 << 20  # of a matrix that is packed as a whole
+LARGE = 1 << 24  # multiplications of a product in blocks of two dimensions
 TINY = 140_000  # multiplications: for fewer, BLAS has a fast path, slow only if the right matrix is transposed
 DEPTH_PARTS, DEEP = 2, 512  # a product is split along its depth into so many parts, from so many steps on
 LIGHT = 512  # elements of the result for each step of the depth: where there are more, adding up the parts takes longer than it saves
@@ -100,6 +102,15 @@ def generated_wins(rows: int, depth: int, width: int, itemsize: int, transposed:
     if rows < 8 or width < 16 or depth < 8 or depth > DEEPEST or depth * width * itemsize > CACHE_BYTES:
         return False
     return (transposed and rows >= 16 and width >= 32) if rows * depth * width <= TINY else True
+
+
+def blocks_win(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
+    """Whether a product is so large that packing both matrices pays, and not so large that their copies take much memory."""
+    if any(map(differs, (rows, depth, width))) or rows < 64 or width < 64 or depth < 64:
+        return False
+    if depth * max(rows, width) * itemsize > PACKED_BYTES or rows * depth * width < LARGE:
+        return False
+    return not generated_wins(rows, depth, width, itemsize, False)
 
 
 def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:

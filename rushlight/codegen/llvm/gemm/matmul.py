@@ -11,6 +11,7 @@ from typing import Any
 
 from ....core.base import Spec
 from ....core.blas import blas
+from ....core.parallel import pool as eager_pool
 from ....schedule.lowering import lowering
 from ....schedule.routines.matmul import Gemm, layout
 from ....schedule.symbolic_shape import differs
@@ -18,13 +19,15 @@ from ....schedule.tensor_ir import Builder, Product, Reference, Routine
 from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from .blas import BlasProduct
-from .choose import DEPTH_PARTS, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
+from .blocked import BlockedProduct
+from .choose import DEPTH_PARTS, blocks_win, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
 from .few_rows import few_rows, is_few
+from .half_products import HalfProduct, half_of, halves_win, how
 from .micro_kernel import MicroKernel
 from .panels import Panels, shared_work, workers_for
 
 llvm = lowering("llvm")
-BLOCK = 64  # rows that one piece of work takes
+BLOCK, LEAST = 64, 16  # rows that one piece of work takes, and where threads are many
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
@@ -33,6 +36,9 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
     """A product as a routine, or NotImplemented where it is left to BLAS."""
     a, b = op.left, op.right
     (rows, depth), width, type = a.shape, b.shape[1], TYPES[spec.dtype]
+    halves = half_of(a), half_of(b)
+    if halves[0] is not None and halves[1] is not None and how() and halves_win(rows, depth, width):
+        return in_blocks(builder, HalfProduct(halves[0], halves[1], how()), spec, node)
     if is_unpacked(type, a, b):
         made: list[Reference] = builder.routine(
             [a, b], [spec], node, lambda program, module, routine: [unpacked(module, type, a, b, routine)]
@@ -40,6 +46,8 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
         return made[0]
     if is_few(a, b):
         return builder.routine([a, b], [spec], node, lambda program, module, routine: [few_rows(module, type, a, b, routine)])[0]
+    if blocks_win(rows, depth, width, spec.dtype.itemsize):
+        return in_blocks(builder, BlockedProduct(a, b), spec, node)
     generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, layout(b)[0])
     if not is_possible(generated):
         return NotImplemented
@@ -57,6 +65,17 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
     shapes: list[Any] = [(Panels(Module(), type, depth, width).size,)] if is_possible(unsplit) else []
     shapes += by_depth.memory if is_possible(split) else []
     made = builder.routine([a, b], [spec], node, write, [Spec(each, spec.dtype) for each in shapes])
+    return made[0]
+
+
+def in_blocks(builder: Builder, product: BlockedProduct | HalfProduct, spec: Any, node: Any) -> Reference:
+    """A large product in blocks."""
+
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        return product.pieces(module, routine, routine.others[1:])
+
+    scratch = [Spec(each, product.dtype) for each in product.memory]
+    made: list[Reference] = builder.routine([product.left, product.right], [spec], node, write, scratch)
     return made[0]
 
 
@@ -102,17 +121,26 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
         panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", b.offset, type), FIRST, LAST)
     pack = module.add("pack_right", c.function("", pointers(("%b0", "%b1"))))
     c = Code(module)
+    high = rows_of_block(rows)
     with c.loop(FIRST, LAST) as block:
-        row = c.scale(block, BLOCK)
+        row = c.scale(block, high)
         left = c.address("%b0", c.add(a.offset, c.scale(row, a.strides[0])), type)
         to = c.address("%b2", c.scale(row, width), type)
-        count = c.min(BLOCK, c.sub(c.number(rows), row))
+        count = c.min(high, c.sub(c.number(rows), row))
         panels.multiply(c, (left, a.strides[0]), "%b1", (to, width), count, columns=a.strides[1] if depth > 1 else 1)
     multiply = module.add("matmul", c.function("", pointers(("%b0", "%b1", "%b2"))))
     return [
         Piece(pack, [memory, b.value], -(-depth // BLOCK) if by_rows else panels.count, panels.size * PACKING),
-        Piece(multiply, [a.value, memory, result], -(-rows // BLOCK), 2.0 * rows * depth * width / FLOPS),
+        Piece(multiply, [a.value, memory, result], -(-rows // high), 2.0 * rows * depth * width / FLOPS),
     ]
+
+
+def rows_of_block(rows: Any) -> int:
+    """How many rows a piece of work takes: fewer where there would not be two pieces for each thread.  The results are the same."""
+    high = BLOCK
+    while high > LEAST and not differs(rows) and rows < 2 * eager_pool.threads * high:
+        high //= 2
+    return high
 
 
 def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piece:
@@ -141,7 +169,16 @@ class SplitDepth:
         self.columns = panel_width(self.type)
         self.panels = -(-b.shape[1] // self.columns)
         self.depth = -(-a.shape[1] // DEPTH_PARTS)  # of a part
-        self.units = DEPTH_PARTS * self.panels
+        self.high, self.blocks = a.shape[0], 1  # of rows, where panels alone would not be two for each thread
+        while (
+            not differs(a.shape[0])
+            and not differs(self.panels)
+            and self.high >= BLOCK
+            and DEPTH_PARTS * self.panels * self.blocks < 2 * eager_pool.threads
+        ):
+            self.blocks *= 2
+            self.high = -(-a.shape[0] // self.blocks)
+        self.units = DEPTH_PARTS * self.panels * self.blocks
         self.workers = workers_for(self.units)
 
     @property
@@ -158,19 +195,23 @@ class SplitDepth:
         with shared_work(c, self.workers, self.units) as (worker, first, last):
             packed = c.address("%b3", c.scale(worker, panels.size), type)
             with c.loop(first, last) as unit:
+                row = c.integer(0)
+                if self.blocks > 1:
+                    row, unit = c.scale(c.rem(unit, self.blocks), self.high), c.div(unit, self.blocks)
                 part, number = c.div(unit, self.panels), c.rem(unit, self.panels)
                 column, begin = c.scale(number, wide), c.scale(part, self.depth)
                 columns = c.min(wide, c.sub(width, column))
                 deep = c.min(self.depth, c.sub(c.number(depth), begin))
                 right = c.address("%b1", c.add(b.offset, c.add(c.scale(begin, b.strides[0]), column)), type)
                 panels.pack(c, (b.strides[0], 1), packed, right, 0, 1, deep, columns)
-                left = c.address("%b0", c.add(a.offset, c.scale(begin, a.strides[1])), type)
+                left = c.address("%b0", c.add(c.add(a.offset, c.scale(begin, a.strides[1])), row), type)
                 # The first part goes to the result, others to memory beside it.
                 others = c.address("%b4", c.scale(c.max(c.sub(part, 1), 0), size), type)
                 pair = [Scalar(each, "ptr") for each in ("%b2", others)]
                 to = c.select(c.compare("eq", part, c.integer(0)), *pair).name
-                target = (c.address(to, column, type), width)
-                panels.multiply(c, (left, 1), packed, target, c.number(rows), columns=a.strides[1], width=columns, depth=deep)
+                target = (c.address(to, c.add(c.scale(row, width), column), type), width)
+                count = c.number(rows) if self.blocks == 1 else c.max(c.min(self.high, c.sub(rows, row)), 0)
+                panels.multiply(c, (left, 1), packed, target, count, columns=a.strides[1], width=columns, depth=deep)
         multiply = module.add("matmul_part", c.function("", pointers([f"%b{at}" for at in range(5)])))
         c = Code(module)
         with c.loop(c.scale(FIRST, width), c.scale(LAST, width)) as at:

@@ -33,7 +33,9 @@ class MicroKernel(NamedTuple):
     result_step: int | None = None
     left_column_step: int | None = 1
     start_step: int | None = 0
-    left_packed: bool = False  # by tiles: for each step of the depth, the elements of a tile's rows
+    left_packed: bool = (
+        False  # by tiles: for each step of the depth, the elements of a tile's rows; of tiles as deep as ``left_step``, unless that is 0
+    )
     right_packed: bool = False  # in panels of a tile's width
     start: str = "zero"  # what sums begin with: "zero", one "row" for all, a "column" (a number for each row), or a "matrix"
     accumulate: bool = False  # whether the product is added to the result
@@ -170,7 +172,7 @@ class _Emitter:
         """How the elements of a tile's rows are read for a step of the depth."""
         c, gemm, size = self.c, self.gemm, self.size
         if gemm.left_packed:
-            packed = c.address("%left", c.mul(row, size["depth"]), gemm.type)
+            packed = c.address("%left", c.mul(row, size["depth"] if gemm.left_step == 0 else size["left_step"]), gemm.type)
             return lambda step: [c.load(packed, c.add(c.scale(step, height), at), gemm.type) for at in range(height)]
         if gemm.left_step is not None and gemm.left_column_step == 1:  # known distances, from one address
             base = c.scale(row, gemm.left_step)

@@ -13,7 +13,7 @@ from ....core.parallel import pool as eager_pool
 from ....schedule.symbolic_shape import least
 from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, Code, Module, Scalar
-from ..vectors import Mask, Vectors, lanes
+from ..vectors import Mask, Vectors, fitting_lanes, lanes
 from .choose import choose_tile
 from .micro_kernel import MicroKernel
 
@@ -23,14 +23,15 @@ _SIZES = ("first", "last", "rows", "depth", "width", "row_step", "column_step")
 class Panels:
     """A matrix of ``depth`` rows and ``width`` columns, packed; all its sizes are arguments of the functions that pack it and multiply by it."""
 
-    def __init__(self, module: Module, type: str, depth: Any, width: Any) -> None:
+    def __init__(self, module: Module, type: str, depth: Any, width: Any, columns: int | None = None) -> None:
+        """``columns`` of a panel are those of a tile; a left matrix, transposed, has panels as wide as a tile has rows."""
         self.module = module
         self.type = type
         self.depth = depth
         self.width = width
         self.tile = choose_tile()
-        self.lanes = lanes(type)
-        self.columns = self.lanes * self.tile.vectors  # of a panel
+        self.columns = columns or lanes(type) * self.tile.vectors  # of a panel
+        self.lanes = fitting_lanes(type, self.columns & -self.columns)
         self.count = -(-width // self.columns)  # panels, the last of them filled up with zeros
         self.size = self.count * self.columns * depth  # elements in all
 
@@ -39,7 +40,7 @@ class Panels:
     ) -> None:  # fmt: skip
         """Pack panels from the first to before the last of a matrix with such strides; of fewer rows than the depth, or columns, where said."""
         layout = "rows" if strides[1] == 1 else "columns" if strides[0] == 1 else "strided"
-        key = ("pack", layout, self.type)
+        key = ("pack", layout, self.type, self.columns)
         if key not in self.module.memo:
             inner = Code(self.module)
             self._pack(inner, layout)
@@ -54,7 +55,7 @@ class Panels:
         c.call_function(self.module.memo[key], panels, matrix, first, last, rows, self.depth, width, *strides)
 
     def _pack(self, c: Code, layout: str) -> None:
-        wide, lanes, v = self.columns, self.lanes, Vectors(c, self.type)
+        wide, lanes, v = self.columns, self.lanes, Vectors(c, self.type, self.lanes)
         first, last, rows, depth, width, row_step, column_step = (Scalar(f"%{each}", "i64") for each in _SIZES)
         with c.loop(first, last) as panel:
             column = c.scale(panel, wide)

@@ -1,0 +1,109 @@
+"""Products of bfloat16 by the processor's own instructions: right where this processor has them, compiled for others, left alone elsewhere."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+from support.compiled import results_and_gradients
+
+import rushlight as torch
+from rushlight import nn
+
+pytest.importorskip("llvmlite")
+from rushlight.backends import native
+from rushlight.codegen.llvm.gemm import half_products, matmul
+from rushlight.codegen.llvm.ir import Module
+from rushlight.codegen.llvm.target import Processor, whole_vectors
+from rushlight.runtime.cpu.jit import Jit
+from rushlight.schedule.tensor_ir import Input, Reference
+
+target_module = importlib.import_module("rushlight.codegen.llvm.target")
+AVX512 = "+avx,+avx2,+f16c,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,+avx512bf16"
+PROCESSORS = {
+    "tiles": whole_vectors(Processor("x86_64-unknown-linux-gnu", "sapphirerapids", f"{AVX512},+amx-tile,+amx-bf16")),
+    "pairs": whole_vectors(Processor("x86_64-unknown-linux-gnu", "znver4", AVX512)),
+}
+
+
+class Network(nn.Module):
+    """Two layers under autocast."""
+
+    def __init__(self, depth: int, width: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(depth, width), nn.GELU(), nn.Linear(width, depth))
+
+    def forward(self, x: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.layers(x).float()
+
+
+@pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")
+@pytest.mark.parametrize("turned", ["plain", "turned", "batched"])
+@pytest.mark.parametrize(("rows", "depth", "width"), [(64, 64, 64), (100, 70, 90), (68, 33, 257)])
+def test_products_are_those_of_eager_mode(rows: int, depth: int, width: int, turned: str, monkeypatch: Any) -> None:
+    """To a rounding of bfloat16, which sums of another order can tip over."""
+    used: list[Any] = []
+
+    class Counted(half_products.HalfProduct):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            used.append(self)
+
+    monkeypatch.setattr(matmul, "HalfProduct", Counted)
+    monkeypatch.setattr(half_products, "LARGE", 0)
+    torch.manual_seed(0)
+    model = Network(depth, width)
+    x = {"plain": torch.randn(rows, depth), "turned": torch.randn(depth, rows).t(), "batched": torch.randn(rows // 4, 4, depth)}[turned]
+    want = results_and_gradients(model, [x], model.parameters())
+    compiled = torch.compile(model, backend="native")
+    results_and_gradients(compiled, [x], model.parameters())
+    for one, other in zip(want, results_and_gradients(compiled, [x], model.parameters())):
+        np.testing.assert_allclose(other, one, rtol=0, atol=2**-7 * np.abs(one).max())
+    assert len(used) >= 4
+    assert all(each.left.dtype == half_products.BFLOAT16 for each in used)  # read where they lie, not from a copy in float32
+
+
+@pytest.mark.parametrize("by", PROCESSORS)
+def test_code_for_processors_that_have_them(by: str, monkeypatch: Any) -> None:
+    """Compiled, not run."""
+    machine = Jit(PROCESSORS[by])
+    monkeypatch.setattr(target_module, "_chosen", [machine.processor])
+    monkeypatch.setattr(half_products, "tiles_permitted", lambda: True)
+    assert half_products.how() == by
+    module, text = Module(), ""
+    for dtype in (np.dtype(np.float32), half_products.BFLOAT16):
+        for turned in (1, -1):
+            left, right = (Input(at, (70, 70), dtype, None) for at in range(2))
+            a, b = (Reference(each, (70, 70), (70, 1)[::turned]) for each in (left, right))
+            half_products.HalfProduct(a, b, by).pieces(module, left, [left, right])
+    for part in module.parts():
+        text += part.text
+        assert machine.emit(part)
+    assert ("tdpbf16ps" in text) == (by == "tiles") and ("dpbf16ps.512" in text) == (by == "pairs")
+
+
+def test_other_processors_go_on_in_float32(monkeypatch: Any) -> None:
+    monkeypatch.setattr(matmul, "how", lambda: "")
+    torch.manual_seed(0)
+    model = Network(64, 96)
+    compiled = torch.compile(model, backend="native")
+    x = torch.randn(64, 64)
+    want = results_and_gradients(model, [x], model.parameters())
+    results_and_gradients(compiled, [x], model.parameters())
+    for one, other in zip(want, results_and_gradients(compiled, [x], model.parameters())):
+        np.testing.assert_allclose(other, one, rtol=0, atol=2**-7 * np.abs(one).max())
+    assert "matmul" in native.describe(compiled)
+
+
+def test_float32_stays_float32() -> None:
+    """Float32 values that come from bfloat16 by way of arithmetic are no bfloat16 numbers."""
+    torch.manual_seed(0)
+    x, y = torch.randn(64, 64).bfloat16(), torch.randn(64, 64).bfloat16()
+    function = lambda x, y: (x.float() * 1.1) @ (y.float() * 0.9)
+    with torch.no_grad():
+        compiled = torch.compile(function, backend="native")
+        compiled(x, y)
+        np.testing.assert_allclose(compiled(x, y).numpy(), function(x, y).numpy(), rtol=1e-4, atol=1e-4)
