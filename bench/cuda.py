@@ -116,7 +116,7 @@ def models(torch: Any) -> dict[str, tuple[Any, Any, Any]]:
 
 
 def training_steps(torch: Any, compiled: bool) -> dict[str, float]:
-    """Forward, backward and SGD; with ``compiled`` the model is compiled, and the time of the first step is given, too."""
+    """Forward, backward and SGD, and the memory that a step adds at most; compiled also the time of the first step."""
     found = {}
     for name, (model, x, target) in models(torch).items():
         model.cuda()
@@ -132,6 +132,11 @@ def training_steps(torch: Any, compiled: bool) -> dict[str, float]:
         step()
         torch.cuda.synchronize()
         first = time.perf_counter() - began
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        step()
+        torch.cuda.synchronize()
+        found[f"{name}: memory at most, MiB"] = (torch.cuda.max_memory_allocated() - before) / 2**20
         found[name] = measure(torch, step, 10)
         if compiled:
             found[f"{name}: first step"] = first * 1e6

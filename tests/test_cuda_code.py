@@ -107,6 +107,56 @@ def test_ops_with_kernels_exist() -> None:
     assert all(name in table for name in (*KERNELS, *HOST_ONLY))
 
 
+def test_why_there_is_no_device() -> None:
+    from rushlight.runtime.cuda.device import unusable
+
+    class Failed(Exception):
+        status = 35
+
+    versions = SimpleNamespace(driverGetVersion=lambda: 12040, runtimeGetVersion=lambda: 13000)
+    assert unusable(versions, Failed("x")) == (
+        "the NVIDIA driver has CUDA 12.4 and CuPy was built for 13.0: update the driver, or install the CuPy of its version"
+    )
+    assert unusable(SimpleNamespace(driverGetVersion=lambda: 0, runtimeGetVersion=lambda: 13000), Failed("x")) == (
+        "there is no NVIDIA driver on this machine"
+    )
+    assert unusable(versions, RuntimeError("cudaErrorNoDevice: none\nmore")) == "cudaErrorNoDevice: none"
+
+
+def test_triton_arguments_are_packed_in_order() -> None:
+    from rushlight.runtime.cuda.triton_launch import layout
+
+    signature = {"X": "*fp32", "n": "i32", "step": "constexpr", "Y": "*bf16", "scale": "fp32", "far": "i64", "BLOCK": "constexpr"}
+    assert layout(signature, {"n": 5, "step": 1, "scale": 0.5, "far": 7, "BLOCK": 64}) == ("PiPfqPP", [None, 5, None, 0.5, 7])
+
+
+def test_rows_are_held_in_registers_up_to_a_length() -> None:
+    from rushlight.runtime.cuda.kernels import held_rows, rows
+
+    for name in held_rows.BODIES:
+        for n in (1, 7, 32, 128, 1000, 1024, 4097, 16384):
+            for aligned in (False, True):
+                found = held_rows.arrangement(name, n, aligned)
+                if found is None:
+                    assert n > 8192
+                    continue
+                group, held, vector = found
+                assert group * held * vector >= n and held * vector <= 64 and (vector == 1 or n % 4 == 0) and group <= 1024
+                text, _ = rows.source(
+                    name, np.dtype(np.float32), group, (held, vector), {"HELD_FINISH": "", "HELD_TERM": "0", "FINISH": "0"}
+                )
+                assert "@" not in text
+        assert held_rows.arrangement(name, 20000, True) is None
+
+
+def test_dense_strides() -> None:
+    from rushlight.runtime.cuda.kernels.convolution import dense_strides
+    from rushlight.runtime.cuda.kernels.copies import row_major
+
+    assert dense_strides((2, 3, 4, 5), False) == (60, 20, 5, 1) and dense_strides((2, 3, 4, 5), True) == (60, 1, 15, 3)
+    assert row_major((2, 3, 4), 4) == (48, 16, 4)
+
+
 FLASH = """
 import math
 import rushlight as torch

@@ -127,7 +127,7 @@ ALLOWED = {
     # Kernels that a device has for ops: their names are tested below.
     **{
         f"runtime/cuda/kernels/{each}.py": "kernels of single ops on CUDA"
-        for each in ("__init__", "attention", "convolution", "products", "rows", "tables")
+        for each in ("__init__", "attention", "convolution", "copies", "held_rows", "products", "recurrent", "rows", "tables")
     },
     # Names of functions that scripts call, some of which are ops of the same name.
     "capture/script/lower/result_types.py": "public functions, by what they return",

@@ -19,12 +19,13 @@ import numpy as np
 from ..core import node as node_module
 from ..core.base import Spec, TensorBase, contiguous_strides, make, storage_of
 from ..core.declare import table
-from ..core.devices import device_type_of
+from ..core.devices import alone, device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcast_shapes
 from ..core.fork_safety import free_after_fork
 from ..core.node import Node, edge_of, refresh
+from ..core.shortcuts import shortcut
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 
@@ -117,10 +118,13 @@ def run_backward(
             gradient = leaves.pop(leaf)
             if wanted is None and leaf._grad is None and not create_graph and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
                 array = gradient._array  # the common case: nothing else refers to the first gradient of a leaf
-                alone = (
-                    getrefcount(gradient) <= _ALONE and gradient._storage is None and array.__class__ is np.ndarray and array.base is None
+                owned = (
+                    getrefcount(gradient) <= _ALONE
+                    and gradient._storage is None
+                    and (array.__class__ is np.ndarray or array.__class__ is alone.array_type is leaf._array.__class__)
+                    and array.base is None
                 )
-                if alone and array.strides == leaf._array.strides:
+                if owned and array.strides == leaf._array.strides:
                     with _accumulate_lock:
                         if leaf._grad is None:
                             leaf._grad = gradient
@@ -367,7 +371,8 @@ def _sum_to(current: Node, position: int, gradient: Any, shape: Any) -> Any:
             f"Function {current.name()} returned an invalid gradient at index {position} - got {list(have)} but expected shape "
             f"compatible with {list(shape)}"
         )
-    return gradient.sum_to_size(*shape)
+    made = shortcut("sum_to", gradient, shape) if alone.kind is not None else None
+    return gradient.sum_to_size(*shape) if made is None else made
 
 
 def _before(current: Node, gradient: Any) -> Any:

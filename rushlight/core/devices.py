@@ -174,6 +174,8 @@ class DeviceType:
         """
         return None
 
+    shortcuts: dict[str, Any] = {}  # functions on the device's arrays that gradient rules call without dispatch (see ``shortcuts.py``)
+
     def is_foreign(self, error: Exception) -> bool:
         """Whether an error says that a kernel gave arrays of the device to NumPy: the op has no kernel for it."""
         return False
@@ -230,10 +232,17 @@ class DeviceType:
 class _Alone:
     """The kind of an accelerator of which there is but one: calls on its tensors have a shorter way."""
 
-    __slots__ = ("kind",)
+    __slots__ = ("array_type", "arrays", "kind")
 
     def __init__(self) -> None:
         self.kind: Any = None
+        self.array_type: Any = None
+        self.arrays: Any = None
+
+    def become(self, kind: Any) -> None:
+        """Take a kind of device, or None, for the one."""
+        self.kind = kind
+        self.array_type, self.arrays = (None, None) if kind is None else (kind.array_type, kind.arrays)
 
 
 alone = _Alone()
@@ -252,14 +261,14 @@ def register_device_type(kind: DeviceType, *array_types: type) -> None:
     for array_type in (kind.array_type, *array_types):
         array_kinds[array_type] = kind
     if kind.only is not None:
-        alone.kind = kind
+        alone.become(kind)
 
 
 def unregister_device_type(name: str) -> None:
     """Take a kind of device away again; tensors on it can't be used afterwards."""
     kind = device_types.pop(name)
     if alone.kind is kind:
-        alone.kind = None
+        alone.become(None)
     _NAMES.remove(name)
     for array_type in [each for each, found in array_kinds.items() if found is kind]:
         del array_kinds[array_type]

@@ -52,7 +52,7 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered
         return dispatch_body(op, args, out)
-    if alone.kind is not None and out is None and op.returns is None and not op.view and not op.factory:
+    if alone.kind is not None and out is None and op.returns != "list" and not op.view and not op.factory:
         result = dispatch_alone(op, args)
         if result is not NotImplemented:
             return result
@@ -92,34 +92,41 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 
 def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
-    """A call on tensors of the one accelerator there is, by its own kernel; NotImplemented leaves it to the general path, which also words errors."""
-    home, values, requires, found = alone.kind, list(args), False, False
-    for position, _ in op.tensor_positions:
+    """A call on tensors of the one accelerator there is; NotImplemented leaves it to the general path, which also words errors."""
+    home, kind, values, requires, found = alone.kind, alone.array_type, list(args), False, False
+    for position, wanted in op.tensor_positions:
         value = args[position]
         if isinstance(value, TensorBase):
             array = values[position] = value._array
-            if array.__class__ is not home.array_type:
+            if array.__class__ is not kind and not isinstance(array, kind):
                 return NotImplemented
             if value._storage is not None and value._view is not None:
                 refresh(value)
-            found, requires = True, requires or value._requires_grad
-        elif value.__class__ not in PLAIN_NUMBERS:
+            found = True
+            if value._requires_grad:
+                requires = True
+        elif value.__class__ not in PLAIN_NUMBERS and (value is not None or wanted[-1] != "?"):
             return NotImplemented
-    own = home.kernel_for(op) if found and not state.inference else None
-    if own is None:
+    if not found or state.inference:
         return NotImplemented
+    own = home.kernel_for(op)
     try:
-        array = own(*values)
+        made = NotImplemented if own is None else own(*values)
+        if made is NotImplemented:
+            if op.widen or op.view or "other devices" in op.notes:
+                return NotImplemented
+            made = op.family.execute(op, home.arrays, values)
     except RushlightError:
         raise
-    except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError):
+    except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError, np.linalg.LinAlgError):
         return NotImplemented
-    if array is NotImplemented:
-        return NotImplemented
-    result = make(array)
+    if op.returns is None:
+        result = make(made if made.__class__ is kind else home.as_array(made))
+    else:
+        result = tuple([make(each if isinstance(each, kind) else home.as_array(each)) for each in made])
     if requires and state.grad_enabled:
         attach(op, args, result)
-    return result
+    return result if op.returns is None else named_result(op)(*result)
 
 
 def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
@@ -439,7 +446,12 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
         return False
     if array.__class__ is not np.ndarray:
         into = None if array.__class__ is Spec else getattr(device_type_of(array).kernel_for(op), "into", None)
-        return into is not None and common_device(op, values) is not None and into(array, values)
+        if into is None:
+            return False
+        kind = alone.array_type
+        if not all(each.__class__ is kind or each.__class__ in PLAIN_NUMBERS for each in values):
+            common_device(op, values)
+        return bool(into(array, values))
     if op.fast is None:
         return False
     count, dtypes = op.fast

@@ -17,6 +17,7 @@ from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import TensorBase, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
+from .devices import alone
 from .dispatch import attach, dispatch, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
@@ -64,9 +65,9 @@ _SINGLE = """
             if input._storage is not None and input._view is not None:
                 refresh(input)
             array = input._array
-            if array.__class__ is ndarray{narrow}:
+            {test}
                 r = {run}
-                if r.__class__ is not ndarray:
+                if r.__class__ is not {kind}:
                     r = settle(r)
                 {wrap}
                 if input._requires_grad and state.grad_enabled:
@@ -276,11 +277,21 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     rest = "".join(f", {p.name}" for p in op.parameters[1:])
     plain = isinstance(op.family, Plain)
     given = names.replace(op.parameters[0].name, "input", 1)
+    xp, kind, test = "numpy", "ndarray", "if array.__class__ is ndarray{narrow}:"
+    if op.view and not op.layout and "other devices" not in op.notes:  # a view costs no more on an accelerator, where there is but one
+        namespace["alone"] = alone
+        xp, kind, test = (
+            "xp",
+            "kind",
+            "kind = array.__class__\n            xp = numpy if kind is ndarray else alone.arrays if kind is alone.array_type else None\n            if xp is not None{narrow}:",
+        )
     text = _SINGLE.format(
         plain="out is None and " if op.has_out else "", names=given,
         wrap=f"t = wrap(op, ({given},), r, None)" if op.view else _PLAIN_RESULT,
-        narrow=(" and array.dtype not in LOW_PRECISION" if op.widen else "") + (" and array.flags.c_contiguous" if op.layout else ""),
-        run=f"kernel(numpy, array{rest})" if plain else f"execute(op, numpy, (array{rest},))",
+        test=test.format(
+            narrow=(" and array.dtype not in LOW_PRECISION" if op.widen else "") + (" and array.flags.c_contiguous" if op.layout else "")
+        ),
+        run=f"kernel({xp}, array{rest})" if plain else f"execute(op, {xp}, (array{rest},))", kind=kind,
     )  # fmt: skip
     if op.parameters[0].name != "input":
         text = text.replace("input", op.parameters[0].name)

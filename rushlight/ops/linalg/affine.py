@@ -10,10 +10,12 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.kernel_providers import PRODUCTS, compiled
+from ...core.shortcuts import shortcut
 from ..pointwise.arithmetic import conjugate
 from .matmul import (  # fmt: skip
     array_product,
@@ -200,6 +202,9 @@ def _linear_input_gradient(g: Any, weight: Any) -> Any:
 
 
 def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
+    made = shortcut("linear_weight_gradient", g, input, weight_shape) if alone.kind is not None else None
+    if made is not None:
+        return made
     if len(input._array.shape) != 2:
         input = input.reshape(math.prod(input._array.shape[:-1]), weight_shape[-1])
         g = g.reshape(input._array.shape[0], *weight_shape[:-1])

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from ...core.argument_checks import refuse_gradient
-from ...core.base import Spec
+from ...core.base import Spec, storage_of
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
+from ...core.devices import alone
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise, promoted
 from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
+from ...core.shortcuts import shortcut
 from ...core.state import state
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout
@@ -156,10 +158,15 @@ def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
     return xp.add(result, bias, out=result) if result.shape == input.shape and input.ndim else result + bias
 
 
+def _scale_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
+    made = shortcut("channel_products", g, input, weight_shape) if alone.kind is not None else None
+    return g * input if made is None else made
+
+
 @primitive(
     meta=elementwise(),
     kernel=_scale_shift_kernel,
-    vjp={"input": lambda g, weight: g * weight, "weight": lambda g, input: g * input, "bias": lambda g: g},
+    vjp={"input": lambda g, weight: g * weight, "weight": _scale_gradient, "bias": lambda g: g},
     namespace=None,
     method=False,
     out=False,
@@ -313,11 +320,15 @@ def _check_batch(shape: Any, training: bool) -> None:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
 
 
-def _update_running(running: Any, found: Any, momentum: float) -> None:
-    """``running = (1 - momentum) * running + momentum * found``, in place and unrecorded."""
+def _update_running(running: Any, found: Any, momentum: float, factor: float = 1.0) -> None:
+    """``running = (1 - momentum) * running + momentum * factor * found``, in place and unrecorded."""
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
+        if alone.kind is not None and shortcut("update_running", running, found, momentum, factor) is not None:
+            storage_of(running).version += 1
+            return
+        found = found if factor == 1 else found * factor
         running.mul_(1 - momentum).add_(found.reshape(running._array.shape).to(running.dtype), alpha=momentum)
     finally:
         state.grad_enabled = enabled
@@ -360,7 +371,7 @@ def _batch_norm(
         _update_running(running_mean, mean, momentum)
     if running_var is not None and not empty:
         count = math.prod(shape) // max(shape[1], 1)
-        _update_running(running_var, variance * (count / max(count - 1, 1)), momentum)
+        _update_running(running_var, variance, momentum, count / max(count - 1, 1))
     return _affine(result, weight, bias, channels)
 
 
@@ -406,7 +417,7 @@ def instance_norm(
         _update_running(running_mean, mean.mean(0), momentum)
     if running_var is not None:
         count = math.prod(shape[2:])
-        _update_running(running_var, variance.mean(0) * (count / max(count - 1, 1)), momentum)
+        _update_running(running_var, variance.mean(0), momentum, count / max(count - 1, 1))
     return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
 

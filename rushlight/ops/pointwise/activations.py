@@ -10,10 +10,12 @@ import numpy as np
 
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
 from ...core.recording import recomputed
+from ...core.shortcuts import shortcut
 from . import activations_onnx as onnx_forms
 
 Number = int | float
@@ -39,11 +41,16 @@ def _rectified(array: Any, out: Any = None) -> Any:
     return out
 
 
+def _relu_gradient(g: Any, result: Any) -> Any:
+    made = shortcut("relu_gradient", g, result) if alone.kind is not None else None
+    return table["where"].call(result <= 0, 0.0, g) if made is None else made
+
+
 @primitive(
     meta=elementwise(refuse="bool complex", fast=(1, "float")),
     kernel=lambda xp, input: xp.maximum(input, input.dtype.type(0)),
     ufunc=_rectified,
-    vjp={"input": lambda g, result: table["where"].call(result <= 0, 0.0, g)},
+    vjp={"input": _relu_gradient},
     out=False,
     onnx={9: onnx_forms.relu},
 )

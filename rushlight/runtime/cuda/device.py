@@ -17,17 +17,18 @@ import numpy as np
 from ...core import random as streams
 from ...core.devices import DeviceType, device, device_types, register_device_type
 from ...core.dtypes import HALF_PRECISION
-from ...core.errors import DeviceError, OperationError, OutOfMemoryError
+from ...core.errors import DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
 from . import faults
 from .array_module import ArrayModule
-from .kernels import KERNELS
+from .kernels import HOST_ONLY, KERNELS, SHORTCUTS
 from .memory import UsageCounter, is_pinned, pinned
 from .optimizer_step import optimizer_step
 from .philox import PhiloxGenerator
 from .pointwise import PointwiseOp
 
 INSTALL = "pip install 'rushlight[cuda]'"
+_OLD_DRIVER = 35  # cudaErrorInsufficientDriver
 _devices: dict[int, device] = {}
 
 
@@ -54,6 +55,7 @@ class CudaDevice(DeviceType):
         self.usage = UsageCounter(cupy)
         self.only = indexed(0) if self.count == 1 else None
         self._kernels: dict[str, Any] = {}  # by op, once asked for
+        self.shortcuts = {name: functools.partial(each, cupy) for name, each in SHORTCUTS.items()}
 
     def device_of(self, array: Any) -> device:
         return indexed(array.data.device_id)
@@ -114,8 +116,10 @@ class CudaDevice(DeviceType):
             return self._kernels[op.name]
         except KeyError:
             own = KERNELS.get(op.name)
-            if own is not None:
-                made: Any = functools.partial(own, self.cupy)
+            if op.name in HOST_ONLY:
+                made: Any = functools.partial(refuse, op.public_name)
+            elif own is not None:
+                made = functools.partial(own, self.cupy)
             else:
                 made = PointwiseOp(self.cupy, op) if isinstance(op.family, Elementwise) else None
             self._kernels[op.name] = made
@@ -175,6 +179,12 @@ class CudaDevice(DeviceType):
         return self.cupy.from_dlpack(source)
 
 
+def refuse(name: str, *values: Any) -> Any:
+    """The kernel of an op that has none: its error names the op, also where there is nothing to compute."""
+    place = indexed(next(each.data.device_id for each in values if hasattr(each, "data") and hasattr(each.data, "device_id")))
+    raise NotSupported(f"{name}() has no kernel for the device '{place}' yet: use it on the CPU")
+
+
 def out_of_memory(cupy: Any, what: str) -> OutOfMemoryError:
     """The error of an allocation that failed: what was asked for, what is free, what is held."""
     found = re.search(r"allocating ([\d,]+) bytes", what)
@@ -201,17 +211,36 @@ def memory_order(strides: tuple[int, ...]) -> list[int]:
     return sorted(range(len(strides)), key=lambda dim: -abs(strides[dim]))
 
 
+def first_line(error: Exception) -> str:
+    """The first line of an error's text that says something."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def unusable(runtime: Any, error: Any) -> str:
+    """Why the CUDA runtime finds no device, in a sentence."""
+    if getattr(error, "status", 0) != _OLD_DRIVER:
+        return first_line(error)
+    have, wanted = (f"{version // 1000}.{version % 1000 // 10}" for version in (runtime.driverGetVersion(), runtime.runtimeGetVersion()))
+    if have == "0.0":
+        return "there is no NVIDIA driver on this machine"
+    return f"the NVIDIA driver has CUDA {have} and CuPy was built for {wanted}: update the driver, or install the CuPy of its version"
+
+
 def register() -> DeviceType:
     """Make ``cuda`` a device type; raises a DeviceError that says what is missing."""
     if "cuda" in device_types:
         return device_types["cuda"]
     if importlib.util.find_spec("cupy") is None:
         raise DeviceError(f"device 'cuda' is not available: CuPy is not installed ({INSTALL})")
-    cupy = importlib.import_module("cupy")
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise DeviceError(f"device 'cuda' is not available: {error}") from error
+        cupy = importlib.import_module("cupy")
+    except (ImportError, OSError) as error:
+        raise DeviceError(f"device 'cuda' is not available: CuPy can't be loaded ({first_line(error)}): {INSTALL}") from error
+    runtime = cupy.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        raise DeviceError(f"device 'cuda' is not available: {unusable(runtime, error)}") from error
     if not count:
         raise DeviceError("device 'cuda' is not available: this machine has no CUDA device")
     kind = CudaDevice(cupy)

@@ -1,4 +1,4 @@
-"""Matrix products by cuBLAS, called through ctypes: CuPy's own calls refuse a stream that is being captured into a graph.
+"""Matrix products by cuBLASLt and cuBLAS, called through ctypes: CuPy's own calls refuse a stream that is being captured into a graph.
 
 Half precision accumulates in float32.  Single precision uses TF32 where ``torch.backends.cuda.matmul.allow_tf32`` (or a float32 matmul precision
 below the highest) allows it.
@@ -17,6 +17,7 @@ import numpy as np
 
 from ...core.errors import AcceleratorError
 from ...core.precision import precision
+from .cublas_lt import Lt, Product
 from .libraries import library
 
 _NORMAL, _TRANSPOSED = 0, 1
@@ -44,6 +45,8 @@ class Blas:
         self.handle = ctypes.c_void_p()
         _checked(self.library.cublasCreate_v2(ctypes.byref(self.handle)))
         self.workspace = cupy.cuda.Memory(_WORKSPACE)
+        self.workspaces: dict[int, Any] = {}  # by stream
+        self.lt = Lt(cupy)
         self.stream: int | None = None
         self._stream = cupy.cuda.get_current_stream
         self.plans: dict[Any, Plan | None] = {}
@@ -63,14 +66,30 @@ class Blas:
         stream = self._stream().ptr
         if stream != self.stream:
             _checked(self.library.cublasSetStream_v2(self.handle, ctypes.c_void_p(stream)))
-            _checked(self.library.cublasSetWorkspace_v2(self.handle, ctypes.c_void_p(self.workspace.ptr), ctypes.c_size_t(_WORKSPACE)))
+            _checked(
+                self.library.cublasSetWorkspace_v2(self.handle, ctypes.c_void_p(self.workspace_of(stream)), ctypes.c_size_t(_WORKSPACE))
+            )
             self.stream = stream
+
+    def workspace_of(self, stream: int) -> int:
+        """The address of the memory that products in a stream work in; those of two streams may run at once."""
+        found = self.workspaces.get(stream)
+        if found is None:
+            if self.workspaces and not self._stream().is_capturing():  # memory can't be asked for while a graph is captured
+                found = self.workspaces[stream] = self.cupy.cuda.Memory(_WORKSPACE)
+            elif not self.workspaces:
+                found = self.workspaces[stream] = self.workspace
+            else:
+                found = self.workspace
+        return int(found.ptr)
 
 
 class Plan:
     """One product of given shapes, strides and dtype, all of whose arguments but the addresses are known."""
 
-    def __init__(self, blas: Blas, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool) -> None:
+    def __init__(
+        self, blas: Blas, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False
+    ) -> None:
         self.blas, self.shape = blas, shape
         (left_turned, left_step, left_stride), (right_turned, right_step, right_stride) = left[:3], right[:3]
         m, n, k, count = left[3], right[3], left[4], right[4]
@@ -83,14 +102,35 @@ class Plan:
         self.right, self.left = (code, right_step, right_stride), (code, left_step, left_stride, ctypes.addressof(zero))
         self.tail = (code, n, m * n, count, compute, -1)
         self.call = blas.call
+        self.bias = bias
+        scale = {ctypes.c_float: 0, ctypes.c_double: 1}.get(kind, code)
+        self._describe = (right[:3], left[:3], (n, m, k, count), (code, compute, scale), (one, zero))
+        self._products = [self._product(alignment) for alignment in (16, dtype.itemsize)]  # for aligned addresses, and for others
+        if bias and None in self._products:
+            raise AcceleratorError("cuBLASLt adds no bias to this product")
 
-    def run(self, left: int, right: int, made: int) -> None:
+    def _product(self, alignment: int) -> Product | None:
+        """The product by cuBLASLt; None where it has no algorithm."""
+        try:
+            return Product(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
+        except AcceleratorError:
+            return None
+
+    def run(self, left: int, right: int, made: int, bias: int = 0) -> None:
         """Compute, given the addresses of operands and result."""
-        self.blas.enter()
+        blas = self.blas
+        product = self._products[1 if (left | right | made | bias) & 15 else 0]
+        if product is not None:
+            stream = blas._stream().ptr
+            found = blas.workspaces.get(stream)
+            product.run(right, left, made, blas.workspace_of(stream) if found is None else found.ptr, stream, bias)
+            return
+        blas.enter()
         _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))
 
 
 _handles: dict[int, Blas] = {}
+_only: list[Blas] = []  # the handle, where there is but one device
 
 
 def _checked(status: int) -> None:
@@ -100,10 +140,14 @@ def _checked(status: int) -> None:
 
 def blas(cupy: Any) -> Blas:
     """The handle of the current device."""
+    if _only:
+        return _only[0]
     index = cupy.cuda.runtime.getDevice()
     found = _handles.get(index)
     if found is None:
         found = _handles[index] = Blas(cupy)
+        if cupy.cuda.runtime.getDeviceCount() == 1:
+            _only.append(found)
     return found
 
 
@@ -146,6 +190,82 @@ def _planned(blas: Blas, a: Any, b: Any, tf32: bool) -> Plan | None:
     if left is None or right is None or left_stride is None or right_stride is None:
         return None
     return Plan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
+
+
+def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any]) -> Plan:
+    """The plan of a dense product of so many rows: whether the second operand is transposed, the width of the first, that of the result."""
+    handle = blas(cupy)
+    tf32 = dtype == _FLOAT32 and precision.allow_tf32
+    key = ("rows", rows, turned, dtype, tf32)
+    plan = handle.plans.get(key)
+    if plan is None:
+        transposed, width, outputs = turned
+        right = (_TRANSPOSED, width, 0, outputs, 1) if transposed else (_NORMAL, outputs, 0, outputs, 1)
+        plan = handle.plans[key] = Plan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32)
+    return plan
+
+
+def product(cupy: Any, a: Any, b: Any) -> Any:
+    """``a @ b`` where the same product, of the same layouts, has been computed before; else NotImplemented."""
+    handle = _only[0] if _only else blas(cupy)
+    dtype = a.dtype
+    if dtype != b.dtype:
+        return NotImplemented
+    plan = handle.plans.get((a.shape, a.strides, b.shape, b.strides, dtype, dtype == _FLOAT32 and precision.allow_tf32))
+    if plan is None:
+        return NotImplemented
+    made = cupy.ndarray(plan.shape, dtype)
+    plan.run(a.data.ptr, b.data.ptr, made.data.ptr)
+    return made
+
+
+def _real(a: Any, b: Any) -> bool:
+    return a.dtype == b.dtype and a.dtype in _TYPES and a.dtype.kind != "c" and a.flags.c_contiguous and b.flags.c_contiguous
+
+
+def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+    """``input @ weight.T``, plus a bias where one is given, of dense operands; else NotImplemented."""
+    handle = _only[0] if _only else blas(cupy)
+    dtype = input.dtype
+    tf32 = dtype == _FLOAT32 and precision.allow_tf32
+    key = ("layer", input.shape, input.strides, weight.shape, weight.strides, dtype, weight.dtype, tf32, bias is None)
+    plan = handle.plans.get(key)
+    if plan is None:
+        if key in handle.plans:
+            return NotImplemented
+        rows, width, outputs = input.size // max(input.shape[-1], 1), input.shape[-1], weight.shape[0]
+        if not _real(input, weight) or not input.size or not weight.size:
+            return NotImplemented
+        shape = (*input.shape[:-1], outputs)
+        try:
+            plan = Plan(handle, (_NORMAL, width, 0, rows, width), (_TRANSPOSED, width, 0, outputs, 1), shape, dtype, tf32, bias is not None)
+        except AcceleratorError:
+            plan = None
+        handle.plans[key] = plan
+        if plan is None:
+            return NotImplemented
+    made = cupy.ndarray(plan.shape, dtype)
+    plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, 0 if bias is None else bias.data.ptr)
+    return made
+
+
+def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
+    """The gradient of a layer's weight, from dense operands: ``grad.T @ input`` with all leading dimensions in one; else NotImplemented."""
+    handle = _only[0] if _only else blas(cupy)
+    dtype = input.dtype
+    tf32 = dtype == _FLOAT32 and precision.allow_tf32
+    key = ("weight", grad.shape, grad.strides, input.shape, input.strides, dtype, grad.dtype, tf32)
+    plan = handle.plans.get(key)
+    if plan is None:
+        if len(shape) != 2 or not _real(grad, input) or not input.size or not grad.size:
+            return NotImplemented
+        outputs, width = shape
+        rows = input.size // width
+        plan = Plan(handle, (_TRANSPOSED, outputs, 0, outputs, rows), (_NORMAL, width, 0, width, 1), tuple(shape), dtype, tf32)
+        handle.plans[key] = plan
+    made = cupy.ndarray(plan.shape, dtype)
+    plan.run(grad.data.ptr, input.data.ptr, made.data.ptr)
+    return made
 
 
 @functools.cache

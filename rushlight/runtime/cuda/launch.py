@@ -17,7 +17,7 @@ from ...core.errors import AcceleratorError
 from . import faults
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
-_BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
 _LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after which the context can't be used
 
 
@@ -70,7 +70,7 @@ class Kernel:
                 self._launch(function, blocks, rows, 1, threads, 1, 1, shared, stream, 0, self._extra)
             except self._refused as error:
                 raise failed(self.what, error) from error
-        if _BLOCKING:
+        if BLOCKING:
             check(self.cupy, self.what)
             faults.raise_found()
 

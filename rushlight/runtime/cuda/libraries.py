@@ -16,6 +16,7 @@ from ...core.errors import DeviceError
 # Library -> the names of its file, the package that brings it, and the folder there.
 _KNOWN = {
     "cublas": (("libcublas.so.13", "libcublas.so.12", "libcublas.so"), "nvidia-cublas", ("cu13/lib", "cublas/lib")),
+    "cublasLt": (("libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"), "nvidia-cublas", ("cu13/lib", "cublas/lib")),
     "cudnn": (("libcudnn.so.9", "libcudnn.so"), "nvidia-cudnn-cu13", ("cudnn/lib",)),
 }
 
@@ -40,6 +41,6 @@ def _loaded(name: str) -> Any:
 
 def library(cupy: Any, name: str) -> Any:
     """One of NVIDIA's libraries."""
-    if name == "cublas":
+    if name.startswith("cublas"):
         importlib.import_module("cupy_backends.cuda.libs.cublas")  # loads the one that CuPy uses
     return _loaded(name)

@@ -7,7 +7,7 @@ run of memory; others are addressed by strides, with neighbouring dimensions joi
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ _THREADS = 256
 _EACH = 4  # elements a thread computes: enough loads in flight to fill the memory's pipes
 _MOST_DIMS = 6
 _FLOAT32 = np.dtype(np.float32)
+_LARGEST = {np.dtype(np.float32): float(np.finfo(np.float32).max), np.dtype(np.float64): float(np.finfo(np.float64).max)}
 _PACKED = {"b": "b", "B": "B", "h": "h", "i": "i", "l": "q", "q": "q", "f": "f", "d": "d", "?": "?"}
 
 # A thread computes four neighbours, read and written as one vector each where addresses allow it.
@@ -70,7 +71,7 @@ extern "C" __global__ void pointwise(@PARAMETERS@, @INDEX@ n, Layout layout) {
 class Variant:
     """The kernel of an op for operands of some dtypes: which operands are numbers, and the dtype of the result."""
 
-    def __init__(self, op: Op, expression: Expression, operands: list[tuple[np.dtype[Any], bool]], cupy: Any) -> None:
+    def __init__(self, op: Op | Formula, expression: Expression, operands: list[tuple[np.dtype[Any], bool]], cupy: Any) -> None:
         self.op, self.expression, self.operands, self.cupy = op, expression, operands, cupy
         self.dtype = expression.dtype
         self._flat: dict[bool, Kernel] = {}
@@ -134,60 +135,157 @@ class Variant:
         return found
 
 
+class Plan(NamedTuple):
+    """A call of known layouts: all that is left to be found is the addresses."""
+
+    kernel: Kernel
+    slower: Kernel  # for addresses that are not aligned
+    blocks: int
+    tail: tuple[int, ...]  # what follows the address of the result
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    strides: tuple[int, ...] | None  # of a result that is not row-major
+    alignment: int
+    number: float | None  # the largest that an operand which is a number may be
+
+
 class PointwiseOp:
     """A pointwise op on CUDA, called with the op's values."""
 
-    __slots__ = ("array", "cupy", "defaults", "op", "options", "plain", "positions", "quick", "variants")
+    __slots__ = ("array", "count", "cupy", "defaults", "op", "options", "plain", "plans", "positions", "variants")
 
     def __init__(self, cupy: Any, op: Op) -> None:
         self.cupy, self.op = cupy, op
         self.positions = [position for position, _ in op.tensor_positions]
         self.options = [at for at in range(len(op.parameters)) if at not in self.positions]
         self.variants: dict[Any, Variant | None] = {}
-        self.array = cupy.ndarray
-        self.plain = self.positions == list(range(len(self.positions))) and len(self.positions) in (1, 2)  # operands first, then options
+        self.array, self.count = cupy.ndarray, len(self.positions)
+        self.plain = self.positions == list(range(self.count)) and self.count in (1, 2)  # operands first, then options
         self.defaults = tuple([op.parameters[at].default for at in self.options])
-        self.quick: dict[Any, Variant] = {}  # by the dtypes of operands that are arrays, for calls without options
+        self.plans: dict[Any, Plan | None] = {}  # by shapes, strides and dtypes of the operands, for calls without options
 
     def __call__(self, *values: Any) -> Any:
         """The result, or NotImplemented where the op has no kernel for these dtypes and options."""
         if not self.plain:
-            return self._run(values, None)
+            return self._many(values) if self.count > 2 else self._run(values, None)
         kind, a = self.array, values[0]
-        if a.__class__ is not kind or not a.flags.c_contiguous:
+        if a.__class__ is not kind:
             return self._run(values, None)
-        if len(self.positions) == 1:
-            variant = self.quick.get(a.dtype) if values[1:] == self.defaults else None
-            if variant is None:
-                return self._first(values, a.dtype)
-            out = kind(a.shape, variant.dtype)
-            n, source, made = out.size, a.data.ptr, out.data.ptr
-            if n:
-                aligned = not (source % (4 * a.itemsize) or made % (4 * out.itemsize))
-                variant.flat(aligned)(-(-n // (_THREADS * _EACH)), _THREADS, source, made, n)
+        if self.count == 1:
+            if values[1:] != self.defaults:
+                return self._run(values, None)
+            key: Any = (a.shape, a.strides, a.dtype)
+            try:
+                plan = self.plans[key]
+            except KeyError:
+                plan = self._first(key, values)
+            if plan is None:
+                return self._run(values, None)
+            out = kind(plan.shape, plan.dtype, None, plan.strides)
+            address = a.data.ptr
+            (plan.kernel if not address % plan.alignment else plan.slower)(plan.blocks, _THREADS, address, out.data.ptr, *plan.tail)
             return out
         b = values[1]
-        if b.__class__ is not kind or b.shape != a.shape or not b.flags.c_contiguous or values[2:] != self.defaults:
+        if values[2:] != self.defaults:
             return self._run(values, None)
-        key = (a.dtype, b.dtype)
-        variant = self.quick.get(key)
-        if variant is None:
-            return self._first(values, key)
-        out = kind(a.shape, variant.dtype)
-        n, left, right, made = out.size, a.data.ptr, b.data.ptr, out.data.ptr
-        if n:
-            aligned = not (left % (4 * a.itemsize) or right % (4 * b.itemsize) or made % (4 * out.itemsize))
-            variant.flat(aligned)(-(-n // (_THREADS * _EACH)), _THREADS, left, right, made, n)
+        if b.__class__ is kind:
+            key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype)
+        else:
+            key = (a.shape, a.strides, a.dtype, b.__class__)
+        try:
+            plan = self.plans[key]
+        except KeyError:
+            plan = self._first(key, values)
+        if plan is None:
+            return self._run(values, None)
+        out = kind(plan.shape, plan.dtype, None, plan.strides)
+        left = a.data.ptr
+        if b.__class__ is kind:
+            right = b.data.ptr
+            aligned = not (left | right) % plan.alignment
+        else:
+            right, aligned = b, not left % plan.alignment
+            if plan.number is not None and not abs(b) <= plan.number:  # infinite, NaN, or to be rounded to infinity
+                return self._run(values, None)
+        (plan.kernel if aligned else plan.slower)(plan.blocks, _THREADS, left, right, out.data.ptr, *plan.tail)
         return out
 
-    def _first(self, values: Any, key: Any) -> Any:
-        """A call of dtypes that are new; later ones of the same, on arrays with dimensions, find their kernel at once."""
-        result = self._run(values, None)
-        if result is not NotImplemented and values[0].ndim and values[len(self.positions) :] == self.defaults:
-            variant = self.variants.get((*[(each.dtype, False) for each in values[: len(self.positions)]], *self.defaults))
-            if variant is not None:
-                self.quick[key] = variant
-        return result
+    def _many(self, values: Any) -> Any:
+        """A call with more than two operands, all of them arrays."""
+        key, kind = [], self.array
+        for position in self.positions:
+            each = values[position]
+            if each.__class__ is not kind:
+                return self._run(values, None)
+            key += [each.shape, each.strides, each.dtype]
+        if self.positions[-1] >= self.count or values[self.count :] != self.defaults:
+            return self._run(values, None)
+        try:
+            plan = self.plans[tuple(key)]
+        except KeyError:
+            plan = self._first(tuple(key), values)
+        if plan is None:
+            return self._run(values, None)
+        addresses, bits = [each.data.ptr for each in values[: self.count]], 0
+        for address in addresses:
+            bits |= address
+        out = kind(plan.shape, plan.dtype, None, plan.strides)
+        (plan.kernel if not bits % plan.alignment else plan.slower)(plan.blocks, _THREADS, *addresses, out.data.ptr, *plan.tail)
+        return out
+
+    def _first(self, key: Any, values: Any) -> Plan | None:
+        """The plan of a call of layouts that are new, kept for later ones; None where it has to take the general way."""
+        if len(self.plans) > 4096:
+            self.plans.clear()
+        found = self.plans[key] = self._planned(values)
+        return found
+
+    def _planned(self, values: Any) -> Plan | None:
+        kind = self.array
+        arrays = [each for each in values[: self.count] if each.__class__ is kind]
+        if any(not each.ndim or not each.size for each in arrays) or any(
+            each.__class__ not in (int, float, kind) for each in values[: self.count]
+        ):
+            return None
+        variant = self._variant(values)
+        if variant is None:
+            return None
+        number = None
+        if len(arrays) < self.count:
+            taken = variant.operands[1][0]
+            if taken not in _LARGEST:  # numbers of other types are rounded, or refused, on the general way
+                return None
+            number = _LARGEST[taken]
+        shape = broadcast_shapes([each.shape for each in arrays])
+        if all(each.shape == shape and each.flags.c_contiguous for each in arrays):
+            n = arrays[0].size
+            alignment = 4 * max(each.itemsize for each in arrays)
+            blocks = -(-n // (_THREADS * _EACH))
+            return Plan(variant.flat(True), variant.flat(False), blocks, (n,), shape, variant.dtype, None, alignment, number)
+        out = result_like(self.cupy, arrays, shape, variant.dtype)
+        found = strided_plan(variant, arrays, out)
+        if found is None:
+            return None
+        kernel, blocks, tail = found
+        return Plan(kernel, kernel, blocks, tail, shape, variant.dtype, None if out.flags.c_contiguous else out.strides, 1, number)
+
+    def _variant(self, values: Any) -> Variant | None:
+        """The kernel for operands and options, traced once."""
+        key: list[Any] = []
+        for position in self.positions:
+            value = values[position]
+            if value.__class__ is self.array:
+                key.append((value.dtype, value.shape == ()))
+            else:
+                key.append(value.__class__ if not isinstance(value, np.generic) else value.dtype)
+        key += [values[at] for at in self.options]
+        try:
+            return self.variants[tuple(key)]
+        except KeyError:
+            found = self.variants[tuple(key)] = self._prepare(values)
+            return found
+        except TypeError:  # an option that can't be part of a key
+            return None
 
     def into(self, target: Any, values: list[Any]) -> bool:
         """Write the result to an array of the result's shape and dtype; False where it can't be."""
@@ -196,9 +294,8 @@ class PointwiseOp:
     def _run(self, values: Any, target: Any) -> Any:
         arrays: list[Any] = []
         arguments: list[Any] = []
-        key: list[Any] = []
         shape, same = None, True
-        kind = self.cupy.ndarray
+        kind = self.array
         for position in self.positions:
             value = values[position]
             if value.__class__ is kind:
@@ -210,25 +307,15 @@ class PointwiseOp:
                 if same and not value.flags.c_contiguous:
                     same = False
                 arrays.append(value)
-                key.append((value.dtype, found == ()))
             elif value is None:
                 return NotImplemented
-            else:
-                key.append(value.__class__ if not isinstance(value, np.generic) else value.dtype)
             arguments.append(value)
-        for at in self.options:
-            key.append(values[at])
-        try:
-            variant = self.variants[tuple(key)]
-        except KeyError:
-            variant = self.variants[tuple(key)] = self._prepare(values)
-        except TypeError:  # an option that can't be part of a key
-            return NotImplemented
+        variant = self._variant(values)
         if variant is None or (target is not None and target.dtype != variant.dtype):
             return NotImplemented
         if not same:
             return self._strided(variant, arguments, arrays, target)
-        out = self.cupy.ndarray(shape, variant.dtype) if target is None else target
+        out = kind(shape, variant.dtype) if target is None else target
         if target is not None and (target.shape != shape or not target.flags.c_contiguous):
             return self._strided(variant, arguments, arrays, target)
         n = out.size
@@ -261,17 +348,12 @@ class PointwiseOp:
                 return NotImplemented
         if not out.size:
             return out
-        sizes, rows = joined(shape, [*(spread_strides(each, shape) for each in arrays), element_strides(out)])
-        if len(sizes) > _MOST_DIMS:
+        found = strided_plan(variant, arrays, out)
+        if found is None:
             return NotImplemented
-        extent = max((sum((size - 1) * abs(step) for size, step in zip(sizes, row)) for row in rows), default=0)
-        wide = extent >= 2**31 or out.size >= 2**31 or any(step < 0 for row in rows for step in row)
-        kernel = variant.strided(len(sizes), wide)
-        given = self._numbers(
-            variant, [each.data.ptr if hasattr(each, "data") and each.__class__ is self.cupy.ndarray else each for each in arguments]
-        )
-        blocks = min(-(-out.size // _THREADS), 132 * 64)
-        kernel(blocks, _THREADS, *given, out.data.ptr, out.size, *sizes, *[step for row in rows for step in row])
+        kernel, blocks, tail = found
+        given = self._numbers(variant, [each.data.ptr if each.__class__ is self.array else each for each in arguments])
+        kernel(blocks, _THREADS, *given, out.data.ptr, *tail)
         return out
 
     def _prepare(self, values: Any) -> Variant | None:
@@ -305,6 +387,17 @@ class PointwiseOp:
             return Variant(op, cast(made.expression, dtype), kinds, self.cupy) if isinstance(made, Array) else None
         except (NotExpressible, TypeError, AttributeError, ValueError):
             return None
+
+
+def strided_plan(variant: Variant, arrays: list[Any], out: Any) -> tuple[Kernel, int, tuple[int, ...]] | None:
+    """The kernel over operands with strides, its blocks, and sizes and strides; None where there are too many dimensions."""
+    sizes, rows = joined(out.shape, [*(spread_strides(each, out.shape) for each in arrays), element_strides(out)])
+    if len(sizes) > _MOST_DIMS:
+        return None
+    extent = max((sum((size - 1) * abs(step) for size, step in zip(sizes, row)) for row in rows), default=0)
+    wide = extent >= 2**31 or out.size >= 2**31 or any(step < 0 for row in rows for step in row)
+    blocks = min(-(-out.size // _THREADS), 132 * 64)
+    return variant.strided(len(sizes), wide), blocks, (out.size, *sizes, *[step for row in rows for step in row])
 
 
 def element_strides(array: Any) -> list[int]:
@@ -348,3 +441,42 @@ def result_like(cupy: Any, arrays: list[Any], shape: tuple[int, ...], dtype: np.
         steps[dim] = step
         step *= max(shape[dim], 1)
     return cupy.ndarray(shape, dtype, strides=tuple(steps))
+
+
+class Formula:
+    """A function of arrays of one dtype and shape, written on the functions of scalar IR: a kernel that gradient rules call by a name of its own."""
+
+    __slots__ = ("formula", "name", "variants")
+
+    def __init__(self, name: str, formula: Callable[..., Any]) -> None:
+        self.name, self.formula = name, formula
+        self.variants: dict[Any, Variant] = {}
+
+    def __call__(self, cupy: Any, *arrays: Any) -> Any:
+        """The result, or NotImplemented where arrays are not dense, floating-point and alike."""
+        first = arrays[0]
+        dtype, shape = first.dtype, first.shape
+        for each in arrays:
+            if each.dtype != dtype or each.shape != shape or not each.flags.c_contiguous:
+                return NotImplemented
+        variant = self.variants.get(dtype)
+        if variant is None:
+            if dtype not in STORED or dtype.kind != "f" and dtype not in LOW_PRECISION:
+                return NotImplemented
+            compute = _FLOAT32 if dtype in LOW_PRECISION else dtype
+            given = [Array(cast(Expression("operand", (), dtype, at), compute), shape) for at in range(len(arrays))]
+            made = self.formula(Functions(), *given)
+            variant = self.variants[dtype] = Variant(self, cast(made.expression, dtype), [(dtype, True)] * len(arrays), cupy)
+        out = cupy.ndarray(shape, dtype)
+        n = out.size
+        if n:
+            addresses, bits = [each.data.ptr for each in arrays], 0
+            for each in addresses:
+                bits |= each
+            variant.flat(not bits % (4 * dtype.itemsize))(-(-n // (_THREADS * _EACH)), _THREADS, *addresses, out.data.ptr, n)
+        return out
+
+    @property
+    def public_name(self) -> str:
+        """What errors call it."""
+        return self.name

@@ -8,28 +8,19 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ....core.dtypes import BY_NUMPY, HALF_PRECISION
+from ....core.dtypes import HALF_PRECISION
 from ....core.precision import precision
+from ..triton_launch import Launch, launched
+from .copies import contiguous
 
 _FLOAT32 = np.dtype(np.float32)
 _WIDEST = 256
-
-
-class Pointer:
-    """An array as Triton asks for one: an address and the name of a dtype."""
-
-    __slots__ = ("array", "dtype")
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.dtype = array, f"torch.{BY_NUMPY[array.dtype].name}"
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(self.array.data.ptr)
+_FEW = 64 * 64  # scores below which tensor cores are not worth three products for one
 
 
 @functools.cache
@@ -60,41 +51,107 @@ def _steps(array: Any, count: int) -> list[int]:
 
 
 def _readable(cupy: Any, array: Any) -> Any:
-    return array if array.strides[-1] == array.itemsize or array.shape[-1] == 1 else cupy.ascontiguousarray(array)
-
-
-class _Problem:
-    """The arrays of a call as kernels take them."""
-
-    def __init__(self, cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> None:
-        self.flash = _flash()
-        self.query, self.key, self.value = (_readable(cupy, _four(each)) for each in (query, key, value))
-        self.batch, self.heads, self.length, self.width = self.query.shape
-        self.source, self.wide = self.key.shape[2], self.value.shape[3]
-        kind = self.flash.NO_MASK if mask is None else self.flash.CHOICES if mask.dtype == np.bool_ else self.flash.ADDED
-        if mask is not None:
-            mask = cupy.broadcast_to(mask, (self.batch, self.heads, self.length, self.source))
-            self.mask, self.mask_steps = mask.view(np.uint8) if kind == self.flash.CHOICES else mask, _plain_steps(mask)
-        else:
-            self.mask, self.mask_steps = self.query, [0] * 4
-        narrow = query.dtype in HALF_PRECISION
-        padded = max(16, 1 << (max(self.width, self.wide) - 1).bit_length())
-        self.options = dict(
-            CAUSAL=bool(causal), MASK=kind, D=padded, DV=padded, WD=self.width, WV=self.wide,
-            PRECISION="tf32" if narrow or precision.allow_tf32 else "ieee",
-        )  # fmt: skip
-        self.forward_blocks, self.backward_blocks = self.flash.blocks(padded, narrow), self.flash.backward_blocks(padded, narrow)
-        self.sizes = (self.heads, self.length, self.source, float(scale))
-
-    def inputs(self) -> tuple[Any, ...]:
-        return tuple(Pointer(each) for each in (self.query, self.key, self.value, self.mask))
-
-    def steps(self) -> list[int]:
-        return [*_steps(self.query, 3), *_steps(self.key, 3), *_steps(self.value, 3), *self.mask_steps]
+    return array if array.strides[-1] == array.itemsize or array.shape[-1] == 1 else contiguous(cupy, array)
 
 
 def _plain_steps(array: Any) -> list[int]:
     return [step // array.itemsize for step in array.strides]
+
+
+class _Problem:
+    """Kernels for arrays of given shapes, strides and options, ready to be launched again."""
+
+    def __init__(self, cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> None:
+        self.cupy, self.flash = cupy, _flash()
+        self.batch, self.heads, self.length, self.width = query.shape
+        self.source, self.wide = key.shape[2], value.shape[3]
+        kind = self.flash.NO_MASK if mask is None else self.flash.CHOICES if mask.dtype == np.uint8 else self.flash.ADDED
+        narrow = query.dtype in HALF_PRECISION
+        padded = max(16, 1 << (max(self.width, self.wide) - 1).bit_length())
+        self.options = dict(
+            CAUSAL=bool(causal), MASK=kind, D=padded, DV=padded, WD=self.width, WV=self.wide,
+            PRECISION="tf32" if narrow or precision.allow_tf32 else "ieee" if self.length * self.source < _FEW else "tf32x3",
+        )  # fmt: skip
+        self.blocks = {each: self.flash.blocks(each, padded, narrow, self.length) for each in ("forward", "backward_query", "backward_key")}
+        self.sizes = {"heads": self.heads, "length": self.length, "source": self.source, "scale": float(scale)}
+        self.given = {
+            **_named("sq", "bhm", _steps(query, 3)), **_named("sk", "bhn", _steps(key, 3)), **_named("sv", "bhn", _steps(value, 3)),
+            **_named("sm", "bhmn", _plain_steps(mask) if mask is not None else [0] * 4),
+        }  # fmt: skip
+        self._launches: dict[Any, Launch | None] = {}
+
+    def launch(self, name: str, arrays: dict[str, Any], steps: tuple[Any, ...], describe: Callable[[], tuple[Any, Any, Any]]) -> None:
+        """Launch a kernel: by Triton the first time for strides and alignments; ``describe`` gives its grid, numbers and options."""
+        addresses = [each.data.ptr for each in arrays.values()]
+        key = (name, steps, *[each % 16 for each in addresses])
+        found = self._launches.get(key)
+        if found is not None:
+            found(*addresses)
+        else:
+            grid, numbers, options = describe()
+            self._launches[key] = launched(self.cupy, getattr(self.flash, name), grid, {**arrays, **numbers}, options)
+
+    def forward(self, inputs: tuple[Any, ...], output: Any, logs: Any) -> None:
+        """Compute the output and the logarithms of the rows' sums."""
+
+        def describe() -> tuple[Any, Any, Any]:
+            blocks = self.blocks["forward"]
+            numbers = {**self.given, **_named("so", "bhm", _steps(output, 3)), **self.sizes}
+            return (-(-self.length // blocks["BM"]), self.batch * self.heads), numbers, {**self.options, **blocks}
+
+        self.launch("forward", {**dict(zip("QKVM", inputs)), "OUT": output, "L": logs}, (), describe)
+
+    def backward(self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]) -> None:
+        """Compute the gradients of query, key and value."""
+        count, options, blocks, steps = self.batch * self.heads, self.options, self.blocks, (given.strides, output.strides)
+
+        def products() -> tuple[Any, Any, Any]:
+            numbers = {**of_grad(), **_named("so", "bhm", _steps(output, 3)), "heads": self.heads, "length": self.length}
+            return (-(-self.length // 64), count), numbers, dict(DV=options["DV"], WV=options["WV"], BM=64)
+
+        def of_grad() -> dict[str, int]:
+            return _named("sg", "bhm", _steps(given, 3))
+
+        def of_query() -> tuple[Any, Any, Any]:
+            numbers = {**self.given, **of_grad(), **_named("sd", "bhm", _steps(made[0], 3)), **self.sizes}
+            return (-(-self.length // blocks["backward_query"]["BM"]), count), numbers, {**options, **blocks["backward_query"]}
+
+        def of_key() -> tuple[Any, Any, Any]:
+            own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
+            grid = (-(-self.source // blocks["backward_key"]["BN"]), count)
+            return grid, {**self.given, **of_grad(), **own, **self.sizes}, {**options, **blocks["backward_key"]}
+
+        self.launch("products", {"G": given, "OUT": output, "S": sums}, steps, products)
+        shared = {**dict(zip("QKVM", inputs)), "G": given, "L": logs, "S": sums}
+        self.launch("backward_query", {**shared, "DQ": made[0]}, steps, of_query)
+        self.launch("backward_key", {**shared, "DK": made[1], "DW": made[2]}, steps, of_key)
+
+
+def _named(first: str, dims: str, steps: list[int]) -> dict[str, int]:
+    """Strides under the names that kernels have for them."""
+    return {f"{first}_{dim}": step for dim, step in zip(dims, steps)}
+
+
+_problems: dict[Any, _Problem] = {}
+
+
+def _inputs(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> tuple[_Problem, tuple[Any, ...]]:
+    """The arrays of a call as kernels take them, and their problem."""
+    query, key, value = (_readable(cupy, _four(each)) for each in (query, key, value))
+    if mask is not None:
+        mask = cupy.broadcast_to(mask, (*query.shape[:3], key.shape[2]))
+        if mask.dtype == np.bool_:
+            mask = mask.view(np.uint8)
+    name = (
+        query.shape, query.strides, key.shape, key.strides, value.shape, value.strides, query.dtype, None if mask is None else (mask.strides, mask.dtype),
+        causal, scale, precision.allow_tf32, cupy.cuda.runtime.getDevice(),
+    )  # fmt: skip
+    problem = _problems.get(name)
+    if problem is None:
+        if len(_problems) >= 512:
+            _problems.clear()
+        problem = _problems[name] = _Problem(cupy, query, key, value, mask, causal, scale)
+    return problem, (query, key, value, query if mask is None else mask)
 
 
 def _takes(query: Any, key: Any, value: Any, mask: Any) -> bool:
@@ -118,14 +175,10 @@ def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
     """The output of attention, and what its gradient needs."""
     if not _takes(query, key, value, mask):
         return NotImplemented
-    problem = _Problem(cupy, query, key, value, mask, causal, scale)
+    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     output = cupy.ndarray((problem.batch, problem.heads, problem.length, problem.wide), query.dtype)
     logs = rows_type(cupy)((problem.batch, problem.heads, problem.length), _FLOAT32)
-    blocks = problem.forward_blocks
-    grid = (-(-problem.length // blocks["BM"]), problem.batch * problem.heads)
-    problem.flash.forward[grid](
-        *problem.inputs(), Pointer(output), Pointer(logs), *problem.steps(), *_steps(output, 3), *problem.sizes, **problem.options, **blocks
-    )
+    problem.forward(inputs, output, logs)
     output = output.reshape(*query.shape[:-1], problem.wide)
     logs.output = output
     return [output, logs]
@@ -139,24 +192,11 @@ def attention_backward(
         weights = attention(cupy, query, key, value, mask, causal, scale)[1]
     if not isinstance(weights, rows_type(cupy)):
         return NotImplemented
-    problem = _Problem(cupy, query, key, value, mask, causal, scale)
+    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     given, output = _readable(cupy, _four(grad)), _four(weights.output)
     sums = cupy.ndarray(weights.shape, _FLOAT32)
-    blocks, options = problem.backward_blocks, problem.options
-    count = problem.batch * problem.heads
-    problem.flash.products[(-(-problem.length // 64), count)](
-        Pointer(given), Pointer(output), Pointer(sums), *_steps(given, 3), *_steps(output, 3), problem.heads, problem.length,
-        DV=options["DV"], WV=options["WV"], BM=64,
-    )  # fmt: skip
-    made = [cupy.ndarray((*each.shape[:3], each.shape[3]), each.dtype) for each in (problem.query, problem.key, problem.value)]
-    shared = (*problem.inputs(), Pointer(given), Pointer(weights), Pointer(sums))
-    steps = [*problem.steps(), *_steps(given, 3)]
-    problem.flash.backward_query[(-(-problem.length // blocks["BM"]), count)](
-        *shared, Pointer(made[0]), *steps, *_steps(made[0], 3), *problem.sizes, **options, **blocks
-    )
-    problem.flash.backward_key[(-(-problem.source // blocks["BN"]), count)](
-        *shared, Pointer(made[1]), Pointer(made[2]), *steps, *_steps(made[1], 3), *_steps(made[2], 3), *problem.sizes, **options, **blocks
-    )
+    made = [cupy.ndarray(each.shape, each.dtype) for each in inputs[:3]]
+    problem.backward(given, output, weights, sums, inputs, made)
     return [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
 
 

@@ -1,149 +1,85 @@
-"""Convolutions by cuDNN, called through ctypes: forward, transposed and the gradient of the weight, in one to three dimensions.
+"""Convolutions by cuDNN: forward, transposed and the gradient of the weight, in one to three dimensions.
 
-The algorithms are measured once for each shape.  ``torch.backends.cudnn`` has the settings: ``enabled``, ``deterministic`` (no measuring, and only
-algorithms that repeat their results), ``allow_tf32``.
+What a call needs is prepared once for its shapes, layouts and options.  ``torch.backends.cudnn`` has the settings: ``enabled``, ``benchmark`` (plans are
+measured, the fastest is kept), ``deterministic`` (only engines that repeat their results), ``allow_tf32``.
 """
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
+from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.errors import AcceleratorError, DeviceError
 from ....ops.nn.convolution import _convolution_meta, _expanded
-from ..libraries import library
+from .. import cudnn
+from ..launch import Kernel
+from .copies import contiguous
 
-_TYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.float16): 2, np.dtype(ml_dtypes.bfloat16): 9}
-_DEFAULT_MATH, _TENSOR_MATH, _FULL_MATH = 0, 1, 3
-_FORWARD, _DATA, _FILTER = "Forward", "BackwardData", "BackwardFilter"
-_MOST_WORKSPACE = 1 << 30
+_X, _W, _Y = 1, 2, 3  # the numbers of tensors in a graph
+# Operation -> its descriptor, and the attributes alpha, beta, convolution, filter, image and result
+_OPERATIONS = {
+    "forward": (cudnn.FORWARD, 700, 701, 702, 703, 704, 705), "data": (cudnn.BACKWARD_DATA, 706, 707, 708, 709, 710, 711),
+    "filter": (cudnn.BACKWARD_FILTER, 712, 713, 714, 715, 716, 717),
+}  # fmt: skip
 
-
-class _Performance(ctypes.Structure):
-    _fields_ = [
-        ("algo", ctypes.c_int), ("status", ctypes.c_int), ("time", ctypes.c_float), ("memory", ctypes.c_size_t), ("determinism", ctypes.c_int),
-        ("math", ctypes.c_int), ("reserved", ctypes.c_int * 3),
-    ]  # fmt: skip
-
-
-class Dnn:
-    """A handle of cuDNN on one device."""
-
-    def __init__(self, cupy: Any) -> None:
-        self.cupy, self.library = cupy, library(cupy, "cudnn")
-        self.library.cudnnGetErrorString.restype = ctypes.c_char_p
-        self.handle, self.stream = ctypes.c_void_p(), None
-        self.check(self.library.cudnnCreate(ctypes.byref(self.handle)))
-        self.plans: dict[Any, Plan | None] = {}
-
-    def check(self, status: int) -> None:
-        """Raise what cuDNN says."""
-        if status:
-            raise AcceleratorError(f"cuDNN: {self.library.cudnnGetErrorString(status).decode()}")
-
-    def enter(self) -> None:
-        """Work goes to the current stream."""
-        stream = self.cupy.cuda.get_current_stream().ptr
-        if stream != self.stream:
-            self.check(self.library.cudnnSetStream(self.handle, ctypes.c_void_p(stream)))
-            self.stream = stream
+_BIAS = """
+typedef @T@ T;
+// Adds to each element the number of its channel; where channels are last, inner is 1.
+extern "C" __global__ void add_bias(T* x, const T* bias, @INDEX@ n, @INDEX@ channels, @INDEX@ inner) {
+    for (@INDEX@ i = (@INDEX@)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (@INDEX@)gridDim.x * blockDim.x) {
+        @A@ made = (@A@)value(x[i]) + (@A@)value(bias[(i / inner) % channels]);
+        x[i] = @MADE@;
+    }
+}
+"""
+_bias_kernels: dict[Any, Kernel] = {}
 
 
-def _ints(values: Any) -> Any:
-    return (ctypes.c_int * len(values))(*values)
+class Prepared(NamedTuple):
+    """What a call of given shapes, layouts and options comes down to."""
+
+    shape: tuple[int, ...]  # of the result
+    last: bool  # whether channels are last in memory
+    plan: cudnn.Plan
 
 
-class Plan:
-    """One convolution of given shapes, types and options: descriptors, algorithm and workspace."""
-
-    def __init__(
-        self, dnn: Dnn, what: str, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any, groups: int, last: bool
-    ) -> None:
-        self.dnn, self.what = dnn, what
-        api, made = dnn.library, []
-        for kind in ("Tensor", "Tensor", "Filter", "Convolution"):
-            each = ctypes.c_void_p()
-            dnn.check(getattr(api, f"cudnnCreate{kind}Descriptor")(ctypes.byref(each)))
-            made.append(each)
-        self.x, self.y, self.w, self.options = made
-        code = _TYPES[x.dtype]
-        for descriptor, array in ((self.x, x), (self.y, y)):
-            steps = [step // array.itemsize for step in array.strides]
-            dnn.check(api.cudnnSetTensorNdDescriptor(descriptor, code, array.ndim, _ints(array.shape), _ints(steps)))
-        dnn.check(api.cudnnSetFilterNdDescriptor(self.w, code, 1 if last else 0, w.ndim, _ints(w.shape)))
-        compute = 1 if x.dtype == np.float64 else 0
-        dnn.check(
-            api.cudnnSetConvolutionNdDescriptor(self.options, len(stride), _ints(padding), _ints(stride), _ints(dilation), 1, compute)
-        )
-        dnn.check(api.cudnnSetConvolutionGroupCount(self.options, groups))
-        math = _DEFAULT_MATH if _setting("allow_tf32", True) else _FULL_MATH
-        dnn.check(api.cudnnSetConvolutionMathType(self.options, _TENSOR_MATH if x.dtype.itemsize == 2 else math))
-        self._choose()
-        self.scale = ctypes.c_double if x.dtype == np.float64 else ctypes.c_float
-        self.one, self.zero = self.scale(1), self.scale(0)
-
-    def _order(self) -> tuple[Any, Any, Any]:
-        """The descriptors in the order of the arguments of this kind of call: two that are read, one that is written."""
-        return {_FORWARD: (self.x, self.w, self.y), _DATA: (self.w, self.y, self.x), _FILTER: (self.x, self.y, self.w)}[self.what]
-
-    def _choose(self) -> None:
-        dnn, api = self.dnn, self.dnn.library
-        first, second, result = self._order()
-        found, count = (_Performance * 8)(), ctypes.c_int()
-        if not _setting("deterministic", False) and not dnn.cupy.cuda.get_current_stream().is_capturing():  # measured once for each shape
-            dnn.check(getattr(api, f"cudnnFindConvolution{self.what}Algorithm")(
-                dnn.handle, first, second, self.options, result, 8, ctypes.byref(count), found))  # fmt: skip
-        else:
-            dnn.check(getattr(api, f"cudnnGetConvolution{self.what}Algorithm_v7")(
-                dnn.handle, first, second, self.options, result, 8, ctypes.byref(count), found))  # fmt: skip
-        wanted = [each for each in found[: count.value] if not each.status and each.memory <= _MOST_WORKSPACE]
-        if _setting("deterministic", False):
-            wanted = [each for each in wanted if each.determinism]
-        if not wanted:
-            raise AcceleratorError("cuDNN has no algorithm for this convolution")
-        self.algorithm = wanted[0].algo
-        dnn.check(api.cudnnSetConvolutionMathType(self.options, wanted[0].math))
-        size = ctypes.c_size_t()
-        dnn.check(getattr(api, f"cudnnGetConvolution{self.what}WorkspaceSize")(
-            dnn.handle, first, second, self.options, result, self.algorithm, ctypes.byref(size)))  # fmt: skip
-        self.workspace = size.value
-
-    def run(self, x: Any, w: Any, y: Any) -> None:
-        """Compute; which of the three is written depends on the kind of call."""
-        dnn = self.dnn
-        dnn.enter()
-        scratch = dnn.cupy.cuda.alloc(self.workspace) if self.workspace else None
-        space = ctypes.c_void_p(0 if scratch is None else scratch.ptr)
-        given = {id(self.x): x, id(self.w): w, id(self.y): y}
-        (a, b, made), call = self._order(), getattr(dnn.library, f"cudnnConvolution{self.what}")
-        dnn.check(call(
-            dnn.handle, ctypes.byref(self.one), a, ctypes.c_void_p(given[id(a)].data.ptr), b, ctypes.c_void_p(given[id(b)].data.ptr), self.options,
-            self.algorithm, space, ctypes.c_size_t(self.workspace), ctypes.byref(self.zero), made, ctypes.c_void_p(given[id(made)].data.ptr),
-        ))  # fmt: skip
+_prepared: dict[Any, Prepared | None] = {}
 
 
-def _setting(name: str, default: Any) -> Any:
-    """A setting of ``torch.backends.cudnn``; nobody has changed those of a module that is not loaded."""
-    return getattr(sys.modules.get("rushlight.backends.cudnn"), name, default)
+def bias_source(dtype: np.dtype[Any], wide: bool) -> str:
+    """The source of the kernel that adds a bias; ``wide`` counts in 64 bits."""
+    source = PRELUDE + _BIAS
+    marks = {
+        "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "MADE": rounded("made", dtype),
+        "INDEX": "long long" if wide else "unsigned int",
+    }  # fmt: skip
+    for mark, text in marks.items():
+        source = source.replace(f"@{mark}@", text)
+    return source
 
 
-_handles: dict[int, Dnn] = {}
+def add_bias(cupy: Any, made: Any, bias: Any, inner: int) -> None:
+    """Add a bias to a dense array: the number of the channel that changes every ``inner`` elements."""
+    dtype, wide = made.dtype, made.size >= 1 << 31
+    kernel = _bias_kernels.get((dtype, wide))
+    if kernel is None:
+        kernel = _bias_kernels[dtype, wide] = Kernel(cupy, bias_source(dtype, wide), "add_bias", "PPqqq" if wide else "PPIII")
+    if not bias.flags.c_contiguous:
+        bias = contiguous(cupy, bias)
+    kernel(min(-(-made.size // 256), 132 * 32), 256, made.data.ptr, bias.data.ptr, made.size, bias.size, inner)
 
 
-def _dnn(cupy: Any) -> Dnn:
-    index = cupy.cuda.runtime.getDevice()
-    found = _handles.get(index)
-    if found is None:
-        found = _handles[index] = Dnn(cupy)
-    return found
+def _settings() -> tuple[Any, ...]:
+    """The settings of ``torch.backends.cudnn``; nobody has changed those of a module that is not loaded."""
+    module = sys.modules.get("rushlight.backends.cudnn")
+    return (True, False, False, True) if module is None else (module.enabled, module.benchmark, module.deterministic, module.allow_tf32)
 
 
 def _usable(*arrays: Any) -> bool:
-    return bool(_setting("enabled", True)) and all(each.dtype in _TYPES and 3 <= each.ndim <= 5 and each.size for each in arrays)
+    return all(each.dtype in cudnn.TYPES and 3 <= each.ndim <= 5 and each.size for each in arrays)
 
 
 def _is_last(array: Any) -> bool:
@@ -156,8 +92,8 @@ def _is_last(array: Any) -> bool:
 def _dense(cupy: Any, array: Any, last: bool) -> Any:
     """The array in row-major order, or with its channels last."""
     if not last:
-        return cupy.ascontiguousarray(array)
-    turned = cupy.ascontiguousarray(array.transpose(0, *range(2, array.ndim), 1))
+        return array if array.flags.c_contiguous else contiguous(cupy, array)
+    turned = contiguous(cupy, array.transpose(0, *range(2, array.ndim), 1))
     return turned.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
 
 
@@ -167,24 +103,53 @@ def _empty(cupy: Any, shape: tuple[int, ...], dtype: Any, last: bool) -> Any:
     return cupy.ndarray((shape[0], *shape[2:], shape[1]), dtype).transpose(0, len(shape) - 1, *range(1, len(shape) - 1))
 
 
-def _run(cupy: Any, what: str, x: Any, w: Any, y: Any, stride: Any, padding: Any, dilation: Any, groups: int, last: bool) -> bool:
-    if x.ndim == 3:  # cuDNN has no convolutions in one dimension
-        x, w, y = (each[:, :, None] for each in (x, w, y))
+def dense_strides(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
+    """The strides, in elements, of a dense array; with ``last`` its channels change fastest."""
+    strides, step = [0] * len(shape), 1
+    for dim in (1, *range(len(shape) - 1, 1, -1), 0) if last else range(len(shape) - 1, -1, -1):
+        strides[dim] = step
+        step *= shape[dim]
+    return tuple(strides)
+
+
+def _plan(
+    cupy: Any, what: str, shapes: tuple[Any, Any, Any], dtype: np.dtype[Any], stride: Any, padding: Any, dilation: Any, last: bool,
+    alignment: int, settings: tuple[Any, ...],
+) -> cudnn.Plan:  # fmt: skip
+    """The plan of a convolution with image, filter and result of given shapes."""
+    if len(shapes[0]) == 3:  # cuDNN has no convolutions in one dimension
+        shapes = tuple((*each[:2], 1, each[2]) for each in shapes)  # type: ignore[assignment]
         stride, padding, dilation = (1, *stride), (0, *padding), (1, *dilation)
-    dnn = _dnn(cupy)
-    key = (what, x.shape, x.strides, w.shape, y.shape, x.dtype, tuple(stride), tuple(padding), tuple(dilation), groups, last,
-           *(_setting(name, None) for name in ("benchmark", "deterministic", "allow_tf32")))  # fmt: skip
-    if key not in dnn.plans:
-        dnn.enter()
-        try:
-            dnn.plans[key] = Plan(dnn, what, x, w, y, stride, padding, dilation, groups, last)
-        except AcceleratorError:  # a combination that cuDNN does not have: the op's own kernel has it
-            dnn.plans[key] = None
-    plan = dnn.plans[key]
-    if plan is None:
-        return False
-    plan.run(x, w, y)
-    return True
+    dnn = cudnn.handle(cupy)
+    _, benchmark, deterministic, allow_tf32 = settings
+    x, w, y = (cudnn.tensor(dnn, uid, shape, dense_strides(shape, last), dtype, alignment) for uid, shape in zip((_X, _W, _Y), shapes))
+    double = dtype == np.float64
+    convolution = dnn.descriptor(
+        cudnn.CONVOLUTION, (100, cudnn.DATA_TYPE, 1 if double else 0), (101, cudnn.CONVOLUTION_MODE, 1), (106, cudnn.INT64, len(stride)),
+        (102, cudnn.INT64, tuple(dilation)), (103, cudnn.INT64, tuple(stride)), (105, cudnn.INT64, tuple(padding)), (104, cudnn.INT64, tuple(padding)),
+    )  # fmt: skip
+    kind, alpha, beta, options, filter, image, result = _OPERATIONS[what]
+    number = cudnn.DOUBLE if double else cudnn.FLOAT
+    operation = dnn.descriptor(
+        kind, (options, cudnn.DESCRIPTOR, convolution), (filter, cudnn.DESCRIPTOR, w), (image, cudnn.DESCRIPTOR, x), (result, cudnn.DESCRIPTOR, y),
+        (alpha, number, 1.0), (beta, number, 0.0),
+    )  # fmt: skip
+    measured = benchmark and not deterministic and not cupy.cuda.get_current_stream().is_capturing()
+    return cudnn.Plan(dnn, operation, (_X, _W, _Y), dtype == np.float32 and not allow_tf32, deterministic, measured)
+
+
+def _alignment(*addresses: int) -> int:
+    together = 0
+    for each in addresses:
+        together |= each
+    return 16 if not together % 16 else 4 if not together % 4 else 2
+
+
+def _run(plan: cudnn.Plan, x: Any, w: Any, y: Any) -> None:
+    addresses = (x.data.ptr, w.data.ptr, y.data.ptr)
+    if plan.choices:
+        plan.measure(*addresses)
+    plan.run(*addresses)
 
 
 def convolution(
@@ -200,40 +165,103 @@ def convolution(
     groups: int,
 ) -> Any:
     """A convolution or its transpose."""
-    if not _usable(input, weight):
+    settings = _settings()
+    aligned = _alignment(input.data.ptr, weight.data.ptr)
+    try:
+        key = (
+            input.shape, input.strides, weight.shape, weight.strides, input.dtype, weight.dtype, tuple(stride), tuple(padding), tuple(dilation),
+            transposed, tuple(output_padding), groups, None if bias is None else (bias.shape, bias.dtype), aligned, settings,
+            cupy.cuda.runtime.getDevice(),
+        )  # fmt: skip
+        prepared = _prepared[key]
+    except KeyError:
+        prepared = _prepared[key] = _prepare(
+            cupy, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, aligned, settings
+        )
+    except TypeError:  # an option that is no sequence: the op's own kernel words the error
         return NotImplemented
+    if prepared is None:
+        return NotImplemented
+    shape, last, plan = prepared
+    input, weight = _dense(cupy, input, last), _dense(cupy, weight, last)
+    made = _empty(cupy, shape, input.dtype, last)
+    _run(plan, *((made, weight, input) if transposed else (input, weight, made)))
+    if bias is not None:
+        add_bias(cupy, made, bias, 1 if last else made.size // (shape[0] * shape[1]))
+    return made
+
+
+def _prepare(
+    cupy: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+    alignment: int, settings: tuple[Any, ...],
+) -> Prepared | None:  # fmt: skip
+    if not settings[0] or not _usable(input, weight):
+        return None
     spec = _convolution_meta(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    if 0 in spec.shape or not _has_cudnn(cupy):
-        return NotImplemented
+    if 0 in spec.shape or not has_cudnn(cupy):
+        return None
     stride, padding, dilation, _ = _expanded(weight.ndim - 2, stride, padding, dilation, output_padding)
     last = _is_last(input) or _is_last(weight)
-    input, weight = _dense(cupy, input, last), _dense(cupy, weight, last)
-    made = _empty(cupy, spec.shape, input.dtype, last)
-    what, x, y = (_DATA, made, input) if transposed else (_FORWARD, input, made)
-    if not _run(cupy, what, x, weight, y, stride, padding, dilation, groups, last):
-        return NotImplemented
-    if bias is not None:
-        cupy.add(made, bias.reshape(-1, *[1] * len(stride)), out=made)
-    return made
+    shapes = (spec.shape, weight.shape, input.shape) if transposed else (input.shape, weight.shape, spec.shape)
+    try:
+        plan = _plan(cupy, "data" if transposed else "forward", shapes, input.dtype, stride, padding, dilation, last, alignment, settings)
+    except AcceleratorError:  # a combination that cuDNN does not have: the op's own kernel has it
+        return None
+    return Prepared(spec.shape, last, plan)
 
 
 def convolution_weight_gradient(
     cupy: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """The gradient of a convolution's weight."""
-    if not _usable(input, grad) or not _has_cudnn(cupy):
+    settings = _settings()
+    aligned = _alignment(input.data.ptr, grad.data.ptr)
+    key = (
+        input.shape, input.strides, grad.shape, grad.strides, input.dtype, grad.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation),
+        groups, aligned, settings, cupy.cuda.runtime.getDevice(),
+    )  # fmt: skip
+    try:
+        prepared = _prepared[key]
+    except KeyError:
+        prepared = _prepared[key] = _prepare_gradient(
+            cupy, input, grad, tuple(kernel), stride, padding, dilation, groups, aligned, settings
+        )
+    if prepared is None:
         return NotImplemented
-    stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
-    last = _is_last(input) or _is_last(grad)
-    made = _empty(cupy, (grad.shape[1], input.shape[1] // groups, *kernel), grad.dtype, last)
-    if not _run(cupy, _FILTER, _dense(cupy, input, last), made, _dense(cupy, grad, last), stride, padding, dilation, groups, last):
-        return NotImplemented
+    shape, last, plan = prepared
+    made = _empty(cupy, shape, grad.dtype, last)
+    _run(plan, _dense(cupy, input, last), made, _dense(cupy, grad, last))
     return made
 
 
-def _has_cudnn(cupy: Any) -> bool:
+def _prepare_gradient(
+    cupy: Any,
+    input: Any,
+    grad: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+    alignment: int,
+    settings: tuple[Any, ...],
+) -> Prepared | None:
+    if not settings[0] or not _usable(input, grad) or input.dtype != grad.dtype or not has_cudnn(cupy):
+        return None
+    stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
+    last = _is_last(input) or _is_last(grad)
+    shape = (grad.shape[1], input.shape[1] // groups, *kernel)
     try:
-        _dnn(cupy)
+        plan = _plan(cupy, "filter", (input.shape, shape, grad.shape), grad.dtype, stride, padding, dilation, last, alignment, settings)
+    except AcceleratorError:
+        return None
+    return Prepared(shape, last, plan)
+
+
+def has_cudnn(cupy: Any) -> bool:
+    """Whether the library is there."""
+    try:
+        cudnn.handle(cupy)
     except DeviceError:
         return False
     return True

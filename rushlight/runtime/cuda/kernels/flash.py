@@ -15,19 +15,58 @@ NO_MASK, CHOICES, ADDED = 0, 1, 2  # what a mask is: none, which keys count, or 
 
 
 @triton.jit
-def _scores(q, k, M, rows, columns, sm_m, sm_n, length, source, scale, CAUSAL: tl.constexpr, MASK: tl.constexpr, PRECISION: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The scores of a block in units of log2; -inf where nothing is attended to."""
-    scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * (scale * 1.4426950408889634)
-    inside = (rows[:, None] < length) & (columns[None, :] < source)
-    if MASK != 0:
-        places = M + rows[:, None].to(tl.int64) * sm_m + columns[None, :].to(tl.int64) * sm_n
-        if MASK == 1:
-            inside = inside & (tl.load(places, mask=inside, other=0) != 0)
+def _rows(P, at, step, d, size, WIDE: tl.constexpr, D: tl.constexpr, CHECK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Some rows of a matrix whose rows are WIDE elements of D; with CHECK those after the last are zeros."""
+    places = P + at[:, None].to(tl.int64) * step + d[None, :]
+    if CHECK:
+        if WIDE == D:
+            return tl.load(places, mask=at[:, None] < size, other=0.0)
+        return tl.load(places, mask=(at[:, None] < size) & (d[None, :] < WIDE), other=0.0)
+    if WIDE == D:
+        return tl.load(places)
+    return tl.load(places, mask=d[None, :] < WIDE, other=0.0)
+
+
+@triton.jit
+def _chosen(scores, M, rows, columns, sm_m, sm_n, length, source, CAUSAL: tl.constexpr, MASK: tl.constexpr, CHECK: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Scores, in units of log2, with a mask; -inf where nothing is attended to.  ``rows`` and ``columns`` are spread over the block."""
+    if CHECK or MASK != 0:
+        inside = (rows < length) & (columns < source)
+        if MASK != 0:
+            places = M + rows.to(tl.int64) * sm_m + columns.to(tl.int64) * sm_n
+            if MASK == 1:
+                inside = inside & (tl.load(places, mask=inside, other=0) != 0)
+            else:
+                scores += tl.load(places, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
+        if CAUSAL and CHECK:
+            inside = inside & (rows >= columns)
+        scores = tl.where(inside, scores, float("-inf"))
+    return scores
+
+
+@triton.jit
+def _attend(
+    made, total, top, q, K, V, M, rows, d, e, first, last, sk_n, sv_n, sm_m, sm_n, length, source, factor, CAUSAL: tl.constexpr, MASK: tl.constexpr,
+    D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, CHECK: tl.constexpr,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """Blocks of keys meet a block of queries; without CHECK all of them count and are inside."""
+    for start in range(first, last, BN):
+        columns = start + tl.arange(0, BN)
+        k = _rows(K, columns, sk_n, d, source, WD, D, CHECK)
+        scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * factor
+        scores = _chosen(scores, M, rows[:, None], columns[None, :], sm_m, sm_n, length, source, CAUSAL, MASK, CHECK)
+        higher = tl.maximum(top, tl.max(scores, 1))
+        if CHECK or MASK != 0:
+            safe = tl.where(higher == float("-inf"), 0.0, higher)
         else:
-            scores += tl.load(places, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
-    if CAUSAL:
-        inside = inside & (rows[:, None] >= columns[None, :])
-    return tl.where(inside, scores, float("-inf"))
+            safe = higher
+        weights = tl.exp2(scores - safe[:, None])
+        shrink = tl.exp2(top - safe)
+        total = total * shrink + tl.sum(weights, 1)
+        v = _rows(V, columns, sv_n, e, source, WV, DV, CHECK)
+        made = tl.dot(weights.to(v.dtype), v, made * shrink[:, None], input_precision=PRECISION)
+        top = higher
+    return made, total, top
 
 
 @triton.jit
@@ -38,30 +77,30 @@ def forward(
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The output and the logarithms of the rows' sums, for a block of BM queries of one head."""
     b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    rows, d, e = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
+    block = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)  # the longest first
+    rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
     Q += b * sq_b + h * sq_h
     K += b * sk_b + h * sk_h
     V += b * sv_b + h * sv_h
     OUT += b * so_b + h * so_h
     if MASK != 0:
         M += b * sm_b + h * sm_h
-    q = tl.load(Q + rows[:, None].to(tl.int64) * sq_m + d[None, :], mask=(rows[:, None] < length) & (d[None, :] < WD), other=0.0)
+    q = _rows(Q, rows, sq_m, d, length, WD, D, True)
     top = tl.full([BM], float("-inf"), tl.float32)
     total = tl.zeros([BM], tl.float32)
     made = tl.zeros([BM, DV], tl.float32)
-    end = min(source, (tl.program_id(0) + 1) * BM) if CAUSAL else source
-    for start in range(0, end, BN):
-        columns = start + tl.arange(0, BN)
-        k = tl.load(K + columns[:, None].to(tl.int64) * sk_n + d[None, :], mask=(columns[:, None] < source) & (d[None, :] < WD), other=0.0)
-        v = tl.load(V + columns[:, None].to(tl.int64) * sv_n + e[None, :], mask=(columns[:, None] < source) & (e[None, :] < WV), other=0.0)
-        scores = _scores(q, k, M, rows, columns, sm_m, sm_n, length, source, scale, CAUSAL, MASK, PRECISION)
-        higher = tl.maximum(top, tl.max(scores, 1))
-        safe = tl.where(higher == float("-inf"), 0.0, higher)
-        weights = tl.exp2(scores - safe[:, None])
-        shrink = tl.exp2(top - safe)
-        total = total * shrink + tl.sum(weights, 1)
-        made = made * shrink[:, None] + tl.dot(weights.to(v.dtype), v, input_precision=PRECISION)
-        top = higher
+    factor = scale * 1.4426950408889634
+    if CAUSAL:
+        end = min(source, (block + 1) * BM)
+        whole = min(block * BM // BN * BN, source // BN * BN)
+    else:
+        end = source
+        whole = source // BN * BN
+    made, total, top = _attend(made, total, top, q, K, V, M, rows, d, e, 0, whole, sk_n, sv_n, sm_m, sm_n, length, source, factor,
+                               CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, False)  # fmt: skip
+    if whole < end:
+        made, total, top = _attend(made, total, top, q, K, V, M, rows, d, e, whole, end, sk_n, sv_n, sm_m, sm_n, length, source, factor,
+                                   CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, True)  # fmt: skip
     made = made / tl.where(total == 0, 1.0, total)[:, None]  # a row that attends to nothing gives zeros
     inside = rows < length
     tl.store(OUT + rows[:, None].to(tl.int64) * so_m + e[None, :], made.to(OUT.dtype.element_ty), mask=inside[:, None] & (e[None, :] < WV))
@@ -80,6 +119,24 @@ def products(G, OUT, S, sg_b, sg_h, sg_m, so_b, so_h, so_m, heads, length, DV: t
 
 
 @triton.jit
+def _gather_query(
+    made, q, g, logs, sums, K, V, M, rows, d, e, first, last, sk_n, sv_n, sm_m, sm_n, length, source, factor, CAUSAL: tl.constexpr, MASK: tl.constexpr,
+    D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, CHECK: tl.constexpr,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """What blocks of keys add to the gradient of a block of queries."""
+    for start in range(first, last, BN):
+        columns = start + tl.arange(0, BN)
+        k = _rows(K, columns, sk_n, d, source, WD, D, CHECK)
+        v = _rows(V, columns, sv_n, e, source, WV, DV, CHECK)
+        scores = tl.dot(q, tl.trans(k), input_precision=PRECISION) * factor
+        scores = _chosen(scores, M, rows[:, None], columns[None, :], sm_m, sm_n, length, source, CAUSAL, MASK, CHECK)
+        weights = tl.exp2(scores - logs[:, None])
+        slope = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - sums[:, None])
+        made = tl.dot(slope.to(k.dtype), k, made, input_precision=PRECISION)
+    return made
+
+
+@triton.jit
 def backward_query(
     Q, K, V, M, G, L, S, DQ, sq_b, sq_h, sq_m, sk_b, sk_h, sk_n, sv_b, sv_h, sv_n, sm_b, sm_h, sm_m, sm_n, sg_b, sg_h, sg_m, sd_b, sd_h, sd_m,
     heads, length, source, scale, CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr,
@@ -87,31 +144,58 @@ def backward_query(
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradient of a block of queries: a walk over the keys."""
     b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    rows, d, e = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
-    Q += b * sq_b + h * sq_h
+    block = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
+    rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
     K += b * sk_b + h * sk_h
     V += b * sv_b + h * sv_h
     if MASK != 0:
         M += b * sm_b + h * sm_h
     inside = rows < length
-    q = tl.load(Q + rows[:, None].to(tl.int64) * sq_m + d[None, :], mask=inside[:, None] & (d[None, :] < WD), other=0.0)
-    g = tl.load(
-        G + b * sg_b + h * sg_h + rows[:, None].to(tl.int64) * sg_m + e[None, :], mask=inside[:, None] & (e[None, :] < WV), other=0.0
-    )
+    q = _rows(Q + b * sq_b + h * sq_h, rows, sq_m, d, length, WD, D, True)
+    g = _rows(G + b * sg_b + h * sg_h, rows, sg_m, e, length, WV, DV, True)
     logs = tl.load(L + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=float("inf"))
     sums = tl.load(S + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=0.0)
     made = tl.zeros([BM, D], tl.float32)
-    end = min(source, (tl.program_id(0) + 1) * BM) if CAUSAL else source
-    for start in range(0, end, BN):
-        columns = start + tl.arange(0, BN)
-        k = tl.load(K + columns[:, None].to(tl.int64) * sk_n + d[None, :], mask=(columns[:, None] < source) & (d[None, :] < WD), other=0.0)
-        v = tl.load(V + columns[:, None].to(tl.int64) * sv_n + e[None, :], mask=(columns[:, None] < source) & (e[None, :] < WV), other=0.0)
-        scores = _scores(q, k, M, rows, columns, sm_m, sm_n, length, source, scale, CAUSAL, MASK, PRECISION)
-        weights = tl.exp2(scores - logs[:, None])
-        slope = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - sums[:, None])
-        made += tl.dot(slope.to(k.dtype), k, input_precision=PRECISION)
+    factor = scale * 1.4426950408889634
+    if CAUSAL:
+        end = min(source, (block + 1) * BM)
+        whole = min(block * BM // BN * BN, source // BN * BN)
+    else:
+        end = source
+        whole = source // BN * BN
+    made = _gather_query(made, q, g, logs, sums, K, V, M, rows, d, e, 0, whole, sk_n, sv_n, sm_m, sm_n, length, source, factor,
+                         CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, False)  # fmt: skip
+    if whole < end:
+        made = _gather_query(made, q, g, logs, sums, K, V, M, rows, d, e, whole, end, sk_n, sv_n, sm_m, sm_n, length, source, factor,
+                             CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, True)  # fmt: skip
     place = DQ + b * sd_b + h * sd_h + rows[:, None].to(tl.int64) * sd_m + d[None, :]
     tl.store(place, (made * scale).to(DQ.dtype.element_ty), mask=inside[:, None] & (d[None, :] < WD))
+
+
+@triton.jit
+def _gather_key(
+    of_key, of_value, k, v, Q, G, L, S, M, columns, d, e, first, last, sq_m, sg_m, sm_m, sm_n, length, source, factor,
+    CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BM: tl.constexpr,
+    PRECISION: tl.constexpr, CHECK: tl.constexpr,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    """What blocks of queries add to the gradients of a block of keys and values; scores are transposed, keys by queries."""
+    for start in range(first, last, BM):
+        rows = start + tl.arange(0, BM)
+        q = _rows(Q, rows, sq_m, d, length, WD, D, CHECK)
+        g = _rows(G, rows, sg_m, e, length, WV, DV, CHECK)
+        if CHECK:
+            logs = tl.load(L + rows, mask=rows < length, other=float("inf"))
+            sums = tl.load(S + rows, mask=rows < length, other=0.0)
+        else:
+            logs = tl.load(L + rows)
+            sums = tl.load(S + rows)
+        scores = tl.dot(k, tl.trans(q), input_precision=PRECISION) * factor
+        scores = _chosen(scores, M, rows[None, :], columns[:, None], sm_m, sm_n, length, source, CAUSAL, MASK, CHECK)
+        weights = tl.exp2(scores - logs[None, :])
+        of_value = tl.dot(weights.to(g.dtype), g, of_value, input_precision=PRECISION)
+        slope = weights * (tl.dot(v, tl.trans(g), input_precision=PRECISION) - sums[None, :])
+        of_key = tl.dot(slope.to(q.dtype), q, of_key, input_precision=PRECISION)
+    return of_key, of_value
 
 
 @triton.jit
@@ -123,53 +207,54 @@ def backward_key(
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradients of a block of keys and values: a walk over the queries."""
     b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    columns, d, e = tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, D), tl.arange(0, DV)
+    block = tl.program_id(0)
+    columns, d, e = block * BN + tl.arange(0, BN), tl.arange(0, D), tl.arange(0, DV)
     Q += b * sq_b + h * sq_h
     G += b * sg_b + h * sg_h
+    L += tl.program_id(1).to(tl.int64) * length
+    S += tl.program_id(1).to(tl.int64) * length
     if MASK != 0:
         M += b * sm_b + h * sm_h
     there = columns < source
-    k = tl.load(
-        K + b * sk_b + h * sk_h + columns[:, None].to(tl.int64) * sk_n + d[None, :], mask=there[:, None] & (d[None, :] < WD), other=0.0
-    )
-    v = tl.load(
-        V + b * sv_b + h * sv_h + columns[:, None].to(tl.int64) * sv_n + e[None, :], mask=there[:, None] & (e[None, :] < WV), other=0.0
-    )
+    k = _rows(K + b * sk_b + h * sk_h, columns, sk_n, d, source, WD, D, True)
+    v = _rows(V + b * sv_b + h * sv_h, columns, sv_n, e, source, WV, DV, True)
     of_key, of_value = tl.zeros([BN, D], tl.float32), tl.zeros([BN, DV], tl.float32)
-    first = (tl.program_id(0) * BN // BM) * BM if CAUSAL else 0
-    for start in range(first, length, BM):
-        rows = start + tl.arange(0, BM)
-        inside = rows < length
-        q = tl.load(Q + rows[:, None].to(tl.int64) * sq_m + d[None, :], mask=inside[:, None] & (d[None, :] < WD), other=0.0)
-        g = tl.load(G + rows[:, None].to(tl.int64) * sg_m + e[None, :], mask=inside[:, None] & (e[None, :] < WV), other=0.0)
-        logs = tl.load(L + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=float("inf"))
-        sums = tl.load(S + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=0.0)
-        scores = _scores(q, k, M, rows, columns, sm_m, sm_n, length, source, scale, CAUSAL, MASK, PRECISION)
-        weights = tl.exp2(scores - logs[:, None])
-        of_value += tl.dot(tl.trans(weights).to(g.dtype), g, input_precision=PRECISION)
-        slope = weights * (tl.dot(g, tl.trans(v), input_precision=PRECISION) - sums[:, None])
-        of_key += tl.dot(tl.trans(slope).to(q.dtype), q, input_precision=PRECISION)
+    factor = scale * 1.4426950408889634
+    whole = length // BM * BM
+    if CAUSAL:
+        first = block * BN // BM * BM
+        middle = min(((block + 1) * BN + BM - 1) // BM * BM, length)
+        of_key, of_value = _gather_key(of_key, of_value, k, v, Q, G, L, S, M, columns, d, e, first, middle, sq_m, sg_m, sm_m, sm_n, length, source,
+                                       factor, CAUSAL, MASK, D, DV, WD, WV, BM, PRECISION, True)  # fmt: skip
+    else:
+        middle = 0
+    of_key, of_value = _gather_key(of_key, of_value, k, v, Q, G, L, S, M, columns, d, e, middle, whole, sq_m, sg_m, sm_m, sm_n, length, source,
+                                   factor, CAUSAL, MASK, D, DV, WD, WV, BM, PRECISION, False)  # fmt: skip
+    if max(whole, middle) < length:
+        of_key, of_value = _gather_key(of_key, of_value, k, v, Q, G, L, S, M, columns, d, e, max(whole, middle), length, sq_m, sg_m, sm_m, sm_n,
+                                       length, source, factor, CAUSAL, MASK, D, DV, WD, WV, BM, PRECISION, True)  # fmt: skip
     key = DK + b * sd_b + h * sd_h + columns[:, None].to(tl.int64) * sd_n + d[None, :]
     tl.store(key, (of_key * scale).to(DK.dtype.element_ty), mask=there[:, None] & (d[None, :] < WD))
     value = DW + b * sw_b + h * sw_h + columns[:, None].to(tl.int64) * sw_n + e[None, :]
     tl.store(value, of_value.to(DW.dtype.element_ty), mask=there[:, None] & (e[None, :] < WV))
 
 
-def blocks(width: int, narrow: bool) -> dict[str, Any]:
-    """Block sizes, warps and stages for heads of a (padded) width; ``narrow`` is half precision."""
+def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
+    """Block sizes, warps and stages of a kernel for heads of a (padded) width; ``narrow`` is half precision."""
     if not narrow:
-        return dict(BM=32 if width > 64 else 64, BN=32, num_warps=4, num_stages=2)
-    if width <= 64:
-        return dict(BM=128, BN=64, num_warps=4, num_stages=3)
-    return dict(BM=128 if width <= 128 else 64, BN=64 if width <= 128 else 32, num_warps=8, num_stages=2)
-
-
-def backward_blocks(width: int, narrow: bool) -> dict[str, Any]:
-    """The same for the backward kernels."""
-    if not narrow:
+        if kernel == "forward":
+            return (
+                dict(BM=64, BN=32, num_warps=4, num_stages=2)
+                if width <= 64
+                else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
+            )
+        if kernel == "backward_query" and width <= 64:
+            return dict(BM=64, BN=32, num_warps=4, num_stages=1)
         return dict(BM=32, BN=32, num_warps=4, num_stages=1)
-    return (
-        dict(BM=64, BN=64, num_warps=4, num_stages=2)
-        if width <= 64
-        else dict(BM=64 if width <= 128 else 32, BN=64 if width <= 128 else 32, num_warps=8, num_stages=1)
-    )
+    if width > 128:
+        return dict(BM=64, BN=32, num_warps=8, num_stages=2) if kernel == "forward" else dict(BM=32, BN=32, num_warps=8, num_stages=1)
+    if kernel == "forward":
+        return dict(BM=128, BN=64, num_warps=4 if width <= 64 else 8, num_stages=3 if width <= 64 else 2)
+    if width > 64:
+        return dict(BM=64, BN=64, num_warps=8, num_stages=1)
+    return dict(BM=64, BN=64, num_warps=4, num_stages=2)

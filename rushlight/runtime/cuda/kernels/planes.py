@@ -11,6 +11,8 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import HALF_PRECISION
 from ....ops.nn.pooling import make_pool
 from ..launch import Kernel
+from ..pointwise import Formula
+from .copies import contiguous
 
 _WINDOWS = """
 typedef @T@ T;
@@ -80,7 +82,10 @@ __device__ inline A block_sum(A x) {
     return x;
 }
 // A block has one channel: the images' planes of it lie apart.
-#define EACH(at) for (long long q = threadIdx.x; q < images * inner; q += blockDim.x) { long long at = (q / inner * channels + blockIdx.x) * inner + q % inner;
+// A thread walks over the planes of its channel without a division for each element.
+#define EACH(at) for (long long q = threadIdx.x, rest = q % inner, plane = q / inner; plane < images; rest += blockDim.x) { \\
+    if (rest >= inner) { plane += rest / inner; rest %= inner; if (plane >= images) break; } \\
+    long long at = (plane * channels + blockIdx.x) * inner + rest;
 extern "C" __global__ void standard(const T* x, T* out, T* means, T* variances, long long images, long long channels, long long inner, A eps) {
     A mean = 0, spread = 0;
     EACH(at) mean += (A)value(x[at]); }
@@ -100,18 +105,34 @@ extern "C" __global__ void standard_backward(const T* grad, const T* result, con
     A scale = rsqrt((A)value(variances[blockIdx.x]) + eps);
     EACH(at) A made = scale * ((A)value(grad[at]) - total - (A)value(result[at]) * slope); out[at] = @MADE@; }
 }
+extern "C" __global__ void channel_sums(const T* x, const T* y, T* out, long long images, long long channels, long long inner) {
+    A made = 0;
+    EACH(at) made += y ? (A)value(x[at]) * (A)value(y[at]) : (A)value(x[at]); }
+    made = block_sum(made);
+    if (threadIdx.x == 0) out[blockIdx.x] = @MADE@;
+}
+extern "C" __global__ void update_running(T* running, const @S@* found, int n, A momentum, A factor) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) { A made = (1 - momentum) * (A)value(running[i]) + momentum * factor * (A)value(found[i]); running[i] = @MADE@; }
+}
 """
 
 _kernels: dict[Any, Kernel] = {}
 
 
-def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any]) -> Kernel:
-    key = (name, dtype)
+def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any], other: Any = None) -> Kernel:
+    key = (name, dtype, other)
     found = _kernels.get(key)
     if found is None:
         source = PRELUDE + template
         accumulated = "double" if dtype == np.float64 else "float"
-        for mark, text in {"T": STORED[dtype], "A": accumulated, "STORE": rounded("sum", dtype), "MADE": rounded("made", dtype)}.items():
+        for mark, text in {
+            "T": STORED[dtype],
+            "A": accumulated,
+            "STORE": rounded("sum", dtype),
+            "MADE": rounded("made", dtype),
+            "S": STORED[other or dtype],
+        }.items():
             source = source.replace(f"@{mark}@", text)
         found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
     return found
@@ -148,7 +169,7 @@ def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, 
     if found is NotImplemented:
         return NotImplemented
     numbers, _ = _pool(input, ndim, options[:5])
-    grad, made = cupy.ascontiguousarray(grad), cupy.ndarray(input.shape, grad.dtype)
+    grad, made = contiguous(cupy, grad), cupy.ndarray(input.shape, grad.dtype)
     kernel = _kernel(cupy, _WINDOWS, "spread", "PPPq18i", grad.dtype)
     kernel(min(-(-made.size // 256), 132 * 32), 256, grad.data.ptr, found[1].data.ptr, made.data.ptr, made.size, *numbers)
     return made
@@ -165,6 +186,37 @@ def _channels(array: Any, dims: Any) -> tuple[int, int, int] | None:
     ):
         return None
     return array.shape[0], array.shape[1], math.prod(array.shape[2:])
+
+
+def channel_sums(cupy: Any, input: Any, shape: Any, other: Any = None) -> Any:
+    """The sums of the channels of contiguous images, or of their product with others, in an array of a shape."""
+    made = cupy.ndarray(shape, input.dtype)
+    images, channels, inner = input.shape[0], input.shape[1], math.prod(input.shape[2:])
+    kernel = _kernel(cupy, _CHANNELS, "channel_sums", "PPPqqq", input.dtype)
+    threads = 1024 if images * inner >= 1024 else 128
+    kernel(channels, threads, input.data.ptr, 0 if other is None else other.data.ptr, made.data.ptr, images, channels, inner)
+    return made
+
+
+def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
+    """The gradient of a factor of each channel."""
+    sizes = _channels(input, (0, *range(2, input.ndim)))
+    if sizes is None or grad.shape != input.shape or grad.dtype != input.dtype or not grad.flags.c_contiguous:
+        return NotImplemented
+    if tuple(shape) != (1, sizes[1], *[1] * (input.ndim - 2)):
+        return NotImplemented
+    return channel_sums(cupy, grad, tuple(shape), input)
+
+
+def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor: float) -> Any:
+    """Move running statistics towards those of a batch, in place."""
+    if running.size != found.size or not running.size or not running.flags.c_contiguous or not found.flags.c_contiguous:
+        return NotImplemented
+    if not _floating(running, found):
+        return NotImplemented
+    kernel = _kernel(cupy, _CHANNELS, "update_running", "PPi@@", running.dtype, found.dtype)
+    kernel(-(-running.size // 128), 128, running.data.ptr, found.data.ptr, running.size, momentum, factor)
+    return running
 
 
 def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
@@ -186,7 +238,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     sizes = _channels(result, dims)
     if sizes is None or grad.dtype != result.dtype:
         return NotImplemented
-    grad, made = cupy.ascontiguousarray(grad), cupy.ndarray(grad.shape, grad.dtype)
+    grad, made = contiguous(cupy, grad), cupy.ndarray(grad.shape, grad.dtype)
     kernel = _kernel(cupy, _CHANNELS, "standard_backward", "PPPPqqq@", grad.dtype)
     kernel(
         sizes[1],
@@ -201,6 +253,10 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     return made
 
 
+SHORTCUTS: dict[str, Any] = {
+    "channel_products": channel_products,
+    "update_running": update_running, "relu_gradient": Formula("relu_backward", lambda xp, g, result: xp.where(result <= 0, 0, g)),
+}  # fmt: skip
 KERNELS: dict[str, Any] = {"max_pool_backward": max_pool_backward}
 for _ndim in (1, 2, 3):
     KERNELS[f"max_pool{_ndim}d"] = lambda cupy, input, *options, ndim=_ndim: _max_pool(cupy, input, ndim, options, False)

@@ -1,6 +1,6 @@
 """Kernels over rows: softmax, layer normalisation and their gradients, sums of columns, rows of tables.
 
-A row that is short is one warp's; a longer one is one block's, which reads it from the cache when it needs it again.
+Threads hold rows in registers up to a length (``held_rows.py``); a longer one is one block's, which reads it from the cache when it needs it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ..launch import Kernel
-from . import planes
+from . import held_rows, planes
+from .copies import contiguous
 
 _SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
 _REDUCE = """
@@ -106,9 +107,10 @@ _BODIES = {
 }  # fmt: skip
 
 _COLUMNS = """
-typedef @T@ T; typedef @A@ A;
+typedef @T@ T; typedef @A@ A; typedef @R@ R;
 // Sums of the columns of a matrix (of its product with another, where one is given): a block adds 32 columns of a strip of rows.
-extern "C" __global__ void columns(const T* x, const T* y, A* out, A* other, long long rows, int n, long long strip) {
+// A second matrix of sums, where there is one, is added by the same kernel in the same way.
+extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, long long rows, int n, long long strip, const T* z, R* third) {
     __shared__ A sums[8][33], more[8][33];
     int column = blockIdx.x * 32 + threadIdx.x % 32, lane = threadIdx.x / 32;
     long long first = blockIdx.y * strip, last = first + strip < rows ? first + strip : rows;
@@ -117,18 +119,21 @@ extern "C" __global__ void columns(const T* x, const T* y, A* out, A* other, lon
         A v = value(x[row * n + column]);
         total += v;
         if (y) product += v * (A)value(y[row * n + column]);
+        if (z) product += (A)value(z[row * n + column]);
     }
     sums[lane][threadIdx.x % 32] = total; more[lane][threadIdx.x % 32] = product;
     __syncthreads();
     if (lane == 0 && column < n) {
         for (int k = 1; k < 8; k++) { total += sums[k][threadIdx.x]; product += more[k][threadIdx.x]; }
-        out[(long long)blockIdx.y * n + column] = total;
-        if (y) other[(long long)blockIdx.y * n + column] = product;
+        out[(long long)blockIdx.y * n + column] = @TOTAL@;
+        if (y) other[(long long)blockIdx.y * n + column] = @PRODUCT@;
+        if (z) third[(long long)blockIdx.y * n + column] = @PRODUCT@;
     }
 }
 """
 
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, Kernel] = {}  # by their text
+_chosen: dict[Any, tuple[Kernel, int, int]] = {}  # by what is asked for
 
 
 def _accumulates(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -142,36 +147,50 @@ def takes(*arrays: Any) -> bool:
     )
 
 
-def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, **extra: str) -> tuple[Kernel, int, int]:
-    """The kernel of a body for rows of n elements, the threads of a block, and the rows that a block takes."""
-    short = n <= _SHORT
-    group = 32 if short else 256 if n < _LONG else 1024
-    key = (name, dtype, group, tuple(extra.values()))
-    found = _kernels.get(key)
+def source(name: str, dtype: np.dtype[Any], group: int, held: tuple[int, int] | None, extra: dict[str, str]) -> tuple[str, str]:
+    """The text of a kernel for rows of ``group`` threads, with the vectors each of them holds and their size, and how its arguments are packed."""
+    parameters, format, body = _BODIES[name]
+    if held is not None:
+        body = held_rows.BODIES[name]
+    text = (
+        PRELUDE
+        + _REDUCE
+        + (held_rows.TEXT if held is not None else "")
+        + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
+    )
+    marks = {
+        "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "STORE": rounded("(x)", dtype), "GROUP": str(group),
+        **extra, "RESULT": extra.get("RESULT", ""), "R": extra.get("R", ""),
+    }  # fmt: skip
+    if held is not None:
+        marks["HELD"], marks["VECTOR"] = map(str, held)
+    for mark, value in marks.items():
+        text = text.replace(f"@{mark}@", value)
+    return text, format.replace("@", "d" if dtype == np.float64 else "f")
+
+
+def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = False, **extra: str) -> tuple[Kernel, int, int]:
+    """The kernel of a body for rows of n elements, the threads of a block, and the rows that a block takes; ``aligned`` is about addresses."""
+    key = (name, dtype, n, aligned, *extra.values())
+    found = _chosen.get(key)
     if found is None:
-        parameters, format, body = _BODIES[name]
-        source = (
-            PRELUDE
-            + _REDUCE
-            + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
-        )
-        accumulated = "double" if dtype == np.float64 else "float"
-        for mark, text in {
-            "T": STORED[dtype],
-            "A": accumulated,
-            "STORE": rounded("(x)", dtype),
-            "GROUP": str(group),
-            **extra,
-            "RESULT": extra.get("RESULT", ""),
-            "R": extra.get("R", ""),
-        }.items():
-            source = source.replace(f"@{mark}@", text)
-        found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
-    return found, 128 if short else group, 4 if short else 1
+        held = held_rows.arrangement(name, n, aligned)
+        group = held[0] if held is not None else 32 if n <= _SHORT else 256 if n < _LONG else 1024
+        text, format = source(name, dtype, group, None if held is None else held[1:], extra)
+        made = _kernels.get(text)
+        if made is None:
+            made = _kernels[text] = Kernel(cupy, text, name, format)
+        if len(_chosen) > 4096:
+            _chosen.clear()
+        found = _chosen[key] = (made, 128, 4) if group == 32 else (made, group, 1)
+    return found
 
 
 def _launch(cupy: Any, name: str, dtype: np.dtype[Any], rows: int, n: int, *args: Any, tail: tuple[Any, ...] = (), **extra: str) -> None:
-    found, threads, each = kernel(cupy, name, dtype, n, **extra)
+    bits = 0
+    for each in args:
+        bits |= each
+    found, threads, each = kernel(cupy, name, dtype, n, not bits % (4 * dtype.itemsize), **extra)
     found(-(-rows // each), threads, *args, rows, n, *tail)
 
 
@@ -196,7 +215,8 @@ def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bo
         return NotImplemented
     made = cupy.ndarray(input.shape, input.dtype)
     n = input.shape[-1]
-    _launch(cupy, "softmax", input.dtype, input.size // n, n, input.data.ptr, made.data.ptr, FINISH=_FINISH[logarithm])
+    _launch(cupy, "softmax", input.dtype, input.size // n, n, input.data.ptr, made.data.ptr, FINISH=_FINISH[logarithm],
+            HELD_FINISH=held_rows.SOFTMAX_FINISH[logarithm])  # fmt: skip
     return made
 
 
@@ -204,14 +224,15 @@ def softmax_backward(cupy: Any, grad: Any, result: Any, dim: Any, *, logarithm: 
     """The gradient of softmax or log_softmax along the last dimension."""
     if not grad.ndim or dim % grad.ndim != grad.ndim - 1 or not grad.size or grad.dtype != result.dtype or grad.dtype not in STORED:
         return NotImplemented
-    grad, result = cupy.ascontiguousarray(grad), cupy.ascontiguousarray(result)
+    grad, result = contiguous(cupy, grad), contiguous(cupy, result)
     if not takes(grad, result):
         return NotImplemented
     made, n = cupy.ndarray(grad.shape, grad.dtype), grad.shape[-1]
     term, finish = ("(A)value(g[i])", "d - exp(r) * total") if logarithm else ("(A)value(g[i]) * (A)value(y[i])", "(d - total) * r")
     _launch(
-        cupy, "softmax_backward", grad.dtype, grad.size // n, n, grad.data.ptr, result.data.ptr, made.data.ptr, TERM=term, FINISH=finish
-    )
+        cupy, "softmax_backward", grad.dtype, grad.size // n, n, grad.data.ptr, result.data.ptr, made.data.ptr, TERM=term, FINISH=finish,
+        HELD_TERM="g[i]" if logarithm else "g[i] * y[i]",
+    )  # fmt: skip
     return made
 
 
@@ -233,7 +254,7 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     given = [each for each in (weight, bias) if each is not None]
     if n is None or any(each.dtype != input.dtype for each in given):
         return NotImplemented
-    input = cupy.ascontiguousarray(input)
+    input = contiguous(cupy, input)
     if not takes(input, *given):
         return NotImplemented
     kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
@@ -283,7 +304,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
         return planes.standardize_backward(cupy, grad, input, result, variance, dims, eps)
     if n is None or grad.dtype != result.dtype:
         return NotImplemented
-    grad = cupy.ascontiguousarray(grad)
+    grad = contiguous(cupy, grad)
     if not takes(grad, result, variance, *([] if weight is None else [weight])):
         return NotImplemented
     made = cupy.ndarray(grad.shape, grad.dtype)
@@ -300,44 +321,64 @@ def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, st
     if made is NotImplemented:
         return NotImplemented
     shape = tuple(grad.shape[dim] for dim in dims)
-    of_bias, of_weight = column_sums(cupy, cupy.ascontiguousarray(grad), math.prod(shape), standard)
-    return [made, of_weight.reshape(shape), of_bias.reshape(shape)]
+    of_bias, of_weight = column_sums(cupy, contiguous(cupy, grad), math.prod(shape), standard, shape)
+    return [made, of_weight, of_bias]
 
 
 # -- sums of columns ---------------------------------------------------------------------------------------------
 
 
-def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None) -> tuple[Any, Any]:
-    """The sums of the columns of a contiguous matrix of n columns, and those of its product with another."""
+def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = None) -> tuple[Any, Any]:
+    """The sums of the columns of a contiguous matrix of n columns, and those of its product with another, in arrays of a shape."""
     dtype, rows = matrix.dtype, matrix.size // n
+    strips, strip = strips_of(rows, n)
+    shape = (n,) if shape is None else shape
+    sums = cupy.ndarray(shape, dtype)
+    more = cupy.ndarray(shape, dtype) if other is not None else None
+    results = (sums.data.ptr, 0 if more is None else more.data.ptr)
+    if strips == 1:
+        _column_kernel(cupy, dtype, dtype)(
+            -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, *results, rows, n, strip, 0, 0,
+        )  # fmt: skip
+        return sums, more
     accumulated = _accumulates(dtype)
-    strips = max(1, min(-(-rows // 64), -(-1056 // -(-n // 32))))
-    strip = -(-rows // strips)
-    key = ("columns", dtype)
-    found = _kernels.get(key)
-    if found is None:
-        source = (PRELUDE + _COLUMNS).replace("@T@", STORED[dtype]).replace("@A@", "double" if dtype == np.float64 else "float")
-        found = _kernels[key] = Kernel(cupy, source, "columns", "PPPPqiq")
     parts = cupy.ndarray((2 if other is not None else 1, strips, n), accumulated)
     at = parts.data.ptr
-    found(
-        -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, at + strips * n * accumulated.itemsize, rows, n, strip,
-        rows=strips,
+    second = at + strips * n * accumulated.itemsize if other is not None else 0
+    _column_kernel(cupy, dtype, accumulated)(
+        -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, second, rows, n, strip, 0, 0, rows=strips,
     )  # fmt: skip
-    if strips > 1:
-        parts = _folded(cupy, parts)
-    sums = parts.reshape(-1, n).astype(dtype, copy=False)
-    return sums[0], sums[1] if other is not None else None
+    _column_kernel(cupy, accumulated, dtype)(-(-n // 32), 256, at, 0, results[0], 0, strips, n, strips, second, results[1])
+    return sums, more
 
 
-def _folded(cupy: Any, parts: Any) -> Any:
-    """The sums over the strips."""
-    count, strips, n = parts.shape
-    made = [column_sums(cupy, parts[at], n)[0] for at in range(count)] if strips > 1 else list(parts)
-    return cupy.stack(made) if count > 1 else made[0]
+def strips_of(rows: int, n: int) -> tuple[int, int]:
+    """Into how many strips the rows of a matrix are cut, and how many rows each has: enough blocks to fill a GPU."""
+    strips = max(1, min(-(-rows // 64), -(-1056 // -(-n // 32)), 512))
+    strip = -(-rows // strips)
+    return -(-rows // strip), strip
 
 
-def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = None) -> Any:
+def column_source(dtype: np.dtype[Any], result: np.dtype[Any]) -> str:
+    """The source of the kernel that adds columns."""
+    source = PRELUDE + _COLUMNS
+    marks = {
+        "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "R": STORED[result],
+        "TOTAL": rounded("total", result), "PRODUCT": rounded("product", result),
+    }  # fmt: skip
+    for mark, text in marks.items():
+        source = source.replace(f"@{mark}@", text)
+    return source
+
+
+def _column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any]) -> Kernel:
+    found = _kernels.get(("columns", dtype, result))
+    if found is None:
+        found = _kernels["columns", dtype, result] = Kernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPP")
+    return found
+
+
+def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = None, shape: Any = None) -> Any:
     """The sums of the rows, of n elements each, of a contiguous array; long rows are cut into pieces that are summed first."""
     dtype, rows = matrix.dtype, matrix.size // n
     result = dtype if result is None else result
@@ -345,18 +386,54 @@ def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = 
         pieces = next((each for each in (1024, 512, 256, 128, 64, 32, 16) if n % each == 0 and rows * each <= 4096), 0)
         if pieces:
             parts = row_sums(cupy, matrix, n // pieces, 1.0, _accumulates(dtype))
-            return row_sums(cupy, parts, pieces, factor, result)
-    made = cupy.ndarray((rows,), result)
+            return row_sums(cupy, parts, pieces, factor, result, shape)
+    made = cupy.ndarray((rows,) if shape is None else shape, result)
     _launch(
         cupy, "row_sums", dtype, rows, n, matrix.data.ptr, made.data.ptr, tail=(factor,), R=STORED[result], RESULT=rounded("total", result)
     )
     return made
 
 
+_reductions: dict[Any, Any] = {}  # by shape, dimensions and dtype: what is summed, and the shape of the result
+
+
 def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, mean: bool = False) -> Any:
-    """Sums (or means) over the first or the last dimensions; others are left to the array module."""
-    if dtype is not None or not input.size or not takes(input) or input.size >= 1 << 31:
+    """Sums (or means) over the first or the last dimensions, or all but the second; others are left to the array module."""
+    if dtype is not None:
         return NotImplemented
+    if not input.flags.c_contiguous:
+        return channels_last_sum(cupy, input, dim, keepdim) if input.ndim >= 4 and not mean else NotImplemented
+    key = (input.shape, tuple(dim) if isinstance(dim, (tuple, list)) else dim, keepdim, input.dtype, mean)
+    try:
+        found = _reductions[key]
+    except KeyError:
+        if len(_reductions) > 4096:
+            _reductions.clear()
+        found = _reductions[key] = _reduction(input, dim, keepdim, mean)
+    if found is None:
+        return NotImplemented
+    kind, count, shape = found
+    if kind == "rows":
+        return row_sums(cupy, input, count, 1 / count if mean else 1.0, None, shape)
+    if kind == "columns":
+        return column_sums(cupy, input, count, None, shape)[0]
+    return planes.channel_sums(cupy, input, shape)
+
+
+def channels_last_sum(cupy: Any, input: Any, dim: Any, keepdim: bool) -> Any:
+    """The sums of the channels of images whose channels change fastest: those of the columns of a matrix."""
+    rank, channels = input.ndim, input.shape[1]
+    if not isinstance(dim, (tuple, list)) or sorted(each % rank for each in dim) != [0, *range(2, rank)] or not input.size:
+        return NotImplemented
+    turned = input.transpose(0, *range(2, rank), 1)
+    if not takes(turned):
+        return NotImplemented
+    return column_sums(cupy, turned, channels, None, (1, channels, *[1] * (rank - 2)) if keepdim else (channels,))[0]
+
+
+def _reduction(input: Any, dim: Any, keepdim: bool, mean: bool) -> tuple[str, int, tuple[int, ...]] | None:
+    if not input.size or not takes(input) or input.size >= 1 << 31:
+        return None
     rank = input.ndim
     dims = (
         list(range(rank))
@@ -364,14 +441,27 @@ def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False,
         else sorted(each % max(rank, 1) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
     )
     if not rank or len(set(dims)) != len(dims):
-        return NotImplemented
+        return None
     shape = tuple(1 if each in dims else size for each, size in enumerate(input.shape) if keepdim or each not in dims)
     count = math.prod(input.shape[each] for each in dims)
     if dims == list(range(rank - len(dims), rank)):
-        return row_sums(cupy, input, count, 1 / count if mean else 1.0).reshape(shape)
-    if dims != list(range(len(dims))) or mean:
+        return "rows", count, shape
+    if mean:
+        return None
+    if dims == list(range(len(dims))):
+        return "columns", input.size // count, shape
+    return ("planes", count, shape) if dims == [0, *range(2, rank)] else None
+
+
+def sum_to(cupy: Any, gradient: Any, shape: Any) -> Any:
+    """A gradient summed to the shape that was broadcast to its own."""
+    rank, missing = gradient.ndim, gradient.ndim - len(shape)
+    dims = [at for at in range(rank) if at < missing or shape[at - missing] == 1 != gradient.shape[at]]
+    kept = tuple(size for at, size in enumerate(gradient.shape) if at not in dims)
+    if not dims:
         return NotImplemented
-    return column_sums(cupy, input, input.size // count)[0].reshape(shape)
+    made = sum_reduction(cupy, gradient, tuple(dims), False)
+    return made if made is NotImplemented or kept == tuple(shape) else cupy.ndarray(tuple(shape), made.dtype, made.data)
 
 
 KERNELS: dict[str, Any] = {
@@ -380,3 +470,4 @@ KERNELS: dict[str, Any] = {
     "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,
     "sum": sum_reduction, "mean": functools.partial(sum_reduction, mean=True),
 }  # fmt: skip
+SHORTCUTS: dict[str, Any] = {"sum_to": sum_to}

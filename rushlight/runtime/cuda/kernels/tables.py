@@ -13,6 +13,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ..faults import watched
 from ..launch import Kernel
+from .copies import contiguous
 
 _ROWS = """
 typedef @T@ T; typedef @I@ I;
@@ -100,7 +101,7 @@ def embedding(cupy: Any, weight: Any, input: Any, padding_idx: int = -1, scale_g
     if weight.ndim != 2 or weight.dtype not in STORED or input.dtype.kind != "i" or not weight.flags.c_contiguous:
         return NotImplemented
     rows, n = weight.shape
-    index = cupy.ascontiguousarray(input)
+    index = contiguous(cupy, input)
     made = cupy.ndarray((*input.shape, n), weight.dtype)
     if made.size:
         fault, address = watched(cupy, "embedding: index out of range in self")
@@ -118,7 +119,7 @@ def embedding_backward(cupy: Any, grad: Any, input: Any, rows: int, padding_idx:
     made = cupy.zeros((rows, n), grad.dtype)
     if not grad.size:
         return made
-    index, grad = cupy.ascontiguousarray(input).reshape(-1), cupy.ascontiguousarray(grad)
+    index, grad = contiguous(cupy, input).reshape(-1), contiguous(cupy, grad)
     order = cupy.argsort(index)  # stable in CuPy
     ordered = index[order]
     kernel = _kernel(cupy, _ADD, "add_rows", "PPPPqiq", grad.dtype, index.dtype, "total")
@@ -150,7 +151,7 @@ def nll_forward(cupy: Any, input: Any, target: Any, weight: Any, reduction: str,
         return NotImplemented
     classes, inner = _shape(input)
     accumulated = np.dtype(np.float64 if input.dtype == np.float64 else np.float32)
-    target = cupy.ascontiguousarray(target)
+    target = contiguous(cupy, target)
     losses, weights = cupy.ndarray(target.shape, accumulated), cupy.ndarray(target.shape, accumulated)
     fault, address = watched(cupy, "nll_loss: a target is out of bounds")
     kernel = _kernel(cupy, _LOSS, "loss", "PPPPPqqqqP", input.dtype, target.dtype, fault=fault)
@@ -177,7 +178,7 @@ def nll_gradient(cupy: Any, grad: Any, shape: Any, target: Any, weight: Any, red
         return NotImplemented
     made = cupy.zeros(shape, grad.dtype)
     classes, inner = _shape(made)
-    target, grad = cupy.ascontiguousarray(target), cupy.ascontiguousarray(grad)
+    target, grad = contiguous(cupy, target), contiguous(cupy, grad)
     if not target.size:
         return made
     kernel = _kernel(cupy, _LOSS_GRADIENT, "loss_gradient", "PPPPPqqqqii", grad.dtype, target.dtype, "x")

@@ -1,0 +1,126 @@
+"""Products by cuBLASLt: the algorithm is chosen once for shapes, layouts and alignment, so that a call has nothing left to decide.
+
+A bias can be added by the product itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ...core.errors import AcceleratorError
+from .libraries import library
+
+_TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER = 3, 4, 7, 8  # attributes of a product
+_BATCH_COUNT, _BATCH_OFFSET = 5, 6  # of a matrix
+_MOST_WORKSPACE, _ALIGNMENTS = 1, (5, 6, 7, 8)  # of what is asked for
+_ADD_BIAS = 4
+
+
+class _Found(ctypes.Structure):
+    _fields_ = [
+        ("algorithm", ctypes.c_uint64 * 8), ("workspace", ctypes.c_size_t), ("status", ctypes.c_int), ("waves", ctypes.c_float),
+        ("reserved", ctypes.c_int * 4),
+    ]  # fmt: skip
+
+
+class Lt:
+    """A handle of cuBLASLt on one device."""
+
+    def __init__(self, cupy: Any) -> None:
+        self.library = library(cupy, "cublasLt")
+        made = ctypes.c_void_p()
+        self.check(self.library.cublasLtCreate(ctypes.byref(made)))
+        self.handle = made.value
+        self.call = self.library.cublasLtMatmul
+        self.call.argtypes = [ctypes.c_void_p] * 14 + [ctypes.c_size_t, ctypes.c_void_p]
+        for name in ("cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutSetAttribute", "cublasLtMatmulPreferenceSetAttribute"):
+            getattr(self.library, name).argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t]
+        self.library.cublasLtMatrixLayoutCreate.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int64]
+        self.library.cublasLtMatmulAlgoGetHeuristic.argtypes = [*[ctypes.c_void_p] * 7, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+
+    def check(self, status: int) -> None:
+        """Raise what cuBLASLt says."""
+        if status:
+            raise AcceleratorError(f"cuBLASLt failed with status {status}")
+
+    def set(self, what: str, target: Any, name: int, value: Any) -> None:
+        """Set an attribute of a ``MatmulDesc``, a ``MatrixLayout`` or a ``MatmulPreference``."""
+        held = value if isinstance(value, ctypes._SimpleCData) else ctypes.c_int32(value)
+        function = getattr(self.library, f"cublasLt{what}SetAttribute")
+        self.check(function(target, name, ctypes.addressof(held), ctypes.sizeof(held)))
+
+    def create(self, what: str, *given: Any) -> ctypes.c_void_p:
+        """Make a ``MatmulDesc``, a ``MatrixLayout`` or a ``MatmulPreference``."""
+        made = ctypes.c_void_p()
+        self.check(getattr(self.library, f"cublasLt{what}Create")(ctypes.byref(made), *given))
+        return made
+
+
+class Product:
+    """One product of column-major matrices: all arguments of a call but the addresses."""
+
+    __slots__ = ("_algorithm", "_bias", "_layouts", "_one", "_operation", "_tail", "_zero", "lt", "workspace")
+
+    def __init__(
+        self, lt: Lt, first: tuple[int, int, int], second: tuple[int, int, int], sizes: tuple[int, int, int, int], types: tuple[int, int, int],
+        numbers: tuple[Any, Any], alignment: int, bias: bool, workspace: int,
+    ) -> None:  # fmt: skip
+        """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
+        result, the length of sums, the number of matrices; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
+        self.lt, self._bias = lt, 0
+        rows, columns, length, count = sizes
+        code, compute, scale = types
+        self._operation: Any = lt.create("MatmulDesc", compute, scale)
+        lt.set("MatmulDesc", self._operation, _TRANSPOSE_A, first[0])
+        lt.set("MatmulDesc", self._operation, _TRANSPOSE_B, second[0])
+        if bias:
+            lt.set("MatmulDesc", self._operation, _EPILOGUE, _ADD_BIAS)
+        self._layouts: list[Any] = []
+        for shape, step, stride in (
+            ((length, rows) if first[0] else (rows, length), first[1], first[2]),
+            ((columns, length) if second[0] else (length, columns), second[1], second[2]),
+            ((rows, columns), rows, rows * columns),
+        ):
+            layout = lt.create("MatrixLayout", code, *shape, step)
+            if count > 1:
+                lt.set("MatrixLayout", layout, _BATCH_COUNT, count)
+                lt.set("MatrixLayout", layout, _BATCH_OFFSET, ctypes.c_int64(stride))
+            self._layouts.append(layout)
+        wanted = lt.create("MatmulPreference")
+        lt.set("MatmulPreference", wanted, _MOST_WORKSPACE, ctypes.c_uint64(workspace))
+        for each in _ALIGNMENTS:
+            lt.set("MatmulPreference", wanted, each, alignment)
+        found, returned = (_Found * 1)(), ctypes.c_int()
+        a, b, c = self._layouts
+        status = lt.library.cublasLtMatmulAlgoGetHeuristic(
+            lt.handle, self._operation, a, b, c, c, wanted, 1, ctypes.addressof(found), ctypes.addressof(returned)
+        )
+        lt.library.cublasLtMatmulPreferenceDestroy(wanted)
+        lt.check(status or (0 if returned.value and not found[0].status else 15))
+        self._algorithm = found[0]
+        self._one, self._zero = (ctypes.addressof(each) for each in numbers)
+        self._tail = (ctypes.addressof(self._algorithm), workspace)
+        self._layouts = [each.value for each in self._layouts]
+        self._operation = self._operation.value
+
+    def run(self, first: int, second: int, made: int, workspace: int, stream: int, bias: int = 0) -> None:
+        """Compute, given addresses."""
+        lt, (a, b, c) = self.lt, self._layouts
+        if bias != self._bias:
+            lt.set("MatmulDesc", self._operation, _BIAS_POINTER, ctypes.c_void_p(bias))
+            self._bias = bias
+        algorithm, size = self._tail
+        status = lt.call(
+            lt.handle, self._operation, self._one, first, a, second, b, self._zero, made, c, made, c, algorithm, workspace, size, stream
+        )
+        if status:
+            lt.check(status)
+
+    def __del__(self) -> None:
+        free = self.lt.library
+        for each in getattr(self, "_layouts", ()):
+            free.cublasLtMatrixLayoutDestroy(ctypes.c_void_p(getattr(each, "value", each)))
+        operation = getattr(self, "_operation", None)
+        if operation is not None:
+            free.cublasLtMatmulDescDestroy(ctypes.c_void_p(getattr(operation, "value", operation)))

@@ -1,0 +1,184 @@
+"""Copies between arrays of one dtype: dense ones by the driver, others by a kernel that addresses both sides by strides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....codegen.cuda.scalar_text import STORED
+from ....core.dtypes import LOW_PRECISION
+from ....schedule.scalar_ir import Expression
+from ....schedule.scalar_ir import cast as as_type
+from ..launch import Kernel
+from ..pointwise import Formula, Variant, element_strides, joined, result_like, strided_plan
+
+_TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: "Pair"}
+_MOST_DIMS, _THREADS = 8, 256
+_SOURCE = """
+struct alignas(16) Pair { unsigned long long x, y; };
+struct Layout { long long sizes[@DIMS@], from[@DIMS@], to[@DIMS@]; };
+extern "C" __global__ void copied(const @T@* in, @T@* out, @INDEX@ n, Layout layout) {
+    for (@INDEX@ i = (@INDEX@)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (@INDEX@)gridDim.x * blockDim.x) {
+        @INDEX@ rest = i, from = 0, to = 0;
+        #pragma unroll
+        for (int d = @DIMS@ - 1; d > 0; d--) {
+            @INDEX@ size = (@INDEX@)layout.sizes[d], at = rest % size;
+            rest /= size;
+            from += at * (@INDEX@)layout.from[d]; to += at * (@INDEX@)layout.to[d];
+        }
+        out[to + rest * (@INDEX@)layout.to[0]] = in[from + rest * (@INDEX@)layout.from[0]];
+    }
+}
+"""
+_kernels: dict[Any, Kernel] = {}
+_plans: dict[Any, Any] = {}
+
+
+def source(size: int, dims: int, wide: bool) -> str:
+    """The text of the kernel for elements of a size; ``wide`` counts in 64 bits."""
+    text = _SOURCE
+    for mark, value in {"T": _TYPES[size], "DIMS": str(dims), "INDEX": "long long" if wide else "unsigned int"}.items():
+        text = text.replace(f"@{mark}@", value)
+    return text
+
+
+def _plan(cupy: Any, shape: tuple[int, ...], size: int, given: list[int], wanted: list[int]) -> tuple[Kernel, int, int, list[int]] | None:
+    """The kernel of a copy, its blocks, the number of elements, and sizes and strides; None where there are too many dimensions."""
+    sizes, (first, second) = joined(shape, [given, wanted])
+    if len(sizes) > _MOST_DIMS or size not in _TYPES:
+        return None
+    count = int(np.prod(shape, dtype=np.int64))
+    extent = max(sum((each - 1) * abs(step) for each, step in zip(sizes, row)) for row in (first, second))
+    wide = count >= 1 << 31 or extent >= 1 << 31 or min(*first, *second) < 0
+    key = (size, len(sizes), wide)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        format = f"PP{'q' if wide else 'I'}0q{3 * len(sizes)}q"
+        kernel = _kernels[key] = Kernel(cupy, source(*key), "copied", format, "copy")
+    return kernel, min(-(-count // _THREADS), 132 * 64), count, [*sizes, *first, *second]
+
+
+def copy_to(cupy: Any, array: Any, address: int, strides: tuple[int, ...]) -> bool:
+    """Copy an array to memory of the same shape with strides in bytes; False where it has too many dimensions."""
+    key = (array.shape, array.strides, strides, array.itemsize)
+    try:
+        plan = _plans[key]
+    except KeyError:
+        if len(_plans) > 4096:
+            _plans.clear()
+        size = array.itemsize
+        plan = _plans[key] = _plan(cupy, array.shape, size, element_strides(array), [step // size for step in strides])
+    if plan is None:
+        return False
+    kernel, blocks, count, numbers = plan
+    kernel(blocks, _THREADS, array.data.ptr, address, count, *numbers)
+    return True
+
+
+def dense(cupy: Any, array: Any, shape: Any = None) -> Any:
+    """A new row-major array with an array's elements, in another shape where one is given."""
+    made = cupy.ndarray(array.shape if shape is None else shape, array.dtype)
+    if not array.size:
+        return made
+    if array.flags.c_contiguous:
+        cupy.cuda.runtime.memcpyAsync(made.data.ptr, array.data.ptr, array.nbytes, 3, cupy.cuda.get_current_stream().ptr)
+        return made
+    if not copy_to(cupy, array, made.data.ptr, made.strides if made.shape == array.shape else row_major(array.shape, array.itemsize)):
+        return cupy.array(array, order="C", copy=True).reshape(made.shape)
+    return made
+
+
+def row_major(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
+    """The strides, in bytes, of a row-major array."""
+    strides = []
+    for each in reversed(shape):
+        strides.append(size)
+        size *= max(each, 1)
+    return tuple(reversed(strides))
+
+
+def contiguous(cupy: Any, array: Any) -> Any:
+    """The array itself where it is row-major, else a row-major copy."""
+    return array if array.flags.c_contiguous else dense(cupy, array)
+
+
+def clone(cupy: Any, input: Any, memory_format: Any = None) -> Any:
+    """A copy of a tensor; dimensions stay in the order that they have in memory."""
+    if input.flags.c_contiguous or memory_format is not None and memory_format.name == "contiguous_format":
+        return dense(cupy, input)
+    return NotImplemented
+
+
+def reshape_copy(cupy: Any, input: Any, shape: Any) -> Any:
+    """The elements copied into another shape."""
+    known = 1
+    for each in shape:
+        known *= each
+    if -1 in shape or known != input.size:
+        return NotImplemented
+    return dense(cupy, input, tuple(shape))
+
+
+def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
+    """Arrays one after another along a dimension."""
+    first = tensors[0]
+    rank, dtype, kind = first.ndim, first.dtype, cupy.ndarray
+    if not rank or len(tensors) > 16:
+        return NotImplemented
+    dim = dim + rank if dim < 0 else dim
+    if not 0 <= dim < rank:
+        return NotImplemented
+    around, total = (first.shape[:dim], first.shape[dim + 1 :]), 0
+    for each in tensors:
+        if (
+            each.__class__ is not kind
+            or each.dtype != dtype
+            or each.ndim != rank
+            or (each.shape[:dim], each.shape[dim + 1 :]) != around
+            or not each.size
+        ):
+            return NotImplemented
+        total += each.shape[dim]
+    if dtype.itemsize not in _TYPES or rank > _MOST_DIMS:
+        return NotImplemented
+    made = kind((*around[0], total, *around[1]), dtype)
+    address, strides = made.data.ptr, made.strides
+    for each in tensors:
+        copy_to(cupy, each, address, strides)
+        address += strides[dim] * each.shape[dim]
+    return made
+
+
+_FLOATS = frozenset(each for each in STORED if each.kind == "f" or each in LOW_PRECISION)
+_casts: dict[Any, Variant] = {}
+
+
+def cast(cupy: Any, input: Any, dtype: Any) -> Any:
+    """A copy in another floating-point dtype, laid out as the input; other casts are left to the op's own kernel."""
+    have, wanted = input.dtype, dtype.numpy
+    variant = _casts.get((have, wanted))
+    if variant is None:
+        if have not in STORED or wanted not in _FLOATS:
+            return NotImplemented
+        value: Any = Expression("operand", (), have, 0)
+        if wanted in LOW_PRECISION or have in LOW_PRECISION:  # narrow floats are computed with, and rounded from, float32
+            value = as_type(value, np.dtype(np.float32))
+        variant = _casts[have, wanted] = Variant(Formula("cast", cast), as_type(value, wanted), [(have, True)], cupy)
+    if not input.flags.c_contiguous:
+        out = result_like(cupy, [input], input.shape, wanted)
+        plan = strided_plan(variant, [input], out) if out.size else None
+        if plan is None:
+            return NotImplemented
+        kernel, blocks, tail = plan
+        kernel(blocks, _THREADS, input.data.ptr, out.data.ptr, *tail)
+        return out
+    out = cupy.ndarray(input.shape, wanted)
+    n = out.size
+    if n:
+        address = input.data.ptr
+        variant.flat(not address % (4 * input.itemsize))(-(-n // (_THREADS * 4)), _THREADS, address, out.data.ptr, n)
+    return out
+
+
+KERNELS: dict[str, Any] = {"cast": cast, "clone": clone, "reshape_copy": reshape_copy, "cat": cat}

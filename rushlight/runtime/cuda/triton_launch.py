@@ -1,0 +1,124 @@
+"""Repeated launches of a Triton kernel whose numbers stay the same: only addresses are packed, and the driver is called directly.
+
+Triton's own launch looks at every argument, which takes longer than most kernels of small models run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import struct
+import threading
+from typing import Any
+
+from ...core.dtypes import BY_NUMPY
+from ...core.errors import AcceleratorError
+from . import faults
+from .launch import BLOCKING, check, failed
+
+_PACKED = {
+    "i1": "?",
+    "i8": "b",
+    "u8": "B",
+    "i16": "h",
+    "u16": "H",
+    "i32": "i",
+    "u32": "I",
+    "i64": "q",
+    "u64": "Q",
+    "fp32": "f",
+    "fp64": "d",
+}
+_END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
+
+
+class Pointer:
+    """An array as Triton asks for one: an address and the name of a dtype."""
+
+    __slots__ = ("array", "dtype")
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.dtype = array, f"torch.{BY_NUMPY[array.dtype].name}"
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return int(self.array.data.ptr)
+
+
+def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list[Any]]:
+    """How the arguments of a compiled kernel are packed, as in :mod:`struct`, and the numbers among them, with None in the place of addresses.
+
+    Two addresses follow of memory that kernels may ask for.
+    """
+    format, packed = "", list[Any]()
+    for name, kind in signature.items():
+        if kind == "constexpr":
+            continue
+        if kind.startswith("*"):
+            format += "P"
+            packed.append(None)
+        else:
+            format += _PACKED[kind]
+            packed.append(values[name])
+    return format + "PP", packed
+
+
+class Launch:
+    """A kernel of Triton with its grid and its numbers; called with the addresses of its tensors, in the order of its parameters.
+
+    Made from a launch by Triton itself, whose compiled kernel is kept.  ``Launch.of`` gives None where a kernel asks for more than that.
+    """
+
+    __slots__ = ("_arguments", "_call", "_extra", "_function", "_grid", "_keep", "_lock", "_pack", "_places", "_refused", "_shared", "_stream",
+                 "_threads", "buffer", "cupy", "name")  # fmt: skip
+
+    def __init__(self, cupy: Any, compiled: Any, grid: tuple[int, ...], format: str, packed: list[Any]) -> None:
+        self.cupy, self.name = cupy, compiled.name
+        self._function, self._shared, self._threads = compiled.function, compiled.metadata.shared, compiled.metadata.num_warps * 32
+        self._grid = (*grid, 1, 1)[:3]
+        packing = struct.Struct("@" + format)
+        self.buffer = ctypes.create_string_buffer(packing.size)
+        size = ctypes.c_size_t(packing.size)
+        extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
+        self._extra, self._keep, self._pack = ctypes.addressof(extra), (size, extra, compiled), packing.pack_into
+        self._arguments = [*packed, 0, 0]
+        self._places = [at for at, each in enumerate(packed) if each is None]
+        self._stream, self._lock = cupy.cuda.get_current_stream, threading.Lock()
+        driver = importlib.import_module("cupy_backends.cuda.api.driver")
+        self._call, self._refused = driver.launchKernel, driver.CUDADriverError
+
+    @staticmethod
+    def of(cupy: Any, compiled: Any, grid: tuple[int, ...], values: dict[str, Any]) -> Launch | None:
+        """The launch of a kernel that Triton has compiled and launched with these values."""
+        about = compiled.metadata
+        asks = (about.global_scratch_size, about.profile_scratch_size, about.launch_cooperative_grid, about.launch_pdl)
+        if any(asks) or about.num_ctas != 1 or getattr(about, "tensordesc_meta", None):
+            return None
+        return Launch(cupy, compiled, grid, *layout(compiled.src.signature, values))
+
+    def __call__(self, *addresses: int) -> None:
+        """Queue the kernel in the current stream."""
+        if faults.found is not None and faults.found[0]:
+            faults.raise_found()
+        stream, arguments = self._stream().ptr, self._arguments
+        with self._lock:  # other threads pack their arguments into the same block
+            for at, address in zip(self._places, addresses):
+                arguments[at] = address
+            self._pack(self.buffer, 0, *arguments)
+            try:
+                self._call(self._function, *self._grid, self._threads, 1, 1, self._shared, stream, 0, self._extra)
+            except self._refused as error:
+                raise failed(self.name, error) from error
+        if BLOCKING:
+            check(self.cupy, self.name)
+            faults.raise_found()
+
+
+def launched(cupy: Any, kernel: Any, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> Launch | None:
+    """Launch a kernel by Triton; what repeats the launch comes back."""
+    given = {name: Pointer(each) if isinstance(each, cupy.ndarray) else each for name, each in values.items()}
+    try:
+        compiled = kernel[grid](**given, **options)
+    except RuntimeError as error:
+        raise AcceleratorError(f"{kernel.__name__}: {error}") from error
+    return Launch.of(cupy, compiled, grid, given)

@@ -1,0 +1,198 @@
+"""Kernels of our own on CUDA against the CPU: layouts and sizes that choose between them, and what another library reads of theirs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+from rushlight.testing import assert_close
+
+F = torch.nn.functional
+
+
+def both(function: Any, *tensors: Any, rtol: float = 2e-4, atol: float = 2e-5) -> None:
+    """A function's results and gradients on CUDA are those of the CPU; tensors keep their layouts."""
+    outcomes = []
+    for place in ("cpu", "cuda"):
+        leaves = [each.detach().to(place).requires_grad_(each.is_floating_point()) for each in tensors]
+        made = function(*leaves)
+        results = list(made) if isinstance(made, (tuple, list)) else [made]
+        torch.manual_seed(1)
+        wanted = [each for each in results if each.requires_grad]
+        grads = torch.autograd.grad(wanted, [each for each in leaves if each.requires_grad], [torch.cos(each.detach()) for each in wanted])
+        outcomes.append([each.detach().cpu() for each in (*results, *grads)])
+    for one, other in zip(*outcomes, strict=True):
+        assert_close(other, one, rtol=rtol, atol=atol, check_stride=False)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("channels", "filters", "kernel", "stride", "padding", "dilation", "groups"), [
+    (4, 6, 3, 1, 1, 1, 1), (4, 8, 1, 1, 0, 1, 1), (6, 6, 3, 2, 1, 1, 6), (8, 4, 3, 1, 2, 2, 2), (3, 16, 5, 3, 0, 1, 1),
+])  # fmt: skip
+def test_convolution(last: bool, channels: int, filters: int, kernel: int, stride: int, padding: int, dilation: int, groups: int) -> None:
+    image, weight = torch.randn(3, channels, 13, 11), torch.randn(filters, channels // groups, kernel, kernel)
+    if last:
+        image = image.contiguous(memory_format=torch.channels_last)
+    both(lambda x, w, b: F.conv2d(x, w, b, stride, padding, dilation, groups), image, weight, torch.randn(filters))
+    back = torch.randn(channels, filters // groups, kernel, kernel)
+    both(lambda x, w: F.conv_transpose2d(x, w, None, stride, padding, 0, groups, dilation), image, back)
+
+
+def test_convolution_in_one_and_three_dimensions_and_benchmark() -> None:
+    both(lambda x, w: F.conv1d(x, w, padding=1), torch.randn(2, 4, 17), torch.randn(6, 4, 3))
+    both(lambda x, w: F.conv3d(x, w, padding=1), torch.randn(2, 3, 5, 6, 7), torch.randn(4, 3, 3, 3, 3))
+    with torch.backends.cudnn.flags(benchmark=True, allow_tf32=False):
+        both(lambda x, w: F.conv2d(x, w, padding=1), torch.randn(2, 4, 9, 9), torch.randn(5, 4, 3, 3))
+    with torch.backends.cudnn.flags(deterministic=True, allow_tf32=False):
+        both(lambda x, w: F.conv2d(x, w, padding=1), torch.randn(2, 4, 9, 9), torch.randn(5, 4, 3, 3))
+
+
+@pytest.mark.parametrize("n", [1, 3, 32, 100, 1000, 1024, 4097, 8192, 16384, 20000])
+def test_rows(n: int) -> None:
+    rows = torch.randn(5, n)
+    both(lambda x: F.softmax(x, -1), rows)
+    both(lambda x: F.log_softmax(x, -1), rows)
+    both(lambda x: F.softmax(x[1:], -1), rows)  # addresses that are not aligned
+    if n > 1:
+        both(lambda x, w, b: F.layer_norm(x, (n,), w, b), rows, torch.randn(n), torch.randn(n), rtol=1e-3, atol=1e-3)
+
+
+def test_a_row_of_nan_or_infinity() -> None:
+    rows = torch.tensor([[1.0, float("nan"), 2.0], [float("-inf")] * 3, [1.0, float("inf"), 0.0], [float("-inf"), 0.0, 1.0]])
+    assert_close(F.softmax(rows.cuda(), -1).cpu(), F.softmax(rows, -1), equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_recurrent_layers(kind: str) -> None:
+    torch.manual_seed(0)
+    model = getattr(torch.nn, kind)(5, 7, num_layers=2, bidirectional=True)
+    data, lengths = torch.randn(6, 4, 5), [6, 4, 3, 1]
+
+    def run(x: Any, *parameters: Any) -> Any:
+        own = torch.nn.utils.rnn.pack_padded_sequence(x, lengths)
+        names = [name for name, _ in model.named_parameters()]
+        packed, _ = torch.func.functional_call(model, dict(zip(names, parameters)), (own,))
+        whole, _ = torch.func.functional_call(model, dict(zip(names, parameters)), (x,))
+        return packed.data, whole
+
+    both(run, data, *[each.detach() for each in model.parameters()])
+
+
+def test_batch_norm() -> None:
+    for shape in ((4, 3, 5, 5), (6, 3), (2, 3, 40, 41)):
+        models = [torch.nn.modules.batchnorm._BatchNorm(3).to(place) for place in ("cpu", "cuda")]
+        for each in models:
+            each._check_input_dim = lambda input: None
+        data = torch.randn(shape)
+        made = [each(data.to(place)).cpu() for each, place in zip(models, ("cpu", "cuda"))]
+        assert_close(made[1], made[0], rtol=1e-4, atol=1e-5)
+        for name in ("running_mean", "running_var", "num_batches_tracked"):
+            assert_close(getattr(models[1], name).cpu(), getattr(models[0], name), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64, torch.float32])
+def test_casts_and_copies(dtype: Any) -> None:
+    data = torch.randn(3, 4, 5) * 100
+    for view in (data, data.transpose(0, 2), data[:, 1:], data.permute(1, 2, 0)[::2]):
+        assert torch.equal(view.cuda().to(dtype).cpu(), view.to(dtype)) and torch.equal(
+            view.to(dtype).cuda().float().cpu(), view.to(dtype).float()
+        )
+        there = data.cuda().to(dtype)
+        turned = there.transpose(0, 2)
+        assert torch.equal(turned.contiguous().cpu(), turned.cpu().contiguous()) and torch.equal(
+            turned.reshape(-1).cpu(), turned.cpu().reshape(-1)
+        )
+        assert torch.equal(torch.cat([there, turned.transpose(0, 2)], 1).cpu(), torch.cat([there.cpu(), there.cpu()], 1))
+        assert torch.equal(there.clone().cpu(), there.cpu()) and torch.equal(turned.clone().cpu(), turned.cpu())
+
+
+def test_sums() -> None:
+    for shape, dims in (
+        ((40, 50), (0,)),
+        ((700, 33), (0,)),
+        ((3, 4, 5, 6), (0, 2, 3)),
+        ((3, 4, 5, 6), (2, 3)),
+        ((2, 3, 4), (1,)),
+        ((90000,), (0,)),
+    ):
+        both(lambda x, dims=dims: x.sum(dims), torch.randn(shape), atol=1e-3)
+        both(lambda x, dims=dims: x.sum(dims, keepdim=True), torch.randn(shape), atol=1e-3)
+    both(lambda x: x.sum((0, 2, 3)), torch.randn(3, 4, 5, 6).contiguous(memory_format=torch.channels_last), atol=1e-4)
+    both(lambda x, b: x + b, torch.randn(5, 6, 7), torch.randn(6, 1))
+    both(lambda x, b: x * b, torch.randn(5, 6, 7), torch.randn(7))
+    both(lambda x, b: x.relu() - b, torch.randn(5, 6, 7), torch.randn(1, 6, 7))
+
+
+def test_gradients_of_two_leaves_share_no_memory() -> None:
+    a, b, c = (torch.ones(4, 3, device="cuda", requires_grad=True) for _ in range(3))
+    (a + b.reshape(4, 3) + c.reshape(3, 4).reshape(4, 3)).sum().backward()
+    a.grad.add_(1)
+    assert b.grad.tolist() == c.grad.tolist() == [[1.0] * 3] * 4
+
+
+def test_products_in_two_streams() -> None:
+    left, right = torch.randn(512, 4096, device="cuda"), torch.randn(4096, 64, device="cuda")
+    expected = left @ right
+    streams = [torch.cuda.Stream() for _ in range(3)]
+    torch.cuda.synchronize()
+    made = []
+    for each in streams * 4:
+        with torch.cuda.stream(each):
+            made.append(left @ right)
+    torch.cuda.synchronize()
+    assert all(torch.equal(each, expected) for each in made)
+
+
+def test_numbers_as_operands() -> None:
+    data = torch.randn(10, device="cuda")
+    for number in (2, 2.5, float("inf"), float("nan"), 1e300, -1e39, True):
+        assert_close((data * number).cpu(), data.cpu() * number, equal_nan=True)
+        assert_close((data.half() + number).cpu(), data.half().cpu() + number, equal_nan=True)
+    assert_close((data.long() + 3).cpu(), data.long().cpu() + 3)
+
+
+def test_pytorch_reads_our_checkpoints(tmp_path: Path) -> None:
+    """Run where PyTorch with CUDA is installed beside: it reads what was saved from a GPU, onto the GPU and onto the CPU."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).cuda()
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.randn(5, 3, device="cuda")).sum().backward()
+    optimizer.step()
+    torch.save(
+        {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "half": torch.ones(2, 3, device="cuda").bfloat16().t()},
+        tmp_path / "own.pt",
+    )
+    program = """
+import sys
+try:
+    import torch
+    assert torch.cuda.is_available() and hasattr(torch, "_C") and hasattr(torch._C, "_cuda_init")
+except (ImportError, AssertionError):
+    print("no PyTorch"); sys.exit()
+for place in (None, "cpu"):
+    found = torch.load(sys.argv[1], map_location=place)
+    assert found["model"]["0.weight"].device.type == (place or "cuda") and found["half"].shape == (3, 2), found
+    other = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).to(place or "cuda")
+    other.load_state_dict(found["model"])
+    optimizer = torch.optim.Adam(other.parameters())
+    optimizer.load_state_dict(found["optimizer"])
+    other(torch.ones(2, 3, device=place or "cuda")).sum().backward()
+    optimizer.step()
+print("read", found["model"]["0.weight"].flatten().tolist())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "own.pt")],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=""),
+        check=False,
+    )
+    if "no PyTorch" in done.stdout:
+        pytest.skip("PyTorch with CUDA is not installed")
+    assert done.stdout.startswith("read"), done.stderr[-2000:]
+    assert_close(torch.tensor(eval(done.stdout[5:])), model[0].weight.detach().cpu().flatten())
