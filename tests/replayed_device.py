@@ -19,6 +19,7 @@ from toy_device import ToyArray, ToyDevice
 from rushlight.core import devices
 from rushlight.runtime.cuda import captured_work, graph_replay, replay_launcher
 from rushlight.runtime.cuda.schedule_run import TritonSchedule
+from rushlight.tensor.generator import default_generator
 
 
 def pointer(array: ToyArray) -> Any:
@@ -50,7 +51,7 @@ memories: dict[int, np.ndarray] = {}
 
 
 def empty(count: int, dtype: Any) -> Any:
-    made = np.empty(count, dtype)
+    made = np.zeros(count, dtype)
     memories[made.ctypes.data] = made
     return ToyArray(made)
 
@@ -110,8 +111,9 @@ class Work:
             raise Work.failing
         self.run, self.args = run, args
         arrays = [each._array.held for each in args]
-        before = [each.copy() for each in arrays]
+        before, random = [each.copy() for each in arrays], default_generator.get_state()
         made = run(args)
+        default_generator.set_state(random)
         for array, each in zip(arrays, before):
             array[...] = each
         self.results = [None if each is None else Allocations.again.get(at, each._array).held for at, each in enumerate(made)]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import test_compile_steps_fuzz
 from replayed_device import Work, stand_in
 
 import rushlight as torch
@@ -190,3 +191,28 @@ def test_inference() -> None:
         compiled(x * 2)
         assert torch.equal(view.cpu(), kept)
     assert counted()["replayed"] >= 4
+
+
+def test_another_shape_at_the_same_address() -> None:
+    """An address that repeats may be that of a smaller batch."""
+    twins = Twins()
+    memory, target = torch.randn(4, 3).to("cuda"), torch.randn(4, 4).to("cuda")
+    for count in (4, 4, 4, 2, 4, 2, 2, 2, 4, 4, 2):
+        found, expected = (step(memory[:count], target[:count]) for step in twins.steps)
+        assert found.item() == pytest.approx(expected.item(), rel=1e-4)
+        twins.same()
+    assert counted()["replayed"] >= 2
+
+
+@pytest.mark.parametrize("seed", [5, 7, 15, 20])
+def test_random_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training steps of the fuzzer, long enough to be replayed, with gradients that are kept, replaced and written to between them."""
+    plain = torch.Tensor.numpy
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda self: plain(self.cpu()))
+    monkeypatch.setattr(test_compile_steps_fuzz, "CALLS", 9)
+    torch.set_default_device("cuda")
+    try:
+        test_compile_steps_fuzz.assert_random_steps_match(seed)
+    finally:
+        torch.set_default_device("cpu")
+    assert counted()["warm"]

@@ -158,7 +158,7 @@ def compile_graph(module: Any, args: tuple[Any, ...], place: device, numbers: Se
             found = getattr(found, part)
         return found
 
-    decomposed = decompose(module.graph, examples, attribute)
+    decomposed = decompose(module.graph, examples, attribute, half_products=True)
     returned = set(decomposed.outputs)
     for node in decomposed.graph.nodes:
         specs = node.meta.get("val")

@@ -68,9 +68,12 @@ class Decomposed:
         self.notes = notes  # which nodes are not decomposed, and why
 
 
-def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]) -> Decomposed:
-    """Decompose a graph for inputs like the examples: Specs for tensors; other values are constants."""
-    tracer = Decomposer()
+def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any], half_products: bool = False) -> Decomposed:
+    """Decompose a graph for inputs like the examples: Specs for tensors; other values are constants.
+
+    ``half_products`` says that there is a library for products in half precision; else they are computed in float32.
+    """
+    tracer = Decomposer(half_products)
     fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
     nodes = [tracer.input(each, f"input_{at}") if isinstance(each, TensorBase) else None for at, each in enumerate(fakes)]
     enabled, state.grad_enabled = state.grad_enabled, False
@@ -182,8 +185,9 @@ def known(spec: Any) -> bool:
 class Decomposer(Tracer):
     """Records primitive ops; composites and ops with a decomposition are followed into their bodies."""
 
-    def __init__(self) -> None:
+    def __init__(self, half_products: bool = False) -> None:
         super().__init__(functional=True, keep_function=lambda function: False)
+        self.half_products = half_products
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         base = op.functional or op
@@ -203,7 +207,7 @@ class Decomposer(Tracer):
         narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
         state.interceptors.append(self)
         try:
-            if not narrow:
+            if not narrow or (self.half_products and formula in (_linear, _add_product)):
                 return formula(*args)
             if len(narrow) > 1 or any(isinstance(value, TensorBase) and value._array.dtype not in HALF_PRECISION for value in args):
                 return NotImplemented

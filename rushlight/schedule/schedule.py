@@ -7,6 +7,7 @@ from typing import Any
 from ..passes.decompose import Decomposed
 from . import routines as routines  # which ops have routines
 from .epilogue import fuse_epilogues, update_early
+from .fold_constants import fold_constants
 from .fusion import Fusion, FusionGroup
 from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
@@ -31,6 +32,8 @@ class Schedule:
     def fuse(self) -> None:
         """Fusion, epilogues, order, in-place updates and memory."""
         values, results = self.builder.values, self.builder.outputs
+        if self.target.folds_constants:
+            fold_constants(values)
         fusion = Fusion(values, [each for each in results if each is not None], self.target)
         self.partials = fusion.partials
         self.steps: list[Any] = fuse_epilogues(fusion.steps, results)

@@ -8,6 +8,7 @@ captured, because an op waits for the GPU, is never replayed.  ``RUSHLIGHT_CUDA_
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections import Counter
@@ -135,6 +136,10 @@ class ReplayedSchedule:
         there = list(compress(given, self.bound))
         if all(map(is_, there, self.captured)):
             return True
+        if any(
+            one.shape != other.shape or one.strides != other.strides or one.dtype != other.dtype for one, other in zip(there, self.captured)
+        ):
+            return False  # inputs for another program
         moved = [one.data.ptr != other.data.ptr for one, other in zip(there, self.captured)]
         if not any(moved):
             return True
@@ -201,6 +206,7 @@ class ReplayedSchedule:
                 self.shared[number] = own[number]
         free = [each for number, each in own.items() if number not in self.gradients]
         del made, inside, own
+        gc.collect(1)  # what refers to results from cycles would seem to hold them
         log.info("captured as a CUDA graph%s: %s", ", once more" if self.turns else "", program.outline())
         self.turns.append(Turn(work, results, free))
         return True

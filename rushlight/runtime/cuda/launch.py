@@ -79,10 +79,9 @@ class Kernel:
         index = self.cupy.cuda.runtime.getDevice()
         function = self._functions.get(index)
         if function is None:
-            kernel = self.raw.kernel
             if shared > 48 << 10:
-                kernel.max_dynamic_shared_size_bytes = shared
-            function = self._functions[index] = int(kernel.ptr)
+                self.raw.max_dynamic_shared_size_bytes = shared
+            function = self._functions[index] = int(self.raw.kernel.ptr)
         if self.cupy.cuda.runtime.getDeviceCount() == 1:
             self._only = function
         return function

@@ -74,6 +74,8 @@ class ReplayLauncher:
                 args = self.on_device(args)
             given = [args[at]._array for at in program.positions]
             if not program.turns:
+                if not program.accepts(args):
+                    return NotImplemented
                 program.note(given)
                 if not program.capture(args, given):
                     return NotImplemented

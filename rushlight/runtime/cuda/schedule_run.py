@@ -144,20 +144,22 @@ class TritonSchedule:
         strides = [step or 1 if size == 1 else step for step, size in zip(reference.strides, reference.shape)]
         return table["as_strided"].call(tensor, reference.shape, strides, tensor.storage_offset() + reference.offset)
 
+    def arguments(self, argument: Any, memory: list[Any], given: list[Any]) -> Any:
+        """An argument of an op, with tensors in the place of references; ``given`` gets all of them.  (No function that calls itself: it would keep memory.)"""
+        if isinstance(argument, Reference):
+            given.append(self.seen_through(argument, memory))
+            return given[-1]
+        if isinstance(argument, (tuple, list)):
+            return type(argument)([self.arguments(each, memory, given) for each in argument])
+        return argument
+
     def call(self, value: Call, memory: list[Any]) -> None:
         """Run an op as in eager mode."""
         given: list[Any] = []
-
-        def tensor(argument: Any) -> Any:
-            if isinstance(argument, Reference):
-                given.append(self.seen_through(argument, memory))
-                return given[-1]
-            if isinstance(argument, (tuple, list)):
-                return type(argument)([tensor(each) for each in argument])
-            return argument
-
+        args = self.arguments(value.args, memory, given)
+        options = {name: self.arguments(each, memory, given) for name, each in value.kwargs.items()}
         try:
-            result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+            result = value.target(*args, **options)
         except Exception as error:
             error.add_note(f"in the op {value.node.name}{source_of(value.node, ', ')}" if value.node is not None else f"in {value}")
             raise

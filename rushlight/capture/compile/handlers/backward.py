@@ -157,10 +157,11 @@ def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None
     """Add a gradient to a leaf's; the first is taken over, or a copy of it where it may be somebody else's too."""
     present = recorder.tensor_attribute(leaf, "grad")
     if present is None:
-        array = gradient._array
+        array: Any = gradient._array
+        kind: Any = device_type_of(array).array_type
         owned = (
             gradient._storage is None
-            and array.__class__ is device_type_of(array).array_type
+            and array.__class__ is kind
             and getattr(array, "base", array) is None
             and array.flags.c_contiguous
             and id(gradient) not in taken

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, convolution, copies, planes, products, recurrent, rows, tables
+from . import attention, convolution, copies, picking, planes, products, recurrent, resident_lstm, rows, tables
 
 # Ops whose only kernels are NumPy's: on CUDA they are refused by name.
 HOST_ONLY = frozenset("_dirichlet_grad _standard_gamma_grad linalg_ldl_factor_ex linalg_ldl_solve lobpcg_search".split())
 
 KERNELS: dict[str, Callable[..., Any]] = {  # by op
     **products.KERNELS, **rows.KERNELS, **tables.KERNELS, **convolution.KERNELS, **attention.KERNELS, **planes.KERNELS,
-    **copies.KERNELS, **recurrent.KERNELS,
+    **copies.KERNELS, **picking.KERNELS, **recurrent.KERNELS, **resident_lstm.KERNELS,
 }  # fmt: skip
 
 SHORTCUTS: dict[str, Callable[..., Any]] = {**products.SHORTCUTS, **rows.SHORTCUTS, **planes.SHORTCUTS}  # of gradient rules, by name

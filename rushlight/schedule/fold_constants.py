@@ -1,0 +1,49 @@
+"""Numbers in the places where they are read: a tensor of one number, as the gradient of a loss is, needs no kernel to make it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .fusion import substituted
+from .scalar_ir import Expression, constant
+from .tensor_ir import PartialReduce, Pointwise, Reduce
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "neg": operator.neg,
+}
+
+
+def fold_constants(values: Iterable[Any]) -> None:
+    """Replace operands that are numbers by those numbers, in the order of values."""
+    known: dict[Any, Expression] = {}
+    for value in values:
+        if not isinstance(value, (Pointwise, Reduce, PartialReduce)):
+            continue
+        if any(each.value in known for each in value.inputs()):
+            value.expression = substituted(value.expression, lambda operand: known.get(operand.data.value, operand))
+        if isinstance(value, Pointwise):
+            found = folded(value.expression)
+            if found.op == "constant" and found.dtype == value.dtype and value.dtype.kind == "f":
+                value.expression = known[value] = found
+
+
+def folded(expression: Expression) -> Expression:
+    """An expression of numbers alone as a number; others as they are."""
+    args = [folded(each) for each in expression.args] if len(expression.args) <= 2 else []
+    if not args or any(each.op != "constant" or each.dtype != expression.dtype for each in args) or expression.op not in _FOLDED:
+        return expression
+    kind = expression.dtype.type
+    with np.errstate(all="ignore"):
+        found = _FOLDED[expression.op](*[kind(each.data) for each in args])
+    return constant(found.item(), expression.dtype) if np.isfinite(found) else expression
+
+
+__all__ = ["fold_constants"]
