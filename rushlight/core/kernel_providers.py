@@ -23,6 +23,7 @@ _LOOPS = "rushlight.backends.native.eager.pointwise"
 _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
 _ORDER = "rushlight.backends.native.eager.permutation"
+_INTEGERS = "rushlight.backends.native.eager.integer_products"
 MANY = 1 << 14  # elements from which on loading the provider pays
 BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
 PRODUCTS = 1 << 21, 1 << 28  # multiplications in a product of matrices for which compiled code may pay
@@ -175,6 +176,18 @@ def faster_choices(twister: Any, count: int, dtype: Any, p: float) -> Any:
     return None if provider is None else provider(twister, count, dtype, p)
 
 
+def faster_integers(*args: Any) -> Any:
+    """The product of quantized rows and an int8 weight by native code, or None; the arguments are those of ``integer_products.run``."""
+    provider = None if runs_once() else _provider(_INTEGERS)
+    return None if provider is None else provider(*args)
+
+
+def packed_integers(weight: Any) -> Any:
+    """An int8 weight as ``faster_integers`` takes it, or None where there is no native code."""
+    provider = None if runs_once() else _provider(_INTEGERS, "packed")
+    return None if provider is None else provider(weight)
+
+
 def exchanged(order: Any, others: Any) -> bool:
     """Exchange ``order[i]`` with ``order[others[i]]``, one after the other, in place; False: then nothing was done."""
     provider = _provider(_ORDER) if len(others) >= MANY or _ORDER in _found else None
@@ -191,7 +204,7 @@ def _provider(module: str, entry: str = "run") -> Callable[..., Any] | None:
 
 def switch_off() -> None:
     """Use the plain kernels from now on (for comparisons)."""
-    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER)))
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER, _INTEGERS)))
 
 
 def switch_on() -> None:

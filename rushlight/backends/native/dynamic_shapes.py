@@ -37,7 +37,7 @@ from .shape_templates import (
 TEMPLATES = 6  # for one graph and one set of input strides
 LAYOUTS = 16  # sets of input strides
 ATTEMPTS, MORE = 2, 8  # that may fail, since a size is equal to another by chance: before the first success, and in all
-KEPT = 32  # instances
+KEPT = 256  # instances: a sequence that grows token by token has one for each length
 
 
 class TemplateCache:

@@ -95,6 +95,9 @@ class Inputs:
         self.last: list[Any] = [None] * len(specs)  # of each input: the strides in which it came last, and its layout
         self.changed = 0  # how often one of those was another
         self.interned: dict[Any, Layouts] = {}  # by that, and by the other layouts
+        self.fixed = [
+            tuple(each.shape) if isinstance(each, Spec) and all(type(size) is int for size in each.shape) else None for each in specs
+        ]  # the shapes without symbolic sizes
         self.places: dict[str, tuple[int, int]] = {}  # by symbol: the input and dimension that its value is read from
         for position, spec in enumerate(specs):
             for dim, size in enumerate(spec.shape) if isinstance(spec, Spec) else ():
@@ -119,8 +122,8 @@ class Inputs:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
-        for array, spec, last in zip(arrays, self.specs, self.last):  # specialized sizes must be equal
-            if last is not None and array.__class__ is np.ndarray and array.shape == spec.shape:
+        for array, spec, fixed in zip(arrays, self.specs, self.fixed):  # specialized sizes must be equal
+            if fixed is not None and array.__class__ is np.ndarray and array.shape == fixed:
                 continue
             if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
                 return None

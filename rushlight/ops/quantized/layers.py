@@ -14,6 +14,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
 from ...core.dtypes import BY_NUMPY, quint8
 from ...core.errors import DtypeError, OperationError, ShapeError
+from ...core.kernel_providers import faster_integers, packed_integers
 from ...core.quantized import QuantizedArray, Quantizer, per_tensor
 from ..nn.convolution import convolution
 from . import quantize_onnx as onnx_forms
@@ -113,10 +114,43 @@ def _dynamic_rule(op: Any, values: Any) -> Any:
     if input.dtype != np.float32:
         raise DtypeError(f"quantized::linear_dynamic: the input must be of torch.float32, not torch.{BY_NUMPY[input.dtype].name}")
     _check_linear(input, weight, bias)
-    low, high = (input.min(), input.max()) if input.size else (0.0, 0.0)
-    scale, zero_point = choose_parameters(low, high, (0, 127) if reduce_range else (0, 255))
+    low, high = (np.minimum.reduce(input, None), np.maximum.reduce(input, None)) if input.size else (0.0, 0.0)
+    most = 127 if reduce_range else 255
+    scale, zero_point = choose_parameters(low, high, (0, most))
+    made = _natively(input, weight, bias, scale, zero_point, most, relu)
+    if made is not None:
+        return made
     quantized = Quantizer(quint8, scale, zero_point).quantize(input)
     return _finish(_products(quantized, weight), bias, relu).astype(np.float32)
+
+
+class PackedRows:
+    """A weight as native integer products take it: its integers, packed, and of each row the scale and the sum."""
+
+    def __init__(self, weight: QuantizedArray, version: int | None) -> None:
+        fits = weight.quantizer.dtype.integer == np.int8 and not np.any(weight.quantizer.zero_point)
+        self.integers = packed_integers(weight.integers) if fits else None
+        self.scales = np.ascontiguousarray(np.broadcast_to(channel_scales(weight), len(weight)), np.float64)
+        self.totals = weight.integers.sum(1, dtype=np.int32)
+        self.version = version
+
+
+def keep_rows(weight: Tensor) -> None:
+    """Keep a weight packed: a layer asks for it in every call."""
+    found = getattr(weight._array, "rows", None)
+    if found is None or found.version != weight._version:
+        weight._array.rows = PackedRows(weight._array, weight._version)
+
+
+def _natively(input: Any, weight: Any, bias: Any, scale: float, zero_point: int, most: int, relu: bool) -> Any:
+    """The result by native integer products, or None."""
+    rows: PackedRows | None = getattr(weight, "rows", None)
+    if rows is None or rows.integers is None:
+        return None
+    added = np.zeros(len(rows.scales)) if bias is None else bias.astype(np.float64)
+    flat, inverse = np.ascontiguousarray(input).reshape(-1, input.shape[-1]), np.float32(1) / np.float32(scale)
+    made = faster_integers(flat, rows.integers, rows.totals, rows.scales * scale, added, inverse, zero_point, most, relu)
+    return made if made is None or input.ndim == 2 else made.reshape(*input.shape[:-1], len(rows.scales))
 
 
 @composite(

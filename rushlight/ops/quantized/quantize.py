@@ -87,7 +87,7 @@ def choose_parameters(low: float, high: float, limits: tuple[int, int]) -> tuple
     from_low, from_high = least - low / scale, most - high / scale
     error_low, error_high = abs(least) - abs(low / scale), abs(most) - abs(high / scale)
     zero_point = from_low if error_low < error_high else from_high
-    return scale, int(min(max(np.rint(zero_point), least), most))
+    return scale, min(max(round(zero_point), least), most)
 
 
 def observed_parameters(array: Any, limits: tuple[int, int]) -> tuple[float, int]:

@@ -66,13 +66,13 @@ _shared = Arena()
 class CallArena:
     """The table of addresses and the arena of one call at a time.
 
-    Large programs share an arena, so that those of a training step take as much memory as the largest of them.
+    Large programs share an arena, so that those of a training step take as much memory as the largest of them; so do the instances of a template.
     """
 
     def __init__(self, program: Any, alone: bool) -> None:
         self.program = program
         self.table = (NUMBERS * (launcher.status_of(program) + 1))()
-        together = not alone and program.arena >= LARGE and _shared.take()  # no call may use it while addresses change
+        together = not alone and (program.arena >= LARGE or program.filled) and _shared.take()  # no call may use it while addresses change
         self.arena = _shared if together else Arena()
         try:
             self.arena.join(self)

@@ -11,7 +11,7 @@ from ....core.declare import table
 from ....core.dtypes import float16, qint8
 from ....core.errors import NotSupported
 from ....nn.modules.module import Module
-from ....ops.quantized.layers import quantized_linear_dynamic
+from ....ops.quantized.layers import keep_rows, quantized_linear_dynamic
 from ....ops.quantized.quantize import _make_per_tensor_quantized_tensor
 from ....ops.quantized.rnn import gru_step, lstm_step, quantized_gru_layer, quantized_lstm_layer
 from ....tensor.construct import tensor
@@ -62,6 +62,7 @@ class Linear(static.Linear):
         if self._packed_params.dtype is float16:
             made = table["linear"].call(x, weight, bias)
             return made.relu() if self._relu else made
+        keep_rows(weight)
         return quantized_linear_dynamic(x, weight, bias, True, self._relu)
 
     def _get_name(self) -> str:
