@@ -317,3 +317,33 @@ def test_a_branch_on_data_is_refused():
 
     with pytest.raises(UserError, match="Could not guard on data-dependent expression"):
         rushlight.export.export(Branch(), (rushlight.ones(2),))
+
+
+def test_decomposed_programs_have_operators_of_pytorch_alone(exported):
+    for name, row in exported.items():
+        for form in ((), ({},)):
+            program = row[3].run_decompositions(*form)
+            others = [node for node in program.graph.nodes if node.op == "call_function" and hasattr(node.target, "op")]
+            assert not others, (name, others)
+
+
+def test_batch_normalization_in_training_gives_its_statistics():
+    program = rushlight.export.export(rushlight.nn.BatchNorm1d(3), (rushlight.arange(12.0).reshape(4, 3),))
+    decomposed = program.run_decompositions()
+    assert "_native_batch_norm_legit_functional" in decomposed.graph_module.code
+    assert sorted(decomposed.graph_signature.buffers_to_mutate.values()) == ["num_batches_tracked", "running_mean", "running_var"]
+    module = decomposed.module()
+    module(rushlight.arange(12.0).reshape(4, 3))
+    assert rushlight.allclose(module.running_mean, rushlight.tensor([0.45, 0.55, 0.65]))
+
+
+def test_decomposed_views_are_of_values_that_lie_in_order():
+    class Moved(rushlight.nn.Module):
+        def forward(self, x):
+            return x.transpose(1, 2).reshape(2, -1), x.relu().flatten(1), x.chunk(2, -1)[0].reshape(2, 3, 1, 2)
+
+    program = rushlight.export.export(Moved(), (rushlight.randn(2, 3, 4),)).run_decompositions()
+    code = program.graph_module.code
+    assert code.count("clone.default") == 1 and code.count("view.default") == 3 and "reshape" not in code
+    x = rushlight.randn(2, 3, 4)
+    assert all(rushlight.equal(a, b) for a, b in zip(program.module()(x), Moved()(x)))

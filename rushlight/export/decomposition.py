@@ -7,21 +7,26 @@ inputs are outputs of the program.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterator, MutableMapping
+from functools import cache
 from typing import Any
 
 from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, lookup, table
+from ..core.dtypes import BY_NAME
 from ..core.state import state
 from ..core.symbolic import SymbolicInt
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node, map_arg
 from ..nn.parameter import Parameter
-from ..ops.overloads import OpOverload
+from ..ops.overloads import OpOverload, find_overload
 from ..ops.python_dispatch import expansions, present, results_of
 from .aten_forms import call_of
+from .core_operators import CORE, RULES, is_foreign, rewrite
 from .exported_program import ATenVerifier, ExportedProgram, set_decompose
 from .graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 from .lifting import argument_of
@@ -86,12 +91,14 @@ def default_decompositions() -> CustomDecompTable:
 class FunctionalTracer(ExportTracer):
     """Records operators as an exported program has them, without writes; ``core`` decomposes composites."""
 
-    def __init__(self, names: Any, core: bool, kept: set[Any]) -> None:
+    def __init__(self, names: Any, core: bool, left: set[Any]) -> None:
         super().__init__(names)
         self.functional = True
         self.core = core
-        self.kept = kept
+        self.left = left  # operators that stay as they are
         self.keeping = False
+        self.running: Any = None  # the operator of the program that is being written by others
+        self.foreign: set[Any] = set()  # those of which something is left that PyTorch does not have
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if op.of_storage:
@@ -129,9 +136,19 @@ class FunctionalTracer(ExportTracer):
         if found is None:
             found = call_of(op, recorded)
         if found is None or keywords:
-            return Tracer.emit(self, op, recorded, keywords)
+            made = Tracer.emit(self, op, recorded, keywords)
+            if is_foreign(made.target) and self.running is not None and not self.keeping:
+                self.foreign.add(self.running)
+            return made
         overload, args, kwargs = found
         return self.operator_node(overload, args, kwargs)
+
+
+class LeavesOthers(Exception):
+    """Operators that are left whole: written by others, they would be of ops that PyTorch does not have."""
+
+    def __init__(self, operators: set[Any]) -> None:
+        self.operators = operators
 
 
 def _with_type(name: str, input: Any, dim: int, dtype: Any) -> Any:
@@ -180,21 +197,45 @@ def decompose(ep: ExportedProgram, decompositions: Any) -> ExportedProgram:
     """The program in other operators, without writes."""
     core = decompositions is None or (isinstance(decompositions, CustomDecompTable) and decompositions.default)
     functions = {} if decompositions is None else dict(decompositions)
-    kept = decompositions.kept if isinstance(decompositions, CustomDecompTable) else set()
-    for values in (False, True):
+    mine = set(decompositions.kept) if isinstance(decompositions, CustomDecompTable) else set()
+    kept = mine | _rewritten().difference(functions)
+    values = False
+    while True:
         try:
-            return _captured(ep, functions, core, kept, values)
+            return _captured(ep, functions, core, kept, mine, values)
+        except LeavesOthers as found:
+            kept = kept | found.operators
         except NeedsValues:
             if values:
                 raise
+            values = True
         except Exception as error:
             if values or "meta tensor" not in str(error) and "depends on the data" not in str(error):
                 raise
-    raise AssertionError
+            values = True
 
 
-def _captured(ep: ExportedProgram, functions: dict[Any, Any], core: bool, kept: set[Any], values: bool) -> ExportedProgram:
-    tracer = FunctionalTracer((), core, kept)
+def _rewritten() -> set[Any]:
+    """The operators that stay whole until the graph is there: rules have their core operators."""
+    return {find_overload("aten", *name.split(".")) for name in (*RULES, *CORE) if name not in _SHAPES}
+
+
+_SHAPES = frozenset(
+    (
+        "reshape.default",
+        "_unsafe_view.default",
+        "t.default",
+        "transpose.int",
+        "split.Tensor",
+        "squeeze.dim",
+        "numpy_T.default",
+        "mT.default",
+    )
+)
+
+
+def _captured(ep: ExportedProgram, functions: dict[Any, Any], core: bool, kept: set[Any], left: set[Any], values: bool) -> ExportedProgram:
+    tracer = FunctionalTracer((), core, left)
     tracer.without_values = not values
     given: dict[str, Any] = {}
     leaves = iter(_example(ep))
@@ -241,6 +282,8 @@ def _captured(ep: ExportedProgram, functions: dict[Any, Any], core: bool, kept: 
             if isinstance(given[mine.name], TensorBase) and tracer.node_of(given[mine.name]) is not mine
         ]
         state.capture = tracer
+    if tracer.foreign - kept:
+        raise LeavesOthers(tracer.foreign)
     return _program(ep, tracer, inputs, outputs, changed)
 
 
@@ -282,12 +325,66 @@ def _run(module: Any, graph: Any, env: dict[str, Any], tracer: FunctionalTracer,
         args, kwargs = map_arg(node.args, value), map_arg(dict(node.kwargs), value)
         target = node.target
         function = functions.get(target, target)
-        tracer.keeping = target in kept
+        tracer.keeping, tracer.running = target in kept and target not in functions, target
         try:
-            env[node.name] = function(*args, **kwargs)
+            if function is target and isinstance(tracer, FunctionalTracer) and target not in tracer.left and target in _composed():
+                tracer.keeping, tracer.running = False, None
+                env[node.name] = _composed()[target](tracer, *args, **kwargs)
+            else:
+                env[node.name] = function(*args, **kwargs)
         finally:
-            tracer.keeping = False
+            tracer.keeping, tracer.running = False, None
     return None
+
+
+@cache
+def _composed() -> dict[Any, Any]:
+    """Operators that are written by others while the program runs."""
+    return {
+        find_overload("aten", "batch_norm", "default"): _batch_norm,
+        find_overload("aten", "scaled_dot_product_attention", "default"): _attention,
+    }
+
+
+def _batch_norm(tracer: FunctionalTracer, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, *rest: Any) -> Any:
+    """Batch normalization, which in training gives new running statistics."""
+    target = find_overload("aten", "batch_norm", "default")
+    if not training or mean is None:
+        tracer.keeping = True
+        return target(x, weight, bias, mean, variance, training, *rest)
+    given = tuple(tracer.argument(each) for each in (x, weight, bias, mean, variance))
+    result = target(x, weight, bias, mean, variance, training, *rest)
+    node = tracer.operator_node(find_overload("aten", "_native_batch_norm_legit_functional", "default"), (*given, True, *rest[:2]))
+    parts = [tracer.part(node, at, True) for at in range(5)]
+    for at, tensor in ((0, result), (1, mean), (2, variance), (3, mean), (4, variance)):
+        tracer.bind(tensor, parts[at], tracer.shape_of(tensor))
+    return result
+
+
+def _attention(
+    tracer: FunctionalTracer, q: Any, k: Any, v: Any, mask: Any = None, dropout: float = 0.0, causal: bool = False, *, scale: Any = None, enable_gqa: bool = False
+) -> Any:  # fmt: skip
+    """Attention as products and a softmax."""
+    run = lambda name, *args, **kwargs: table[name].call(*args, **kwargs)  # noqa: E731
+    factor = math.sqrt(q.shape[-1] ** -0.5 if scale is None else scale)
+    if enable_gqa:
+        times = q.shape[-3] // k.shape[-3]
+        k, v = (run("repeat_interleave", each, times, -3) for each in (k, v))
+    scores = run("matmul", q * factor, run("transpose", k, -2, -1) * factor)
+    if causal:
+        hidden = run("tril", run("ones", (q.shape[-2], k.shape[-2]), dtype=BY_NAME["bool"]))
+        mask = hidden if mask is None else run("logical_and", mask, hidden)
+    if mask is not None and mask.dtype is BY_NAME["bool"]:
+        scores = run("masked_fill", scores, run("logical_not", mask), float("-inf"))
+    elif mask is not None:
+        scores = scores + mask
+    weights = run("softmax", scores, -1)
+    if mask is not None:  # rows in which everything is hidden are zero
+        empty = run("logical_not", run("any", run("logical_not", run("eq", scores, float("-inf"))), -1, True))
+        weights = run("masked_fill", weights, empty, 0.0)
+    if dropout > 0:
+        weights = find_overload("aten", "dropout", "default")(weights, dropout, True)
+    return run("matmul", weights, v)
 
 
 class _Inner:
@@ -303,7 +400,11 @@ class _Inner:
 
 def _program(ep: ExportedProgram, tracer: FunctionalTracer, inputs: list[Node], outputs: list[Any], changed: list[Any]) -> ExportedProgram:
     """The captured graph as a program, with the values that it leaves in buffers, parameters and inputs as its first outputs."""
+    replaced = rewrite(tracer.graph, tracer.core, tracer.left)
+    outputs = [map_arg(each, lambda node: replaced.get(node, node)) for each in outputs]
+    changed = [(spec, replaced.get(node, node)) for spec, node in changed]
     from_lifting = _Lowered(tracer)
+    from_lifting.keep([*(node for _, node in changed), *(leaf for each in outputs for leaf in flattened(each))])
     graph, here = from_lifting.run(inputs, ep)
     signature = ExportGraphSignature(list(ep.graph_signature.input_specs), [])
     kinds = {
@@ -334,6 +435,13 @@ def _program(ep: ExportedProgram, tracer: FunctionalTracer, inputs: list[Node], 
     return made
 
 
+def flattened(value: Any) -> list[Any]:
+    """The nodes in nested containers."""
+    found: list[Any] = []
+    map_arg(value, found.append)
+    return found
+
+
 class _Lowered:
     """Copies a captured graph into one in PyTorch's form."""
 
@@ -341,6 +449,19 @@ class _Lowered:
         self.tracer = tracer
         self.submodules: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.live: set[Node] | None = None  # what is copied: all, or what these need
+
+    def keep(self, wanted: list[Any]) -> None:
+        """Copy what is needed for some nodes alone, and all results of what has several."""
+        live: set[Node] = set()
+        waiting = [each for each in wanted if isinstance(each, Node)]
+        waiting += [each for each in self.tracer.graph.nodes if each.meta.get("impure") or each.op == "placeholder"]
+        while waiting:
+            node = waiting.pop()
+            if node not in live:
+                live.add(node)
+                waiting += node.all_input_nodes
+        self.live = live | {each for each in self.tracer.graph.nodes if each.target is operator.getitem and each.args[0] in live}
 
     def run(self, inputs: list[Node], ep: ExportedProgram) -> tuple[Graph, dict[Node, Any]]:
         """The graph, and its nodes by those of the capture."""
@@ -355,7 +476,7 @@ class _Lowered:
     def copy(self, source: Any, graph: Graph, here: dict[Node, Any]) -> None:
         """Copy the nodes of one graph."""
         for node in source.nodes:
-            if node in here or node.op == "output":
+            if node in here or node.op == "output" or (self.live is not None and source is self.tracer.graph and node not in self.live):
                 continue
             if node.op == "placeholder":
                 made = graph.placeholder(node.name)

@@ -71,8 +71,8 @@ def _like(name: str) -> Callable[..., Form]:
 
 def _arange(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Form:
     made = _factory("arange")(**options)[1]
-    if end is None:
-        return "arange.default", {"end": start, **made}
+    if end is None or start is None:
+        return "arange.default", {"end": end if start is None else start, **made}
     if type(step) is int and step == 1:
         return "arange.start", {"start": start, "end": end, **made}
     return "arange.start_step", {"start": start, "end": end, "step": step, **made}

@@ -326,7 +326,7 @@ def _compare_attributes(actual: Tensor, expected: Tensor, rules: Rules) -> None:
 
 def _array(tensor: Any) -> np.ndarray[Any, Any]:
     """The elements as an array of a type that NumPy computes with."""
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach().cpu().resolve_conj().resolve_neg()
     narrow = tensor.dtype.is_floating_point and tensor.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64)
     return (tensor.to(dtypes.float64) if narrow else tensor).numpy()
 
