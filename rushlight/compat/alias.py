@@ -24,6 +24,7 @@ from .names import OTHER_PACKAGES, PACKAGES, PRIVATE_ATTRIBUTES, PRIVATE_NAMES
 from .torch_version import __version__ as PRESENTED_VERSION
 
 ALIAS, PACKAGE = "torch", "rushlight"
+_TENSOR_MODULE = rushlight.Tensor.__module__
 
 # What the alias does not take over from rushlight: what says who it is, and parts that are no names of PyTorch's.
 _OWN = {
@@ -213,7 +214,13 @@ def install() -> None:
         for place, attributes in places.items():
             missing.stand_ins.update({f"{PACKAGE}{owner.removeprefix(ALIAS)}.{each}": f"{place}:{each}" for each in attributes.split()})
     ExtensionFileLoader.create_module = create_extension  # type: ignore[method-assign]
+    _say_where(ALIAS)
     mirror()
+
+
+def _say_where(place: str | None) -> None:
+    """Have tensors say that their class is `torch`'s: libraries for several systems choose by the module of a value's class."""
+    rushlight.Tensor.__module__ = _TENSOR_MODULE if place is None else place
 
 
 def uninstall() -> None:
@@ -222,6 +229,7 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_finder)  # type: ignore[arg-type]
     missing.stand_ins.clear()
+    _say_where(None)
     ExtensionFileLoader.create_module = _create_extension  # type: ignore[method-assign]
     for name in [name for name in sys.modules if is_alias(name)]:
         if name in PRIVATE_NAMES and "." in name:  # import has bound it to a module that stays

@@ -170,7 +170,6 @@ def triton_op(name: str, fn: Callable[..., Any] | None = None, /, *, mutates_arg
 
     Its fake is the function itself: launches on fake tensors do nothing, and the tensors that the function makes have their shapes.
     """
-    _need_triton("triton_op")
 
     def make(function: Callable[..., Any]) -> CustomOpDef:
         found: CustomOpDef = custom_op(name, function, mutates_args=mutates_args, schema=schema)

@@ -69,8 +69,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         result._is_param = True
         return result
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        pass
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Nothing: ``__new__`` has made it, and that of a subclass may take more."""
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()

@@ -5,6 +5,8 @@ A fake tensor here is an ordinary tensor over a :class:`~rushlight.core.base.Spe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ...core.base import Spec, make, spec_of
@@ -104,3 +106,13 @@ def get_plain_tensors(subclass: Any, *, out: list[Any] | None = None) -> list[An
     else:
         found.append(subclass)
     return found
+
+
+@contextmanager
+def unset_fake_temporarily() -> Iterator[Any]:
+    """Factory functions make real tensors."""
+    before, state.fake = state.fake, False
+    try:
+        yield FakeTensorMode() if before else None
+    finally:
+        state.fake = before

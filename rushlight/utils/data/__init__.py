@@ -24,4 +24,12 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = missing(__name__)
+    __getattr__ = missing(
+        __name__,
+        lazy=("datapipes", "graph", "graph_settings"),
+        names={
+            "datapipes.datapipe": "DFIterDataPipe DataChunk IterDataPipe MapDataPipe",
+            "datapipes._decorator": "argument_validation functional_datapipe guaranteed_datapipes_determinism non_deterministic runtime_validation "
+            "runtime_validation_disabled",
+        },
+    )

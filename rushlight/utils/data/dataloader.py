@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from ...core.devices import accelerator
 from ...core.missing import missing
 from .collate import default_collate, default_convert
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
 from .dataset import IterableDataset
+from .graph_settings import apply_sharding, apply_shuffle_settings
 from .pinning import pinned
-from .processes import ProcessIterator
+from .processes import ProcessIterator, seeded
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, draw_seed
 from .worker import IterableFetcher, MapFetcher
 
@@ -26,6 +28,11 @@ class _DatasetKind:
 
     Map = 0
     Iterable = 1
+
+    @staticmethod
+    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+        """What fetches samples of a dataset."""
+        return (MapFetcher if kind == _DatasetKind.Map else IterableFetcher)(dataset, auto_collation, collate_fn, drop_last)
 
 
 class _InfiniteConstantSampler(Sampler[None]):
@@ -62,6 +69,10 @@ class DataLoader(Generic[T_co]):
         self.in_order = in_order
         self.generator = generator
         self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if isinstance(dataset, (IterDataPipe, MapDataPipe)):
+            self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
+            if isinstance(dataset, IterDataPipe):  # a shuffled pipe is always one of these
+                self._dataset_kind, shuffle = _DatasetKind.Iterable, None
         if self._dataset_kind == _DatasetKind.Iterable:
             _check_iterable(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
@@ -211,7 +222,7 @@ class LengthCheck:
         self.dataset = loader.dataset
         self.several = loader.num_workers > 1
         self.given = 0
-        self.promised = loader._promised_length  # None where nobody has asked yet
+        self.promised = getattr(loader, "_promised_length", None)  # None where nobody has asked yet
 
     def count(self) -> None:
         """Another batch was given."""
@@ -234,11 +245,18 @@ class _PlainIterator:
     """Fetches in this process."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._sampler = loader._index_sampler
+        # Only what PyTorch's loaders have is asked of the loader: libraries make loaders of their own for this iterator.
+        self._index_sampler = self._sampler = loader._index_sampler
+        self._collate_fn, self._dataset_kind, self._num_workers = loader.collate_fn, loader._dataset_kind, loader.num_workers
+        self._dataset = seeded(loader.dataset, loader.generator)
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            apply_sharding(self._dataset, 1, 0)
         self._base_seed = draw_seed(loader.generator)
-        self._indices = iter(self._sampler)
-        self._fetcher = loader._fetcher(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
-        self._check = loader._length_check()
+        self._indices = self._sampler_iter = iter(self._sampler)
+        self._dataset_fetcher = _DatasetKind.create_fetcher(
+            loader._dataset_kind, self._dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+        )
+        self._check = LengthCheck(loader)
         self._pins = loader.pin_memory and accelerator() is not None
 
     def __iter__(self) -> _PlainIterator:
@@ -247,8 +265,14 @@ class _PlainIterator:
     def __len__(self) -> int:
         return len(self._sampler)
 
+    def _next_index(self) -> Any:
+        return next(self._indices)
+
+    def _next_data(self) -> Any:
+        return self._dataset_fetcher.fetch(self._next_index())
+
     def __next__(self) -> Any:
-        data = self._fetcher.fetch(next(self._indices))
+        data = self._next_data()
         self._check.count()
         return pinned(data) if self._pins else data
 

@@ -13,7 +13,10 @@ from multiprocessing import connection
 from typing import Any
 
 from ...core.devices import accelerator
+from ...tensor.generator import Generator
 from . import transport
+from .datapipes.datapipe import IterDataPipe
+from .graph_settings import apply_random_seed
 from .pinning import pinned
 from .sampler import draw_seed
 from .worker import Assignment, Ended, Failure, Resumed, parent_ends, run_worker
@@ -64,6 +67,13 @@ def _close(workers: list[_Worker], owner: int) -> None:
     workers.clear()
 
 
+def seeded(dataset: Any, generator: Any) -> Any:
+    """The dataset; the steps of a pipe that draw random numbers get seeds, the same in all workers."""
+    if not isinstance(dataset, IterDataPipe):
+        return dataset
+    return apply_random_seed(dataset, Generator().manual_seed(draw_seed(generator)))
+
+
 class ProcessIterator:
     """Asks workers for batches ahead, in turn, and gives the batches in the order of the sampler."""
 
@@ -74,6 +84,7 @@ class ProcessIterator:
         self._timeout = loader.timeout
         self._in_order = loader.in_order
         self._persistent = loader.persistent_workers
+        dataset = seeded(loader.dataset, loader.generator)
         self._base_seed = draw_seed(loader.generator)
         context = loader.multiprocessing_context or multiprocessing.get_context()
         self._workers: list[_Worker] = []
@@ -81,7 +92,7 @@ class ProcessIterator:
         try:
             for number in range(loader.num_workers):
                 assignment = Assignment(
-                    loader.dataset, loader._fetcher, loader._auto_collation, loader.collate_fn, loader.drop_last,
+                    dataset, loader._fetcher, loader._auto_collation, loader.collate_fn, loader.drop_last,
                     self._base_seed, loader.worker_init_fn, number, loader.num_workers,
                 )  # fmt: skip
                 self._workers.append(_Worker(context, assignment))
@@ -91,6 +102,7 @@ class ProcessIterator:
         self._start(loader)
 
     def _start(self, loader: Any) -> None:
+        seeded(loader.dataset, loader.generator)  # each epoch has a seed of its own
         self._indices = iter(self._sampler)
         self._check = loader._length_check()
         self._pins = loader.pin_memory and accelerator() is not None

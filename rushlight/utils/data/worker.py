@@ -20,6 +20,8 @@ import numpy as np
 from ...core.parallel import pool
 from ...tensor.generator import default_generator
 from . import transport
+from .datapipes.datapipe import IterDataPipe, MapDataPipe
+from .graph_settings import apply_sharding
 
 _WATCH_SECONDS = 2.0  # how often a worker looks whether its parent lives
 _GRACE_SECONDS = 10.0  # how long a worker whose parent is gone may go on with what it is doing
@@ -41,12 +43,12 @@ class WorkerInfo:
         return f"WorkerInfo(id={self.id}, num_workers={self.num_workers}, seed={self.seed}, dataset={self.dataset!r})"
 
 
-_info: WorkerInfo | None = None
+_worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
     """In a worker process its number, how many there are, its seed and its copy of the dataset; None elsewhere."""
-    return _info
+    return _worker_info
 
 
 # -- fetching ----------------------------------------------------------------------------------------------------
@@ -187,7 +189,7 @@ def seed_worker(base_seed: int, number: int) -> int:
 
 def run_worker(assignment: Assignment, requests: Any, results: Any) -> None:
     """The life of a worker: requests in, batches out, until the parent closes the pipe."""
-    global _info
+    global _worker_info
     for end in list(parent_ends):
         end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends its workers
@@ -195,7 +197,9 @@ def run_worker(assignment: Assignment, requests: Any, results: Any) -> None:
     threading.Thread(target=_listen, args=(requests, tasks), daemon=True).start()
     pool.threads = 1
     seed = seed_worker(assignment.base_seed, assignment.number)
-    _info = WorkerInfo(assignment.number, assignment.count, seed, assignment.dataset)
+    _worker_info = WorkerInfo(assignment.number, assignment.count, seed, assignment.dataset)
+    if isinstance(assignment.dataset, (IterDataPipe, MapDataPipe)):
+        apply_sharding(assignment.dataset, assignment.count, assignment.number)
     fetcher: Any = None
     failure: Failure | None = None
     try:

@@ -1,0 +1,1 @@
+"""Helpers of pipes: files and streams (``common.py``), decoders of files by their endings (``decoder.py``)."""
