@@ -298,7 +298,8 @@ class SummaryWriter:
     ) -> None:  # fmt: skip
         """Precision and recall that were counted elsewhere."""
         rows = (true_positive_counts, false_positive_counts, true_negative_counts, false_negative_counts, precision, recall)
-        self._add(summary.pr_curve_raw(tag, *map(summary.as_array, rows), num_thresholds=num_thresholds), global_step, walltime)
+        tp, fp, tn, fn, precision, recall = map(summary.as_array, rows)
+        self._add(summary.pr_curve_raw(tag, tp, fp, tn, fn, precision, recall, num_thresholds, weights), global_step, walltime)
 
     def add_custom_scalars(self, layout: dict[str, Any]) -> None:
         """Which charts show which tags: ``{"loss": {"both": ["Multiline", ["a", "b"]]}}``."""
