@@ -62,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--strategy", choices=("replicate", "shard"), default="replicate")
+    parser.add_argument("--compile", action="store_true", help="compile the whole step, with the exchange of gradients inside")
     parser.add_argument("--checkpoint", help="a folder: written at the end, read at the beginning if it is there")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--losses", help="a file for the loss of every step, as JSON")
@@ -92,13 +93,18 @@ def main():
             dcp.load(state, checkpoint_id=arguments.checkpoint)
             set_model_state_dict(model, state["model"])
             first = state["step"]
-    for step in range(first, first + arguments.steps):
-        x, y = (each[rank * BATCH // size : (rank + 1) * BATCH // size] for each in text(BATCH, step))
+
+    def train(x, y):
         loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        mean = loss.detach().clone()
+        return loss
+
+    train = torch.compile(train) if arguments.compile else train
+    for step in range(first, first + arguments.steps):
+        x, y = (each[rank * BATCH // size : (rank + 1) * BATCH // size] for each in text(BATCH, step))
+        mean = train(x, y).detach().clone()
         dist.all_reduce(mean, op=dist.ReduceOp.SUM)
         losses.append(mean.item() / size)
         if rank == 0 and step % 10 == 0:

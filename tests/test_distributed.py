@@ -10,6 +10,7 @@ from support.processes import run_python
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed.rendezvous import find, local_rank
 
 
 @pytest.fixture
@@ -39,6 +40,30 @@ def test_before_a_group_is_made(monkeypatch) -> None:
     with pytest.raises(torch.NotSupported, match="a process group of 2 processes, but no launcher"):
         dist.init_process_group("gloo", "tcp://localhost:1", world_size=2, rank=0)
     assert not dist.is_initialized()
+
+
+LAUNCHERS = {
+    "mpich": {"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"},
+    "Open MPI": {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1"},
+    "MVAPICH": {"MV2_COMM_WORLD_RANK": "2", "MV2_COMM_WORLD_SIZE": "4", "MV2_COMM_WORLD_LOCAL_RANK": "1"},
+    "srun": {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "2", "SLURM_LOCALID": "1"},
+    "srun with PMIx": {"PMIX_RANK": "2", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_LOCALID": "1"},
+}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_ranks_come_from_the_variables_of_launchers(launcher, monkeypatch) -> None:
+    for name in {each for variables in LAUNCHERS.values() for each in variables} | {"RANK", "WORLD_SIZE", "LOCAL_RANK"}:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in LAUNCHERS[launcher].items():
+        monkeypatch.setenv(name, value)
+    assert find("env://", -1, -1)[:3] == (4, 2, True) and local_rank() == 1
+    with pytest.raises(ValueError, match="WORLD_SIZE is 3, but the launcher has started 4 processes"):
+        find("env://", 3, -1)
+    if launcher == "srun":  # in the batch script itself, which is one process
+        monkeypatch.delenv("SLURM_STEP_ID")
+        with pytest.raises(ValueError, match="environment variable RANK expected"):
+            find("env://", -1, -1)
 
 
 def test_groups_from_the_environment(monkeypatch) -> None:

@@ -155,6 +155,52 @@ if os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
     assert launch(1, write_program(tmp_path, "raise SystemExit(7)"), options=("--restarts", "1")).returncode == 7
 
 
+TRAINING = """\
+import os, signal, sys
+import torch, torch.distributed as dist, torch.distributed.checkpoint as dcp
+dist.init_process_group("mpi")
+rank, folder = dist.get_rank(), sys.argv[1]
+torch.manual_seed(0)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+model(torch.zeros(1, 4)).sum().mul(0).backward()
+optimizer.step()  # so that there is a state to load
+state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": 0}
+if os.path.exists(os.path.join(folder, ".metadata")):
+    dcp.load(state, checkpoint_id=folder)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    print("goes on from", state["step"])
+for step in range(state["step"], 5):
+    if sys.argv[2:] == ["dies"] and rank == 1 and step == 3 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    optimizer.zero_grad()
+    model(torch.full((1, 4), step + rank + 1.0)).square().sum().backward()
+    optimizer.step()
+    dcp.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step + 1}, checkpoint_id=folder)
+print("ends with", [round(each, 5) for each in model.module.weight.flatten().tolist()])
+"""
+
+
+def test_a_restart_goes_on_from_the_last_checkpoint(tmp_path) -> None:
+    program = write_program(tmp_path, TRAINING)
+    whole = launch(2, program, str(tmp_path / "whole"))
+    broken = launch(2, program, str(tmp_path / "broken"), "dies", options=("--restarts", "1", "--grace", "3"))
+    assert whole.returncode == broken.returncode == 0, broken.stderr
+    assert "rank 1 failed first: it was killed by signal 9" in broken.stderr and "restarting all 2 processes (1 of 1)" in broken.stderr
+    assert broken.stdout.count("goes on from 3") == 2
+    ends = [{line.partition("] ")[2] for line in each.stdout.splitlines() if "ends with" in line} for each in (whole, broken)]
+    assert len(ends[0]) == 1 and ends[0] == ends[1]
+
+
+def test_launch_starts_modules(tmp_path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "train.py").write_text("import sys, os\nprint(__name__, os.environ['RANK'], sys.argv[1:])")
+    launcher()
+    done = start_python("-m", "rushlight", "launch", "-n", "2", "-m", "package.train", "--lr", "3", folder=tmp_path)
+    assert sorted(done.stdout.splitlines()) == [f"[{rank}] __main__ {rank} ['--lr', '3']" for rank in (0, 1)], done.stderr
+
+
 def test_launch_passes_signals_on(tmp_path) -> None:
     program = write_program(tmp_path, """\
 import signal, sys, time
