@@ -25,11 +25,15 @@ def test_every_strategy_trains_as_one_process_does(count) -> None:
     assert done.returncode == 0 and done.stdout.count("done") == count, f"{done.stdout}\n{done.stderr[-6000:]}"
 
 
-@pytest.mark.parametrize(("count", "strategy", "options"), [(2, "replicate", ()), (3, "shard", ()), (4, "replicate", ("--compile",)), (4, "shard", ())])
+@pytest.mark.parametrize(
+    ("count", "strategy", "options"), [(2, "replicate", ()), (3, "shard", ()), (4, "replicate", ("--compile",)), (4, "shard", ())]
+)
 def test_the_example_loses_in_several_processes_what_it_loses_in_one(count, strategy, options, tmp_path) -> None:
     expected = json.loads((ROOT / "tests" / "data" / "examples.json").read_text(encoding="utf8"))["distributed_gpt"]
     file = tmp_path / "losses.json"
-    done = launch(count, ROOT / "examples" / "distributed_gpt.py", *expected["arguments"], "--strategy", strategy, "--losses", str(file), *options)
+    done = launch(
+        count, ROOT / "examples" / "distributed_gpt.py", *expected["arguments"], "--strategy", strategy, "--losses", str(file), *options
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(file.read_text()) == pytest.approx(expected["losses"], rel=1e-4)
 

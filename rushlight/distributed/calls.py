@@ -48,7 +48,9 @@ def line_at(place: Any) -> str:
 def user_place() -> Any:
     """The code and the number of the line of the user's program that this call came from."""
     frame: Any = sys._getframe(2)
-    while frame is not None and (frame.f_globals.get("__name__", "").startswith(_INSIDE) or frame.f_code.co_filename.startswith(_GENERATED)):
+    while frame is not None and (
+        frame.f_globals.get("__name__", "").startswith(_INSIDE) or frame.f_code.co_filename.startswith(_GENERATED)
+    ):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lineno)
 

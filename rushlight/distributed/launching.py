@@ -136,8 +136,10 @@ class Launcher:
 
     def _environment(self, attempt: int, pipe: str) -> dict[str, str]:
         port = self.port if self.port is not None else free_port()
+        # Open MPI's launcher refuses the superuser, who in a container is everybody, unless it is told twice that it may.
+        root = {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")} if getattr(os, "geteuid", lambda: 1)() == 0 else {}
         return {
-            **os.environ, **{name: value for name, value in mpi.SETTINGS.items() if name not in os.environ}, "MASTER_ADDR": self.address,
+            **root, **os.environ, **{name: value for name, value in mpi.SETTINGS.items() if name not in os.environ}, "MASTER_ADDR": self.address,
             "MASTER_PORT": str(port), "RUSHLIGHT_PIPE": pipe, "RUSHLIGHT_GRACE": str(self.grace), "RUSHLIGHT_LAUNCHED": "1",
             "RUSHLIGHT_PROCESSES": str(self.count), "TORCHELASTIC_RUN_ID": self.run_id, "TORCHELASTIC_RESTART_COUNT": str(attempt),
             "TORCHELASTIC_MAX_RESTARTS": str(self.restarts), "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, NewType
 
 from ..core.missing import absent, absent_function
-from ..nn.parallel.reducer import GradBucket
+from ..nn.parallel.buckets import GradBucket
 from .constants import default_pg_timeout
 from .reductions import ReduceOp
 

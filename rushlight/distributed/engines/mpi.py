@@ -57,6 +57,7 @@ def is_installed() -> bool:
     return find_spec("mpi4py") is not None
 
 
+PIECE = 16 << 20  # bytes of an all-reduce that are exchanged at a time
 _LOGICAL = {"SUM": "LOR", "MAX": "LOR", "BOR": "LOR", "PROD": "LAND", "MIN": "LAND", "BAND": "LAND", "BXOR": "LXOR"}
 _UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum}
 
@@ -90,7 +91,13 @@ class MpiEngine:
     # -- exchange ------------------------------------------------------------------------------------------------
 
     def all_reduce(self, array: Any, op: str) -> Any:
-        """Reduce an array over all processes, in place."""
+        """Reduce an array over all processes, in place; a large one piece by piece, so that what MPI works in stays in the caches."""
+        if array.nbytes > PIECE:
+            flat, length = array.reshape(-1), PIECE // array.itemsize
+            return _Pieces([flat[at : at + length] for at in range(0, flat.size, length)], lambda piece: self._all_reduce(piece, op))
+        return self._all_reduce(array, op)
+
+    def _all_reduce(self, array: Any, op: str) -> Any:
         if op == "SUM" and array.dtype in self._plain_sums:
             return self._start_sum(self._in_place, [array, self._plain_sums[array.dtype]], self._sum)
         memory, kind, operator = self._reducible(array, op)
@@ -213,6 +220,22 @@ def _until(done: Callable[[], bool], end: float) -> bool:
                 return False
             time.sleep(2e-4)
     return True
+
+
+class _Pieces:
+    """The request of an exchange that is done piece by piece: the next begins when one has ended."""
+
+    def __init__(self, pieces: list[Any], begin: Callable[[Any], Any]) -> None:
+        self._left, self._begin = pieces[::-1], begin
+        self._request = begin(self._left.pop())
+
+    def Test(self) -> bool:
+        """Whether all pieces are there."""
+        while self._request.Test():
+            if not self._left:
+                return True
+            self._request = self._begin(self._left.pop())
+        return False
 
 
 class _Receiving:

@@ -23,8 +23,9 @@ from ...tensor.construct import tensor
 from ..modules.batchnorm import SyncBatchNorm
 from ..modules.module import Module
 from ..parameter import UninitializedParameter
+from .buckets import GradBucket
 from .join import Join, Joinable, JoinHook
-from .reducer import FIRST_BUCKET_BYTES, GradBucket, Reducer, broadcast_coalesced
+from .reducer import FIRST_BUCKET_BYTES, Reducer, broadcast_coalesced
 
 __all__ = ["DistributedDataParallel"]
 

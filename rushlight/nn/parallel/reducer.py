@@ -11,109 +11,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
+from sys import getrefcount
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from ...autograd import no_grad
 from ...autograd.engine import queue_callback
-from ...core.base import TensorBase
+from ...core.base import TensorBase, make
 from ...core.declare import exports
 from ...core.dtypes import BY_NAME
 from ...core.process_group import world
 from ...core.state import state
 from ...tensor.construct import tensor
-from ...tensor.layout import channels_last, channels_last_3d
+from .buckets import UNLIMITED, Bucket, GradBucket, bucket_assignment, scale_into
 
 FIRST_BUCKET_BYTES = 1024 * 1024  # small, so that the first reduction starts early
-UNLIMITED = 1 << 62
 BROADCAST_BYTES = 250 * 1024 * 1024
-
-
-class GradBucket:
-    """Gradients that are exchanged together, as a communication hook gets them."""
-
-    def __init__(self, index: int, buffer: Any, gradients: list[Any], parameters: list[Any], last: bool) -> None:
-        self._index, self._buffer, self._gradients, self._parameters, self._last = index, buffer, gradients, parameters, last
-
-    def index(self) -> int:
-        """The number of the bucket."""
-        return self._index
-
-    def buffer(self) -> Any:
-        """The gradients, flat, in one tensor."""
-        return self._buffer
-
-    def set_buffer(self, buffer: Any) -> None:
-        """Put another tensor in place of the flat one."""
-        self._buffer = buffer
-
-    def gradients(self) -> list[Any]:
-        """The gradients of each parameter: views of the flat tensor."""
-        return self._gradients
-
-    def parameters(self) -> list[Any]:
-        """The parameters."""
-        return self._parameters
-
-    def is_last(self) -> bool:
-        """Whether it is the last bucket that is reduced in an iteration."""
-        return self._last
-
-
-class _Bucket:
-    """A flat tensor, and the place of each parameter's gradient in it."""
-
-    def __init__(self, parameters: Sequence[Any], indices: Sequence[int]) -> None:
-        self.indices = tuple(indices)
-        self.parameters = [parameters[index] for index in indices]
-        first = self.parameters[0]
-        total = sum(each.numel() for each in self.parameters)
-        self.buffer = exports["", "zeros"](total, dtype=first.dtype, device=first.device)
-        self.views: list[Any] = []
-        start = 0
-        for each in self.parameters:
-            part = self.buffer[start : start + each.numel()]
-            dense = each.is_contiguous() or not each.is_contiguous(memory_format=_channels_last(each))
-            self.views.append(part.view(each.shape) if dense else part.as_strided(each.shape, each.stride()))
-            start += each.numel()
-        self.pending = len(self.indices)
-        self.work: Any = None
-        self.sparse = False
-
-    @property
-    def nbytes(self) -> int:
-        """Its size."""
-        return int(self.buffer.numel() * self.buffer.element_size())
-
-
-def _channels_last(parameter: Any) -> Any:
-    return channels_last_3d if parameter.dim() == 5 else channels_last
-
-
-def bucket_assignment(
-    tensors: Sequence[Any], limits: Sequence[int], sparse: Sequence[bool] = (), order: Sequence[int] = ()
-) -> list[list[int]]:
-    """The numbers of tensors in buckets: of one dtype and device each, closed when a limit is reached; a sparse gradient has its own."""
-    numbers = list(order) or list(range(len(tensors)))
-    result: list[list[int]] = []
-    open_buckets: dict[Any, tuple[list[int], int]] = {}
-    reached: dict[Any, int] = {}
-    for number, each in zip(numbers, tensors):
-        if sparse and sparse[number]:
-            result.append([number])
-            continue
-        key = (each.dtype, each.device)
-        held, size = open_buckets.get(key, ([], 0))
-        held.append(number)
-        size += each.numel() * each.element_size()
-        open_buckets[key] = (held, size)
-        at = reached.get(key, 0)
-        if size >= limits[at]:
-            result.append(held)
-            del open_buckets[key]
-            reached[key] = min(at + 1, len(limits) - 1)
-    result += [held for held, _ in open_buckets.values()]
-    return result if order else sorted(result, key=min)
 
 
 def broadcast_coalesced(tensors: Sequence[Any], group: Any, source: int = 0) -> None:
@@ -202,7 +117,7 @@ class Reducer:
     def _build(self, assignment: list[list[int]]) -> None:
         self.key = f"reducer {next(_numbers)}"  # another one for other buckets: graphs that know the old ones are not used any more
         reducers[self.key] = self
-        self.buckets = [_Bucket(self.parameters, each) for each in assignment]
+        self.buckets = [Bucket(self.parameters, each) for each in assignment]
         self.place = {index: (bucket, slot) for bucket in self.buckets for slot, index in enumerate(bucket.indices)}
         for bucket in self.buckets:
             bucket.sparse = self.sparse[bucket.indices[0]]
@@ -320,6 +235,8 @@ class Reducer:
         self.marked.add(index)
         self.unfinished = True
         bucket, slot = self.place[index]
+        if bucket.pending == len(bucket.indices):
+            bucket.begin(self.views)
         if self.size > 1 or self.hook is not None or index in self.early:
             self._fill(bucket, slot)
         bucket.pending -= 1
@@ -341,7 +258,7 @@ class Reducer:
                 return int(count.item())
         return int(self.size)
 
-    def _fill(self, bucket: _Bucket, slot: int) -> None:
+    def _fill(self, bucket: Bucket, slot: int) -> None:
         """Copy a gradient into its bucket, divided where no hook does that."""
         parameter, view = bucket.parameters[slot], bucket.views[slot]
         gradient = parameter.grad
@@ -359,12 +276,7 @@ class Reducer:
                 if self.hook is None:
                     view.mul_(1.0 / self.divisor())
                 return
-            if self.hook is not None:
-                view.copy_(gradient)
-            elif gradient.dtype == view.dtype:
-                exports["", "mul"](gradient.detach(), 1.0 / self.divisor(), out=view)
-            else:
-                view.copy_(gradient).mul_(1.0 / self.divisor())
+            scale_into(view, gradient.detach(), 1.0 if self.hook is not None else 1.0 / self.divisor())
             if self.views:
                 parameter.grad = view
 
@@ -373,9 +285,9 @@ class Reducer:
         factor = 1.0 if self.hook is not None else 1.0 / self.divisor()
         if present is not None and state.backward_depth:
             given = present.detach() + given
-        exports["", "mul"](given.detach().reshape(view.shape), factor, out=view)
+        scale_into(view, given.detach().reshape(view.shape), factor)
 
-    def _launch(self, bucket: _Bucket) -> None:
+    def _launch(self, bucket: Bucket) -> None:
         """Start the reduction of a bucket."""
         self.times.setdefault("comm_start", time.time_ns())
         at = self.buckets.index(bucket)
@@ -408,7 +320,7 @@ class Reducer:
                 self._hand_out(bucket, globally)
         self._end()
 
-    def _await(self, bucket: _Bucket) -> None:
+    def _await(self, bucket: Bucket) -> None:
         """Wait for the reduction of a bucket; what a hook has made of it goes into the bucket."""
         found = bucket.work.wait()
         if self.hook is not None:
@@ -431,26 +343,28 @@ class Reducer:
         with no_grad():
             if bucket.work is not None:
                 self._await(bucket)
+        bucket.memory.count()
         self.awaited.add(number)
         self.waited += time.time_ns() - begun
         if len(self.awaited) == len(self.buckets):
             self._end()
-        return bucket.views
+        return bucket.views if self.views else [bucket.memory.gradient(slot) for slot in range(len(bucket.indices))]
 
-    def _hand_out(self, bucket: _Bucket, used: list[int] | None) -> None:
-        for index, parameter, view in zip(bucket.indices, bucket.parameters, bucket.views):
+    def _hand_out(self, bucket: Bucket, used: list[int] | None) -> None:
+        bucket.memory.count()
+        for slot, (index, parameter, view) in enumerate(zip(bucket.indices, bucket.parameters, bucket.views)):
             if used is not None and not used[index]:
                 continue
             gradient = parameter.grad
             if self.views:
                 if gradient is not view:
                     parameter.grad = view
-            elif gradient is None:
-                parameter.grad = view.clone()
+            elif gradient is None or (getrefcount(gradient) <= _OWN and gradient.dtype == view.dtype):  # nobody else has it
+                parameter.grad = bucket.memory.gradient(slot)
             else:
                 gradient.copy_(view)
 
-    def _reduce_sparse(self, bucket: _Bucket) -> None:
+    def _reduce_sparse(self, bucket: Bucket) -> None:
         """The average of sparse gradients: all processes' entries, put together."""
         parameter = bucket.parameters[0]
         gradient = parameter.grad
@@ -478,6 +392,7 @@ class Reducer:
         """Take part in one iteration of the others with gradients of zero; their mean is this process's gradient, too, for an optimizer in parts."""
         works, used = [], None
         for at, bucket in enumerate(self.buckets):
+            bucket.begin(self.views)
             with no_grad():
                 bucket.buffer.zero_()
             if self.hook is not None:
@@ -513,6 +428,17 @@ class Reducer:
         self.exposed.append(spans["backward_comm_exposed_time"])
         for name, value in spans.items():
             self.totals[name] = self.totals.get(name, 0) + value
+
+
+def _references() -> int:
+    """How many references a gradient has that only its parameter holds, counted as `Reducer._hand_out` counts them."""
+    leaf = make(np.zeros(1, np.float32))
+    leaf.grad = make(np.zeros(1, np.float32))  # type: ignore[attr-defined]
+    gradient = leaf.grad  # type: ignore[attr-defined]
+    return getrefcount(gradient)
+
+
+_OWN = _references()
 
 
 def _unfinished(reducer: Reducer, missed: list[int]) -> str:

@@ -138,19 +138,20 @@ class CallArena:
         memory: Any = (ctypes.c_char * length).from_address(start)
         return np.ndarray(reference.shape, value.dtype, memory, -low, steps)
 
+    def argument(self, argument: Any, arrays: list[Any], made: dict[Value, Any], given: list[Any]) -> Any:
+        """An argument of an op with tensors for references, whose arrays are noted (no function inside of `call`: a cycle would keep them all)."""
+        if isinstance(argument, Reference):
+            given.append(self.seen_through(argument, arrays, made))
+            return make(given[-1])
+        if isinstance(argument, (tuple, list)):
+            return type(argument)([self.argument(each, arrays, made, given) for each in argument])
+        return argument
+
     def call(self, value: Call, arrays: list[Any], made: dict[Value, Any]) -> None:
         """Run an op on tensors over the arrays of its operands."""
         given: list[Any] = []
-
-        def tensor(argument: Any) -> Any:
-            if isinstance(argument, Reference):
-                given.append(self.seen_through(argument, arrays, made))
-                return make(given[-1])
-            if isinstance(argument, (tuple, list)):
-                return type(argument)([tensor(each) for each in argument])
-            return argument
-
-        result = value.target(*tensor(value.args), **{name: tensor(each) for name, each in value.kwargs.items()})
+        args = self.argument(value.args, arrays, made, given)
+        result = value.target(*args, **{name: self.argument(each, arrays, made, given) for name, each in value.kwargs.items()})
         for each, output in zip(value.others, result if value.part is not None else (result,)):
             array = output._array if isinstance(output, TensorBase) else np.asarray(output)
             if array.shape != each.shape or array.dtype != each.dtype:

@@ -147,7 +147,9 @@ def capture_backward(
     try:
         taken: set[int] = set()
         for leaf, gradient in zip(leaves, found):
-            if gradient is not None:
+            if gradient is not None and reduced and data_parallel.is_reduced_leaf(leaf):
+                recorder.set_gradient(leaf, gradient)  # it was not there before, and has memory of its own
+            elif gradient is not None:
                 accumulate(recorder, leaf, gradient, taken)
     finally:
         state.grad_enabled = enabled

@@ -98,6 +98,11 @@ def is_reduced(leaf: Any) -> bool:
     return bool(reducer.expecting and reducer.is_settled and not reducer.find_unused and reducer.join_work is None)
 
 
+def is_reduced_leaf(leaf: Any) -> bool:
+    """Whether a reducer has made the gradient of a leaf."""
+    return receiver_of(leaf) is not None
+
+
 def check(recorder: Any, leaves: Sequence[Any]) -> None:
     """A break where the gradients of some leaves can't be reduced by nodes of the graph."""
     hooks = {id(leaf): receiver_of(leaf) for leaf in leaves}
