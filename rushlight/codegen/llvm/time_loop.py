@@ -32,7 +32,7 @@ def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool
         return False
     if size % panel_width(TYPES[dtype]):
         return False
-    threads, blocks = eager_pool.threads, -(-batch // rows_of_block(op))
+    threads, blocks = eager_pool.threads, -(-batch // sharing(op))
     if threads <= blocks:
         return False
     work = 2.0 * op.weight.value.size * batch / FLOPS_PER_NANOSECOND
@@ -40,9 +40,17 @@ def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool
     return bool(work / min(units, threads) + MEETING < work / min(blocks, threads))
 
 
-def rows_of_block(op: RecurrentLayer) -> int:
-    """How many sequences a thread runs through all times."""
+def sharing(op: RecurrentLayer) -> int:
+    """How many sequences should share what is read of the weights."""
     return choose_tile().rows * (4 if op.weight.value.size * op.dtype.itemsize > LARGE else 1)
+
+
+def rows_of_block(op: RecurrentLayer, batch: Any) -> int:
+    """How many sequences a thread runs through all times: fewer than should share the weights where threads would have none."""
+    rows = sharing(op)
+    while rows > choose_tile().rows and not differs(batch) and -(-batch // rows) < eager_pool.threads:
+        rows //= 2
+    return rows
 
 
 class TimeLoop:
@@ -64,7 +72,7 @@ class TimeLoop:
         self.across = across
         self.width = states.shape[1]
         self.unit = panel_width(self.type)  # columns of a piece of work, where there are several
-        self.block = rows_of_block(op)
+        self.block = rows_of_block(op, self.batch)
         if across:
             self.block = choose_tile().rows
             while self.block < BLOCK and -(-self.batch // (2 * self.block)) * (self.width // self.unit) >= 2 * eager_pool.threads:
