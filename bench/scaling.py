@@ -273,6 +273,7 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(KINDS), help="training, inference")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"), help="bfloat16: by autocast")
     parser.add_argument("--quick", action="store_true", help="fewer rounds; nothing is kept")
+    parser.add_argument("--rounds", type=int, default=0, help="how often all are measured in turn")
     parser.add_argument(
         "--profile", action="store_true", help="the steps of our compiled programs instead, at the fewest and the most threads"
     )
@@ -296,6 +297,7 @@ def main() -> None:
     )
     peers, kinds = args.peers.split(","), args.kinds.split(",")
     rounds, budget = (2, 0.15) if args.quick else (4, 0.4)
+    rounds = args.rounds or rounds
     about, results = machine(), []
     if args.profile:
         head: list[str] = []

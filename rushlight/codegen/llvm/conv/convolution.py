@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....core.base import Spec
+from ....core.parallel import pool as eager_pool
 from ....graph import Node
 from ....schedule.lowering import lowering
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient, WindowSweep
@@ -200,7 +201,7 @@ class Im2colWeightGradient:
         self.row_step = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
         weights = groups * self.depth * self.row_step
         self.chunks = max(1, at_most(self.images, min(2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type]))))
-        wanted = 2 * cost.UNITS / (self.chunks * groups)
+        wanted = 2 * max(cost.UNITS, eager_pool.threads) / (self.chunks * groups)  # units that channels fall into; sums do not depend on it
         self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
         self.units = self.chunks * groups * (self.channels // self.block)
         self.weights = weights

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ....core.base import Spec
+from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
 from ....schedule.symbolic_shape import at_most
 from ....schedule.tensor_ir import Routine
@@ -242,7 +243,7 @@ class WinogradWeightGradient:
         self.part = groups * axes.kinds * self.kind
         most = cost.PARTIAL_BYTES // (self.part * BYTES[type])
         self.parts = max(1, at_most(-(-self.images // together), min(-(-cost.UNITS // groups), most)))
-        wanted = cost.UNITS / (self.parts * groups)  # units that channels fall into
+        wanted = max(cost.UNITS, eager_pool.threads) / (self.parts * groups)  # units that channels fall into; sums do not depend on it
         fitting = cost.SUM_BYTES / (BYTES[type] * axes.products * min(tiles, cost.DEPTH // 2) * together)
         self.block = cost.divisor(self.channels, min(fitting, max(self.channels / wanted, cost.FEWEST / 2)))
         self.splits = cost.divisor(self.channels // self.block, wanted)
