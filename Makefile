@@ -22,7 +22,7 @@ LIBRARIES_READY := $(LIBRARIES_VENV)/.ready-$(VERSION)
 # An environment of another Python version is made again; one of the same version is kept.
 make_venv = grep -qs '^version = $(VERSION)\.' $(1)/pyvenv.cfg || $(PYTHON) -m venv --clear $(1)
 
-.PHONY: help demo test test-cuda test-libraries format lint coverage generate docs record bench dist clean
+.PHONY: help demo test test-cuda test-libraries format lint coverage generate docs record bench bench-scaling dist clean
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -73,6 +73,10 @@ bench: $(BENCH_READY) $(JAX_READY) ## measure speed, import time and size agains
 	for each in eager train data export script compile native; do JAX_PYTHON=$(JAX_VENV)/bin/python nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 	$(BENCH_VENV)/bin/python bench/readme_table.py
 	$(BENCH_VENV)/bin/python bench/footprint.py
+
+bench-scaling: $(BENCH_READY) ## measure how programs and larger models speed up with threads, against PyTorch (about an hour)
+	$(BENCH_VENV)/bin/python bench/scaling.py
+	$(BENCH_VENV)/bin/python bench/scaling.py --large
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) $(BENCH_VENV) $(JAX_VENV) $(RECORD_VENV) $(LIBRARIES_VENV) build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
