@@ -76,7 +76,7 @@ def _archive_kind(path: str) -> str:
         raise NoModel(f"'{path}' is a damaged archive: {error}") from None
     if "models/model.json" in names or "archive_format" in names:
         return PROGRAM
-    if "constants.pkl" in names and any(name.startswith("code/") for name in names):
+    if names & {"constants.pkl", "model.json"} and any(name.startswith("code/") for name in names):
         return TORCHSCRIPT
     if "data.pkl" in names:
         return GRAPH

@@ -70,3 +70,17 @@ def test_sizes_that_must_divide_are_kept_dividing():
 
     made = rushlight.onnx.export(Halves(), (torch.ones(2, 6),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
     assert made.run(torch.ones(1, 10))[0].shape == (1, 5)
+
+
+def test_a_table_that_is_cut_to_the_length_of_the_input_is_no_difference():
+    class Places(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("places", torch.arange(64)[None])
+
+        def forward(self, x):
+            places = self.places[:, : x.shape[1]]
+            return x + places.expand(x.shape[0], places.shape[1])
+
+    made = rushlight.onnx.export(Places(), (torch.ones(2, 40),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
+    assert np.array_equal(made.run(torch.ones(3, 5))[0].numpy(), 1 + np.arange(5.0) + np.zeros((3, 1)))

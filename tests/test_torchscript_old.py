@@ -10,6 +10,7 @@ import pytest
 from torchscript_files import recorded
 
 import rushlight as torch
+from rushlight.cli import main
 
 FILES = sorted(name.removesuffix(".pt") for name in recorded("old") if name.endswith(".pt"))
 VERSIONS = sorted({name.partition("/")[0] for name in FILES})
@@ -115,3 +116,13 @@ def test_damaged_descriptions_are_refused(change, message):
     with pytest.raises(Exception, match=message) as found:
         torch.jit.load(changed("1.0.1/control_script", change))
     assert isinstance(found.value, (torch.core.errors.RushlightError, RuntimeError))
+
+
+def test_commands_take_old_archives(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.pt").write_bytes(recorded("old")["1.0.1/resnet_trace.pt"])
+    for arguments in (
+        ("export", "old.pt", "-o", "new.onnx", "--input", "2x3x16x16"), ("run", "old.pt", "--input", "2x3x16x16"), ("view", "old.pt", "-o", "old.html")
+    ):  # fmt: skip
+        assert main(arguments) == 0, capsys.readouterr().err
+    assert (tmp_path / "new.onnx").stat().st_size > 10_000 and (tmp_path / "old.html").stat().st_size > 1000

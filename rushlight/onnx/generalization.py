@@ -83,6 +83,8 @@ def first_difference(first: Graph, second: Graph) -> tuple[Node, Node] | None:
 
     def said(value: Any) -> Any:
         """An argument in a form that can be compared from graph to graph."""
+        if isinstance(value, Node) and is_size(value):  # which of equal sizes was taken says nothing
+            return "a size"
         if isinstance(value, Node):
             return ("node", numbers.get(value))
         if isinstance(value, (SymbolicInt, SymbolicFloat)):
@@ -95,11 +97,17 @@ def first_difference(first: Graph, second: Graph) -> tuple[Node, Node] | None:
             return (said(value.start), said(value.stop), said(value.step))
         return value if isinstance(value, (int, float, bool, str)) else type(value).__name__
 
-    for count, (one, other) in enumerate(zip(first.nodes, second.nodes)):  # both end with an output, so that none is left over unseen
+    ways = ([node for node in graph.nodes if not is_size(node)] for graph in (first, second))
+    for count, (one, other) in enumerate(zip(*ways)):  # both end with an output, so that none is left over unseen
         numbers[one] = numbers[other] = count
         if (one.op, str(one.target)) != (other.op, str(other.target)) or said((one.args, one.kwargs)) != said((other.args, other.kwargs)):
             return one, other
     return None
+
+
+def is_size(node: Node) -> bool:
+    """Whether a node gives a size, or a number that follows from sizes."""
+    return isinstance(node.meta.get("val"), (SymbolicInt, SymbolicFloat)) or (node.op == "call_method" and node.target == "size")
 
 
 def refusal(difference: tuple[Node, Node], sizes: dict[str, int], values: dict[str, int]) -> OnnxExporterError:

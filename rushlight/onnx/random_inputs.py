@@ -12,7 +12,7 @@ from ..core.base import make
 from ..core.dtypes import BY_NAME, BY_NUMPY
 from .types import NUMPY_TYPES
 
-FIRST, FURTHER = 2, 64  # what an open size is at first: of the first dimension, of others
+FIRST, FURTHER, LENGTH = 2, 64, 12  # what an open size is at first: of the first dimension, of others, of others beside texts
 
 
 @dataclass
@@ -55,9 +55,11 @@ class DimSizes:
 def first_sizes(specs: Sequence[InputSpec], given: dict[str, int] | None = None) -> DimSizes:
     """The sizes of the first run: those that are given, else small ones."""
     values = dict(given or {})
+    # Rows of whole numbers are mostly words of a text: models have places for so many, and these and what is cached of them must fit.
+    further = LENGTH if any(spec.dtype.kind in "iu" and any(spec.symbols()) for spec in specs) else FURTHER
     for spec in specs:
         for at, symbol in spec.symbols().items():
-            values.setdefault(symbol, FIRST if at == 0 else FURTHER)
+            values.setdefault(symbol, FIRST if at == 0 else further)
     used = {symbol for spec in specs for symbol in spec.symbols().values()}
     return DimSizes({name: size for name, size in values.items() if name in used})
 
