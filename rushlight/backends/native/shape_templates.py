@@ -385,7 +385,7 @@ class Template:
         self.measure = sizes.function(f"[{', '.join(places)}]")
         # Values whose sizes are plain numbers are those of all instances.
         calls = set(self.calls)
-        self.symbolic = [
+        self.symbolic: list[tuple[Any, ...]] = [
             (value, *placed_at)
             for value, placed_at in zip(self.values, self.shapes)
             if value in calls or any(map(differs, (*value.shape, *value.strides)))

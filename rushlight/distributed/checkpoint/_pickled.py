@@ -70,7 +70,7 @@ class _Pickler(pickle._Pickler):  # type: ignore[misc, name-defined]  # the one 
             self.save(obj.args)
             self.write(pickle.REDUCE)
         else:
-            super().save(obj, save_persistent_id)
+            super().save(obj, save_persistent_id)  # type: ignore[misc]  # of the pickler in Python, which stubs do not show
 
 
 def _size(sizes: Any) -> _Result:

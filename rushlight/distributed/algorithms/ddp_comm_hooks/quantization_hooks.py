@@ -40,7 +40,8 @@ def quantization_pertensor_hook(process_group: Any, bucket: Any) -> Future[Any]:
     tensor = bucket.buffer()
     observer = MinMaxObserver()
     observer(tensor)
-    return _exchanged(process_group, tensor, *observer.calculate_qparams(), (1,), lambda found: found.to(tensor.dtype))
+    scale, zero_point = observer.calculate_qparams()
+    return _exchanged(process_group, tensor, scale, zero_point, (1,), lambda found: found.to(tensor.dtype))
 
 
 def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: int = 512) -> Future[Any]:
@@ -49,7 +50,8 @@ def quantization_perchannel_hook(process_group: Any, bucket: Any, bucket_size: i
     rows = pad(tensor, [0, -tensor.numel() % bucket_size]).view(-1, bucket_size)
     observer = PerChannelMinMaxObserver()
     observer(rows)
+    scale, zero_point = observer.calculate_qparams()
     return _exchanged(
-        process_group, rows, *observer.calculate_qparams(), (rows.shape[0], 1),
+        process_group, rows, scale, zero_point, (rows.shape[0], 1),
         lambda found: found.reshape(-1)[: tensor.numel()].to(tensor.dtype),
     )  # fmt: skip
