@@ -5,7 +5,7 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 
 from builtins import bool as _bool, dict as _dict, float as _float, int as _int, str as _str, tuple as _tuple
 from collections.abc import Sequence
-from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, export as export, fft as fft, func as func, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nested as nested, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
+from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, export as export, fft as fft, func as func, functional as functional, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nested as nested, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
 from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 from rushlight.autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
@@ -15,6 +15,7 @@ from rushlight.core.dtypes import can_cast as can_cast, dtype as _dtype, dtype a
 from rushlight.core.errors import NotSupported as NotSupported, RushlightError as RushlightError
 from rushlight.core.quantized import qscheme as _qscheme, qscheme as qscheme
 from rushlight.core.size import Size as Size, Size as _Size
+from rushlight.futures import Future as Future
 from rushlight.random import default_generator as default_generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
 from rushlight.settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, get_deterministic_debug_mode as get_deterministic_debug_mode, get_float32_matmul_precision as get_float32_matmul_precision, get_num_interop_threads as get_num_interop_threads, get_num_threads as get_num_threads, is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled, set_deterministic_debug_mode as set_deterministic_debug_mode, set_float32_matmul_precision as set_float32_matmul_precision, set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads, set_num_threads as set_num_threads, use_deterministic_algorithms as use_deterministic_algorithms
 from rushlight.streams import AcceleratorError as AcceleratorError, Event as Event, OutOfMemoryError as OutOfMemoryError, Stream as Stream
@@ -260,6 +261,11 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """A binomial number for each count of trials and probability of success."""
+bits16: _dtype
+bits1x8: _dtype
+bits2x4: _dtype
+bits4x2: _dtype
+bits8: _dtype
 def bitwise_and(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The bits that two integers have in common; of truth values, the logical and."""
 def bitwise_left_shift(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -305,6 +311,7 @@ def celu_(input: Tensor, alpha: _int | _float = 1.0) -> Tensor:
 cfloat: _dtype
 def chain_matmul(*matrices_: Sequence[Tensor] | Sequence[Sequence[Tensor]], matrices: Sequence[Sequence[Tensor]] = ..., out: Tensor | None = None) -> Tensor:
     """The product of a chain of matrices in the cheapest order."""
+chalf: _dtype
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels taken from each group in turn."""
 def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -342,6 +349,7 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their real and imaginary parts."""
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dimension that they have."""
@@ -532,9 +540,13 @@ def flipud(input: Tensor) -> Tensor:
 float: _dtype
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
 float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
 float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 def float_power(input: Tensor | _Number, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` in double precision."""
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -666,9 +678,16 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """:func:`nn.functional.instance_norm`, with its arguments in another order."""
 int: _dtype
+int1: _dtype
 int16: _dtype
+int2: _dtype
+int3: _dtype
 int32: _dtype
+int4: _dtype
+int5: _dtype
+int6: _dtype
 int64: _dtype
+int7: _dtype
 int8: _dtype
 def int_repr(input: Tensor) -> Tensor:
     """The integers of a quantized tensor."""
@@ -979,6 +998,8 @@ def quantize_per_tensor(input: Tensor, scale: Tensor | _Number, zero_point: Tens
     """A tensor of integers of a quantized type, each of which stands for ``(integer - zero_point) * scale``."""
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
     """A quantized tensor whose scale and zero point cover the values of the input."""
+quint2x4: _dtype
+quint4x2: _dtype
 quint8: _dtype
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in degrees from angles in radians."""
@@ -1263,9 +1284,16 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every element without what is behind its point."""
 def trunc_(input: Tensor) -> Tensor:
     """Every element without what is behind its point."""
+uint1: _dtype
 uint16: _dtype
+uint2: _dtype
+uint3: _dtype
 uint32: _dtype
+uint4: _dtype
+uint5: _dtype
+uint6: _dtype
 uint64: _dtype
+uint7: _dtype
 uint8: _dtype
 def unbind(input: Tensor, dim: _int = 0, *, axis: _int = ...) -> Any:
     """All indices of a dimension, one by one: a tuple of views."""
