@@ -232,9 +232,11 @@ class DeviceType:
 class _Alone:
     """The kind of an accelerator of which there is but one: calls on its tensors have a shorter way."""
 
-    __slots__ = ("array_type", "arrays", "kind")
+    __slots__ = ("array_type", "arrays", "kind", "pairs", "singles")
 
     def __init__(self) -> None:
+        self.singles: dict[str, Any] = {}  # by op: functions of an array, for calls without options
+        self.pairs: dict[str, Any] = {}  # of two arrays, or of one and a number
         self.kind: Any = None
         self.array_type: Any = None
         self.arrays: Any = None
@@ -242,6 +244,8 @@ class _Alone:
     def become(self, kind: Any) -> None:
         """Take a kind of device, or None, for the one."""
         self.kind = kind
+        self.singles.clear()
+        self.pairs.clear()
         self.array_type, self.arrays = (None, None) if kind is None else (kind.array_type, kind.arrays)
 
 

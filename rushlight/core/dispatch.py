@@ -35,13 +35,13 @@ from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, reme
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
+from .shortcuts import PLAIN_NUMBERS, write_alone
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
 from .widening import run_widened
 
 HOST = device_types["cpu"]
 settle = HOST.as_array
-PLAIN_NUMBERS = (int, float, bool)
 
 
 def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -368,6 +368,8 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if handled is NotImplemented:
             raise argument_error(op, 0, target)
         return handled
+    if target._array.__class__ is alone.array_type and write_alone(functional, target, args):
+        return target
     if functional.kernel is None:
         others = [args[position] for position, _ in op.tensor_positions if not isinstance(args[position], TensorBase)]
         handled = offer(op, args, None) if others else NotImplemented

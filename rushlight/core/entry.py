@@ -1,7 +1,7 @@
 """Entry points: the functions that users call, each compiled for the signature of its op on the first call.
 
 Two kinds of calls have a fast path: pointwise ops whose kernel is a ufunc and whose operands have one dtype, and ops on a single
-tensor; both only for tensors on the CPU while no mode is on.  All other calls, and all calls that fail, go to :func:`dispatch`,
+tensor; both only for tensors on the CPU (or on the one accelerator there is) while no mode is on.  All other calls, and all calls that fail, go to :func:`dispatch`,
 which also words the errors.
 """
 
@@ -18,7 +18,7 @@ from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import TensorBase, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
 from .devices import alone
-from .dispatch import attach, dispatch, dispatch_in_place, settle, wrap, write_out
+from .dispatch import attach, dispatch, dispatch_alone, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
@@ -48,6 +48,22 @@ _UNARY = """
                 if input._requires_grad and state.grad_enabled:
                     attach(op, ({names},), t)
             return t
+        if a.__class__ is alone.array_type and {plain}not flags.special:
+            if name in singles and input._storage is None:
+                r = singles[name](a)
+                if r is not NotImplemented:
+                    t = new(Tensor)
+                    t._array = r
+                    t._requires_grad = False
+                    t._grad_fn = None
+                    t._output_index = 0
+                    t._storage = None
+                    if input._requires_grad and state.grad_enabled:
+                        attach(op, ({names},), t)
+                    return t
+            t = dispatch_alone(op, ({names},))
+            if t is not NotImplemented:
+                return t
     except (AttributeError, TypeError, ValueError):
         pass  # the general path handles it, or reports what is wrong
 """
@@ -77,8 +93,15 @@ _SINGLE = """
                         t._grad_fn = op.record(({names},), t)
                         t._requires_grad = True
                 return t
-        except Exception:
+{elsewhere}        except Exception:
             pass  # the general path reports what is wrong
+"""
+
+_ELSEWHERE = """\
+            if array.__class__ is alone.array_type:
+                t = dispatch_alone(op, ({names},))
+                if t is not NotImplemented:
+                    return t
 """
 
 _BINARY = """
@@ -116,6 +139,24 @@ _BINARY = """
                 t._grad_fn = record(({names},), t)
                 t._requires_grad = True
             return t
+        if a.__class__ is alone.array_type and {plain}not flags.special:
+            kind = other.__class__
+            if name in pairs and input._storage is None and (kind is float or kind is int or kind is Tensor and other._storage is None):
+                r = pairs[name](a, other._array if kind is Tensor else other)
+                if r is not NotImplemented:
+                    t = new(Tensor)
+                    t._array = r
+                    t._requires_grad = False
+                    t._grad_fn = None
+                    t._output_index = 0
+                    t._storage = None
+                    if (input._requires_grad or kind is Tensor and other._requires_grad) and state.grad_enabled{differentiable}:
+                        t._grad_fn = record(({names},), t)
+                        t._requires_grad = True
+                    return t
+            t = dispatch_alone(op, ({names},))
+            if t is not NotImplemented:
+                return t
     except (AttributeError, TypeError, ValueError, OverflowError):
         pass  # the general path handles it, or reports what is wrong
 """
@@ -153,7 +194,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
-        check_arguments=check_arguments,
+        check_arguments=check_arguments, alone=alone, dispatch_alone=dispatch_alone,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -250,7 +291,9 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
     for parameter in () if operator else op.parameters[operands:]:
         namespace[f"plain_{parameter.name}"] = parameter.default
         plain += f"{parameter.name} is plain_{parameter.name} and "
-    namespace["ufunc"] = getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc
+    namespace.update(
+        ufunc=getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc, pairs=alone.pairs, singles=alone.singles, name=op.name
+    )
     if dtypes == "blas":  # a product is not pointwise, so it can't be split into blocks; BLAS has threads of its own
         namespace.update(LARGE=1 << 11, ufunc_in_blocks=faster_product)
     if operands == 2 and op.vjp:
@@ -279,7 +322,6 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     given = names.replace(op.parameters[0].name, "input", 1)
     xp, kind, test = "numpy", "ndarray", "if array.__class__ is ndarray{narrow}:"
     if op.view and not op.layout and "other devices" not in op.notes:  # a view costs no more on an accelerator, where there is but one
-        namespace["alone"] = alone
         xp, kind, test = (
             "xp",
             "kind",
@@ -291,6 +333,7 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
         test=test.format(
             narrow=(" and array.dtype not in LOW_PRECISION" if op.widen else "") + (" and array.flags.c_contiguous" if op.layout else "")
         ),
+        elsewhere="" if op.view else _ELSEWHERE.format(names=given),
         run=f"kernel({xp}, array{rest})" if plain else f"execute(op, {xp}, (array{rest},))", kind=kind,
     )  # fmt: skip
     if op.parameters[0].name != "input":

@@ -1,13 +1,16 @@
-"""Functions of the one accelerator there is that gradient rules call on arrays, without dispatch."""
+"""Short ways of calls on the one accelerator there is: functions of its own that gradient rules call without dispatch, and writes in place."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .base import TensorBase, make
+from .base import TensorBase, make, storage_of
+from .declare import Op
 from .devices import alone
 from .node import refresh
 from .state import flags, state
+
+PLAIN_NUMBERS = (int, float, bool)
 
 
 def shortcut(name: str, *operands: Any) -> Any:
@@ -21,7 +24,7 @@ def shortcut(name: str, *operands: Any) -> Any:
     values = []
     for each in operands:
         if isinstance(each, TensorBase):
-            if each._array.__class__ is not kind:
+            if not isinstance(each._array, kind):
                 return None
             if each._storage is not None and each._view is not None:
                 refresh(each)
@@ -29,3 +32,31 @@ def shortcut(name: str, *operands: Any) -> Any:
         values.append(each)
     made = function(*values)
     return None if made is NotImplemented else make(made)
+
+
+def write_alone(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
+    """Write to a dense tensor of the one accelerator there is by its own kernel, unrecorded; False leaves the call to the general path."""
+    kind, array = alone.array_type, target._array
+    if (
+        target._requires_grad
+        or target._view is not None
+        or target._inference
+        or op.in_place_kernel is not None
+        or not array.flags.c_contiguous
+    ):
+        return False
+    values = list(args)
+    values[0] = array
+    for position, _ in op.tensor_positions[1:]:
+        value = args[position]
+        if isinstance(value, TensorBase):
+            if value._array.__class__ is not kind or value._requires_grad or value._storage is not None:
+                return False
+            values[position] = value._array
+        elif value.__class__ not in PLAIN_NUMBERS:
+            return False
+    into = getattr(alone.kind.kernel_for(op), "into", None)
+    if into is None or not into(array, values):
+        return False
+    storage_of(target).version += 1
+    return True

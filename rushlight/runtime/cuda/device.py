@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core import random as streams
-from ...core.devices import DeviceType, device, device_types, register_device_type
+from ...core.devices import DeviceType, alone, device, device_types, register_device_type
 from ...core.dtypes import HALF_PRECISION
 from ...core.errors import DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
@@ -122,6 +122,8 @@ class CudaDevice(DeviceType):
                 made = functools.partial(own, self.cupy)
             else:
                 made = PointwiseOp(self.cupy, op) if isinstance(op.family, Elementwise) else None
+                if made is not None and made.plain and alone.kind is self:
+                    (alone.pairs if made.count == 2 else alone.singles)[op.name] = made.pair if made.count == 2 else made.single
             self._kernels[op.name] = made
             return made
 

@@ -70,6 +70,7 @@ def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any],
 
 _kernels: dict[Any, Kernel | None] = {}
 _places: dict[Any, Any] = {}
+_tables: dict[bytes, Any] = {}
 
 
 def _blocks(cupy: Any, sizes: tuple[int, ...]) -> Any:
@@ -105,6 +106,19 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
     if not blocks.size:
         return True
     table = np.array([[*[each.data.ptr for each in arrays], arrays[0].size] for arrays in tensors], np.int64)
-    addresses = cupy.asarray(table)
+    addresses = _addresses(cupy, table)
     kernel(len(blocks), _THREADS, addresses.data.ptr, blocks.data.ptr, *numbers)
     return True
+
+
+def _addresses(cupy: Any, table: Any) -> Any:
+    """A table of addresses on the device: gradients come back to the same memory step after step, so that a table is kept for later."""
+    if cupy.cuda.get_current_stream().is_capturing():  # a graph has its own, which lives as long as it does
+        return cupy.asarray(table)
+    key = table.tobytes()
+    found = _tables.get(key)
+    if found is None:
+        if len(_tables) >= 64:
+            _tables.clear()
+        found = _tables[key] = cupy.asarray(table)
+    return found

@@ -210,6 +210,39 @@ class PointwiseOp:
         (plan.kernel if aligned else plan.slower)(plan.blocks, _THREADS, left, right, out.data.ptr, *plan.tail)
         return out
 
+    def single(self, a: Any) -> Any:
+        """The result of one operand without options; NotImplemented where its layout is new."""
+        plan = self.plans.get((a.shape, a.strides, a.dtype))
+        if plan is None:
+            return NotImplemented
+        kernel, slower, blocks, tail, shape, dtype, strides, alignment, _ = plan
+        out, address = self.array(shape, dtype, None, strides), a.data.ptr
+        (slower if address % alignment else kernel)(blocks, _THREADS, address, out.data.ptr, *tail)
+        return out
+
+    def pair(self, a: Any, b: Any) -> Any:
+        """The result of two operands, the second of which may be a number, without options; NotImplemented where their layouts are new."""
+        kind = self.array
+        if b.__class__ is kind:
+            plan = self.plans.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype))
+            if plan is None:
+                return NotImplemented
+            kernel, slower, blocks, tail, shape, dtype, strides, alignment, _ = plan
+            left, right = a.data.ptr, b.data.ptr
+            bits = left | right
+        else:
+            plan = self.plans.get((a.shape, a.strides, a.dtype, b.__class__))
+            if plan is None:
+                return NotImplemented
+            kernel, slower, blocks, tail, shape, dtype, strides, alignment, number = plan
+            if number is None or not abs(b) <= number:
+                return NotImplemented
+            left = bits = a.data.ptr
+            right = b
+        out = kind(shape, dtype, None, strides)
+        (slower if bits % alignment else kernel)(blocks, _THREADS, left, right, out.data.ptr, *tail)
+        return out
+
     def _many(self, values: Any) -> Any:
         """A call with more than two operands, all of them arrays."""
         key, kind = [], self.array

@@ -18,4 +18,9 @@ KERNELS: dict[str, Callable[..., Any]] = {  # by op
     **copies.KERNELS, **picking.KERNELS, **recurrent.KERNELS, **resident_lstm.KERNELS,
 }  # fmt: skip
 
-SHORTCUTS: dict[str, Callable[..., Any]] = {**products.SHORTCUTS, **rows.SHORTCUTS, **planes.SHORTCUTS}  # of gradient rules, by name
+SHORTCUTS: dict[str, Callable[..., Any]] = {
+    **products.SHORTCUTS,
+    **rows.SHORTCUTS,
+    **planes.SHORTCUTS,
+    **copies.SHORTCUTS,
+}  # of gradient rules, by name

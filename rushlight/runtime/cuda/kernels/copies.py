@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.cuda.scalar_text import STORED
+from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ....schedule.scalar_ir import Expression
 from ....schedule.scalar_ir import cast as as_type
@@ -150,6 +150,25 @@ def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
     return made
 
 
+_ONES = """
+extern "C" __global__ void ones(@T@* out, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) { float made = 1; out[i] = @MADE@; } }
+"""
+
+
+def ones(cupy: Any, like: Any) -> Any:
+    """Ones of the shape and dtype of a small array."""
+    if like.dtype not in _FLOATS:
+        return NotImplemented
+    kernel = _kernels.get(("ones", like.dtype))
+    if kernel is None:
+        source = PRELUDE + _ONES.replace("@T@", STORED[like.dtype]).replace("@MADE@", rounded("made", like.dtype))
+        kernel = _kernels["ones", like.dtype] = Kernel(cupy, source, "ones", "Pi")
+    made = cupy.ndarray(like.shape, like.dtype)
+    if made.size:
+        kernel(-(-made.size // _THREADS), _THREADS, made.data.ptr, made.size)
+    return made
+
+
 _FLOATS = frozenset(each for each in STORED if each.kind == "f" or each in LOW_PRECISION)
 _casts: dict[Any, Variant] = {}
 
@@ -182,3 +201,4 @@ def cast(cupy: Any, input: Any, dtype: Any) -> Any:
 
 
 KERNELS: dict[str, Any] = {"cast": cast, "clone": clone, "reshape_copy": reshape_copy, "cat": cat}
+SHORTCUTS: dict[str, Any] = {"ones": ones}

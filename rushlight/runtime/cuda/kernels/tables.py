@@ -42,6 +42,39 @@ extern "C" __global__ void add_rows(const T* grad, const long long* order, const
 }
 """
 
+_FEW = 4096  # uses of a table up to which they are searched, not sorted
+_ADD_FEW = """
+typedef @T@ T; typedef @I@ I;
+// A block for each use: the first of a row finds the others, and adds them in their order.
+extern "C" __global__ void add_few(const T* grad, const I* index, T* out, int count, int n, long long padding) {
+    __shared__ int uses[@FEW@]; __shared__ int found; __shared__ unsigned int marks[32];
+    int at = blockIdx.x; I row = index[at];
+    if (row == padding) return;
+    int earlier = 0;
+    for (int k = threadIdx.x; k < at; k += blockDim.x) earlier |= index[k] == row;
+    if (__syncthreads_or(earlier)) return;
+    if (threadIdx.x == 0) found = 0;
+    for (int first = at; first < count; first += blockDim.x) {
+        int k = first + threadIdx.x, warp = threadIdx.x / 32;
+        unsigned int same = __ballot_sync(~0u, k < count && index[k] == row);
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) marks[warp] = same;
+        __syncthreads();
+        int place = found;
+        for (int w = 0; w < warp; w++) place += __popc(marks[w]);
+        if (same >> (threadIdx.x % 32) & 1) uses[place + __popc(same & ((1u << threadIdx.x % 32) - 1))] = k;
+        __syncthreads();
+        if (threadIdx.x == 0) for (int w = 0; w < blockDim.x / 32; w++) found += __popc(marks[w]);
+    }
+    __syncthreads();
+    for (int column = threadIdx.x; column < n; column += blockDim.x) {
+        @A@ total = 0;
+        for (int k = 0; k < found; k++) total += (@A@)value(grad[(long long)uses[k] * n + column]);
+        out[(long long)row * n + column] = @STORE@;
+    }
+}
+""".replace("@FEW@", str(_FEW))
+
 _LOSS = """
 typedef @T@ T; typedef @I@ I; typedef @A@ A;
 extern "C" __global__ void loss(const T* logs, const I* target, const T* weight, A* losses, A* weights, long long count, long long classes,
@@ -58,6 +91,35 @@ extern "C" __global__ void loss(const T* logs, const I* target, const T* weight,
         }
     }
     losses[at] = lost; weights[at] = share;
+}
+"""
+
+_LOSS_WHOLE = """
+typedef @T@ T; typedef @I@ I; typedef @A@ A;
+__device__ inline A block_sum(A x) {
+    __shared__ A parts[32];
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = threadIdx.x % 32 < blockDim.x / 32 ? parts[threadIdx.x % 32] : (A)0;
+    for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+// The sum or the mean of few losses, by one block.
+extern "C" __global__ void whole_loss(const T* logs, const I* target, const T* weight, T* out, T* total, long long count, long long classes,
+                                      long long inner, long long ignored, int mean, int* fault) {
+    A shares = 0, lost = 0;
+    for (long long at = threadIdx.x; at < count; at += blockDim.x) {
+        long long chosen = target[at];
+        if (chosen == ignored) continue;
+        if (chosen < 0 || chosen >= classes) { *fault = @FAULT@; continue; }
+        A share = weight ? (A)value(weight[chosen]) : (A)1;
+        shares += share;
+        lost -= (A)value(logs[(at / inner * classes + chosen) * inner + at % inner]) * share;
+    }
+    shares = block_sum(shares); lost = block_sum(lost);
+    if (threadIdx.x == 0) { A x = mean ? lost / shares : lost; out[0] = @STORE@; x = shares; total[0] = @STORE@; }
 }
 """
 
@@ -119,7 +181,12 @@ def embedding_backward(cupy: Any, grad: Any, input: Any, rows: int, padding_idx:
     made = cupy.zeros((rows, n), grad.dtype)
     if not grad.size:
         return made
-    index, grad = contiguous(cupy, input).reshape(-1), contiguous(cupy, grad)
+    index, grad = contiguous(cupy, input), contiguous(cupy, grad)
+    if index.size <= _FEW:
+        kernel = _kernel(cupy, _ADD_FEW, "add_few", "PPPiiq", grad.dtype, index.dtype, "total")
+        kernel(index.size, 128 if n <= 128 else 256, grad.data.ptr, index.data.ptr, made.data.ptr, index.size, n, padding_idx)
+        return made
+    index = index.reshape(-1)
     order = cupy.argsort(index)  # stable in CuPy
     ordered = index[order]
     kernel = _kernel(cupy, _ADD, "add_rows", "PPPPqiq", grad.dtype, index.dtype, "total")
@@ -152,12 +219,20 @@ def nll_forward(cupy: Any, input: Any, target: Any, weight: Any, reduction: str,
     classes, inner = _shape(input)
     accumulated = np.dtype(np.float64 if input.dtype == np.float64 else np.float32)
     target = contiguous(cupy, target)
-    losses, weights = cupy.ndarray(target.shape, accumulated), cupy.ndarray(target.shape, accumulated)
     fault, address = watched(cupy, "nll_loss: a target is out of bounds")
+    given = 0 if weight is None else weight.data.ptr
+    if reduction != "none" and target.size <= _FEW:
+        made, total = cupy.ndarray((), input.dtype), cupy.ndarray((), input.dtype)
+        kernel = _kernel(cupy, _LOSS_WHOLE, "whole_loss", "PPPPPqqqqiP", input.dtype, target.dtype, "x", fault=fault)
+        kernel(
+            1, 1024 if target.size > 512 else 256, input.data.ptr, target.data.ptr, given, made.data.ptr, total.data.ptr, target.size, classes,
+            inner, ignore_index, int(reduction == "mean"), address,
+        )  # fmt: skip
+        return [made, total]
+    losses, weights = cupy.ndarray(target.shape, accumulated), cupy.ndarray(target.shape, accumulated)
     kernel = _kernel(cupy, _LOSS, "loss", "PPPPPqqqqP", input.dtype, target.dtype, fault=fault)
     kernel(
-        -(-target.size // 256), 256, input.data.ptr, target.data.ptr, 0 if weight is None else weight.data.ptr, losses.data.ptr, weights.data.ptr,
-        target.size, classes, inner, ignore_index, address,
+        -(-target.size // 256), 256, input.data.ptr, target.data.ptr, given, losses.data.ptr, weights.data.ptr, target.size, classes, inner, ignore_index, address,
     )  # fmt: skip
     total = weights.sum()
     if reduction != "none":
