@@ -75,7 +75,7 @@ def test_ops(op: Any) -> None:
                         called(op, sample, "cuda", gradient)
                 continue
             found, leaves = called(op, sample, "cuda", gradient)
-            if op.name == "attention":  # what it keeps for its gradient is the device's own
+            if op.name in ("attention", "layer_standardize"):  # what they keep for their gradients is the device's own
                 del expected[1], found[1]
             for one, other in zip([*expected, *derivatives], [*found, *gradients(found, leaves)], strict=True):
                 assert (one is None) == (other is None)

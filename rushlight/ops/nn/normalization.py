@@ -19,7 +19,7 @@ from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
 from ...core.shortcuts import shortcut
-from ...core.state import state
+from ...core.state import flags, state
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout
 from . import normalization_onnx as onnx_forms
@@ -208,15 +208,19 @@ def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: f
 
 
 def _layer_backward_meta(grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Spec]:
-    shape = tuple(grad.shape[i] for i in dims)
+    shape = tuple(grad.shape[i] for i in dims) if weight is None else weight.shape
     return [Spec(grad.shape, grad.dtype), Spec(shape, grad.dtype), Spec(shape, grad.dtype)]
 
 
 @compiled("layer_standardize_backward")
 def _layer_backward_kernel(xp: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Any]:
-    before = tuple(range(grad.ndim - len(dims)))
-    of_weight = sum_axes(xp, grad * standard, before)
-    of_bias = sum_axes(xp, grad, before)
+    of_weight, of_bias = grad * standard, grad
+    if weight is not None and weight.ndim == grad.ndim:  # a factor of each channel: all other dimensions are of size 1
+        others = tuple([dim for dim in range(grad.ndim) if weight.shape[dim] == 1])
+        of_weight, of_bias = sum_axes(xp, of_weight, others, True), sum_axes(xp, of_bias, others, True)
+    else:
+        before = tuple(range(grad.ndim - len(dims)))
+        of_weight, of_bias = sum_axes(xp, of_weight, before), sum_axes(xp, of_bias, before)
     if weight is not None:
         grad = grad * weight
     return [_standardize_backward_kernel(xp, grad, input, standard, variance, dims, eps), of_weight, of_bias]
@@ -237,6 +241,8 @@ def layer_standardize_backward(
     scaled: Any = grad if weight is None else grad * weight
     of_weight: Any = grad * standardize(input, dims, eps)[0]
     found = standardize_backward(scaled, input, standard, variance, dims, eps)
+    if weight is not None and weight._array.ndim == grad._array.ndim:
+        return found, of_weight.sum_to_size(weight._array.shape), grad.sum_to_size(weight._array.shape)
     return (found, of_weight.sum(before), grad.sum(before)) if before else (found, of_weight, grad)
 
 
@@ -252,7 +258,8 @@ def layer_standardize_backward(
     method=False,
 )
 def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: Any, eps: float) -> Any:
-    """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent."""
+    """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent; or over others, with a scale and a shift of as
+    many dimensions as the input."""
     standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
     return _affine(standard, weight, bias), standard, variance
 
@@ -341,6 +348,17 @@ def _refuse_whole_numbers(name: str, input: Any) -> None:
         raise UnsupportedDtype(f"{name}(): not implemented for '{kind.capitalize()}' (torch.{kind}): convert the input with .float() first")
 
 
+def _by_one_kernel(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any) -> bool:
+    """Whether the accelerator there is has one kernel for a batch normalisation: of dense images with all that they can have."""
+    array = input._array
+    if array.__class__ is not alone.array_type or weight is None or bias is None or (running_mean is None) != (running_var is None):
+        return False
+    if not array.size or not array.flags.c_contiguous or "channel_statistics" not in alone.kind.shortcuts:
+        return False
+    others = (weight, bias) if running_mean is None else (weight, bias, running_mean, running_var)
+    return all(each._array.__class__ is alone.array_type and each._array.dtype == array.dtype for each in others)
+
+
 def _batch_norm(
     input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
 ) -> Any:
@@ -365,6 +383,13 @@ def _batch_norm(
         shift = shift if bias is None else shift + bias
         return scale_shift(input, scale.reshape(channels), shift.reshape(channels)).to(input.dtype)
     dims = (0, *range(2, len(shape)))
+    if alone.kind is not None and not flags.special and _by_one_kernel(input, weight, bias, running_mean, running_var):
+        result, kept, variance = layer_standardize(input, weight.reshape(channels), bias.reshape(channels), dims, eps)
+        if running_mean is not None:
+            count = math.prod(shape) // shape[1]
+            _update_running(running_mean, kept, momentum)  # which begins with the means
+            _update_running(running_var, variance, momentum, count / max(count - 1, 1))
+        return result
     result, mean, variance = standardize(input, dims, eps)
     empty = 0 in shape  # has no statistics
     if running_mean is not None and not empty:

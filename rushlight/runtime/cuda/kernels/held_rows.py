@@ -73,7 +73,19 @@ BODIES = {
     if (weight) { HOLD(w); load(weight, w, n, 0); OF_ALL(i) v[i] *= w[i]; }
     if (bias) { HOLD(b); load(bias, b, n, 0); OF_ALL(i) v[i] += b[i]; }
     store(out + row * n, v, n);
-    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); }""",
+    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }""",
+    "layer_norm_input_backward": """
+    HOLD(g); HOLD(s);
+    A mean = kept[2 * row], scale = kept[2 * row + 1];
+    load(grad + row * n, g, n, 0);
+    load(in + row * n, s, n, mean);
+    if (weight) { HOLD(w); load(weight, w, n, 0); OF_ALL(i) g[i] *= w[i]; }
+    A total = 0, slope = 0;
+    OF_ALL(i) { s[i] = (s[i] - mean) * scale; total += g[i]; slope += g[i] * s[i]; }
+    total = row_sum(total) / n;
+    slope = row_sum(slope) / n;
+    OF_ALL(i) g[i] = scale * (g[i] - total - s[i] * slope);
+    store(out + row * n, g, n);""",
     "layer_norm_backward": """
     HOLD(g); HOLD(s);
     load(grad + row * n, g, n, 0);
@@ -92,7 +104,7 @@ SOFTMAX_FINISH = {
     False: "OF_ALL(i) { v[i] = exp(v[i] - top); total += v[i]; } total = row_sum(total); A factor = 1 / total; OF_ALL(i) v[i] *= factor;",
     True: "OF_ALL(i) total += exp(v[i] - top); total = row_sum(total); A shift = top + log(total); OF_ALL(i) v[i] -= shift;",
 }
-_TWO = ("softmax_backward", "layer_norm_backward")  # hold two rows
+_TWO = ("softmax_backward", "layer_norm_backward", "layer_norm_input_backward")  # hold two rows
 
 
 def arrangement(name: str, n: int, aligned: bool) -> tuple[int, int, int] | None:
@@ -101,11 +113,9 @@ def arrangement(name: str, n: int, aligned: bool) -> tuple[int, int, int] | None
         return None
     vector = 4 if aligned and n % 4 == 0 else 1
     most = _EACH // 2 if name in _TWO else _EACH
-    group = 32
+    group = 32 if n <= 256 else 128  # rows of more than a few elements each are fastest with several warps, as measured
     while group * most < n:
         group *= 2
-    if 32 < group < 128:
-        group = 128
     if group > 1024:
         return None
     held = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -104,6 +105,29 @@ extern "C" __global__ void standard_backward(const T* grad, const T* result, con
     slope = block_sum(slope) / (images * inner);
     A scale = rsqrt((A)value(variances[blockIdx.x]) + eps);
     EACH(at) A made = scale * ((A)value(grad[at]) - total - (A)value(result[at]) * slope); out[at] = @MADE@; }
+}
+// Batch normalisation with a factor and a shift of each channel; kept has all means, then the factors that made the variances 1.
+extern "C" __global__ void batch_norm(const T* x, const T* weight, const T* bias, T* out, T* variances, A* kept, long long images, long long channels,
+                                      long long inner, A eps) {
+    A mean = 0, spread = 0;
+    EACH(at) mean += (A)value(x[at]); }
+    mean = block_sum(mean) / (images * inner);
+    EACH(at) A d = (A)value(x[at]) - mean; spread += d * d; }
+    spread = block_sum(spread) / (images * inner);
+    A scale = rsqrt(spread + eps), factor = scale * (A)value(weight[blockIdx.x]), shift = value(bias[blockIdx.x]);
+    EACH(at) A made = ((A)value(x[at]) - mean) * factor + shift; out[at] = @MADE@; }
+    if (threadIdx.x == 0) { A made = spread; variances[blockIdx.x] = @MADE@; kept[blockIdx.x] = mean; kept[channels + blockIdx.x] = scale; }
+}
+extern "C" __global__ void batch_norm_backward(const T* grad, const T* x, const T* weight, const A* kept, T* out, T* of_weight, T* of_bias,
+                                               long long images, long long channels, long long inner) {
+    A total = 0, slope = 0, mean = kept[blockIdx.x], scale = kept[channels + blockIdx.x];
+    EACH(at) A g = value(grad[at]); total += g; slope += g * ((A)value(x[at]) - mean); }
+    total = block_sum(total);
+    slope = block_sum(slope) * scale;
+    if (threadIdx.x == 0) { A made = slope; if (of_weight) of_weight[blockIdx.x] = @MADE@; made = total; if (of_bias) of_bias[blockIdx.x] = @MADE@; }
+    total /= images * inner; slope /= images * inner;
+    A factor = scale * (weight ? (A)value(weight[blockIdx.x]) : (A)1);
+    EACH(at) A made = factor * ((A)value(grad[at]) - total - ((A)value(x[at]) - mean) * scale * slope); out[at] = @MADE@; }
 }
 extern "C" __global__ void channel_sums(const T* x, const T* y, T* out, long long images, long long channels, long long inner) {
     A made = 0;
@@ -210,6 +234,8 @@ def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
 
 def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor: float) -> Any:
     """Move running statistics towards those of a batch, in place."""
+    if isinstance(found, statistics_type(cupy)):  # the means come first
+        found = found[0]
     if running.size != found.size or not running.size or not running.flags.c_contiguous or not found.flags.c_contiguous:
         return NotImplemented
     if not _floating(running, found):
@@ -217,6 +243,40 @@ def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor:
     kernel = _kernel(cupy, _CHANNELS, "update_running", "PPi@@", running.dtype, found.dtype)
     kernel(-(-running.size // 128), 128, running.data.ptr, found.data.ptr, running.size, momentum, factor)
     return running
+
+
+@functools.cache
+def statistics_type(cupy: Any) -> Any:
+    """The class of what normalisations keep in the place of their normalised input: means and reciprocal standard deviations."""
+    return type("Statistics", (cupy.ndarray,), {"__doc__": "Means and reciprocal standard deviations of rows, or of channels."})
+
+
+def batch_norm(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
+    """Images less the means of their channels, divided by the standard deviations, with a factor and a shift of each channel."""
+    sizes = _channels(input, dims)
+    if sizes is None or any(each is None or each.dtype != input.dtype or each.size != sizes[1] for each in (weight, bias)):
+        return NotImplemented
+    if not weight.flags.c_contiguous or not bias.flags.c_contiguous:
+        return NotImplemented
+    made, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray((1, sizes[1], *[1] * (input.ndim - 2)), input.dtype)
+    kept = statistics_type(cupy)((2, sizes[1]), np.dtype(np.float64 if input.dtype == np.float64 else np.float32))
+    kernel = _kernel(cupy, _CHANNELS, "batch_norm", "PPPPPPqqq@", input.dtype)
+    addresses = [each.data.ptr for each in (input, weight, bias, made, variance, kept)]
+    kernel(sizes[1], 1024 if sizes[0] * sizes[2] >= 1024 else 128, *addresses, *sizes, eps)
+    return [made, kept, variance]
+
+
+def batch_norm_backward(cupy: Any, grad: Any, input: Any, weight: Any, kept: Any, dims: Any) -> Any:
+    """The gradients of :func:`batch_norm`: of images, factors and shifts."""
+    sizes = _channels(input, dims)
+    if sizes is None or grad.dtype != input.dtype or weight is not None and not weight.flags.c_contiguous:
+        return NotImplemented
+    grad, made = contiguous(cupy, grad), cupy.ndarray(grad.shape, grad.dtype)
+    others = [None, None] if weight is None else [cupy.ndarray(weight.shape, grad.dtype) for _ in range(2)]
+    kernel = _kernel(cupy, _CHANNELS, "batch_norm_backward", "PPPPPPPqqq", grad.dtype)
+    addresses = [0 if each is None else each.data.ptr for each in (grad, input, weight, kept, made, *others)]
+    kernel(sizes[1], 1024 if sizes[0] * sizes[2] >= 1024 else 128, *addresses, *sizes)
+    return [made, *others]
 
 
 def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
@@ -235,6 +295,9 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
 
 def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
     """The gradient of :func:`standardize`."""
+    if isinstance(result, statistics_type(cupy)):
+        made = batch_norm_backward(cupy, grad, input, None, result, dims)
+        return made if made is NotImplemented else made[0]
     sizes = _channels(result, dims)
     if sizes is None or grad.dtype != result.dtype:
         return NotImplemented
@@ -254,7 +317,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
 
 
 SHORTCUTS: dict[str, Any] = {
-    "channel_products": channel_products,
+    "channel_products": channel_products, "channel_statistics": batch_norm,
     "update_running": update_running, "relu_gradient": Formula("relu_backward", lambda xp, g, result: xp.where(result <= 0, 0, g)),
 }  # fmt: skip
 KERNELS: dict[str, Any] = {"max_pool_backward": max_pool_backward}

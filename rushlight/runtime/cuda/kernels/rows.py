@@ -16,6 +16,7 @@ from ....core.dtypes import LOW_PRECISION
 from ..launch import Kernel
 from . import held_rows, planes
 from .copies import contiguous
+from .planes import statistics_type
 
 _SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
 _REDUCE = """
@@ -76,7 +77,7 @@ _BODIES = {
     EACH(i, n) total += @TERM@;
     total = row_sum(total);
     EACH(i, n) { A d = value(g[i]), r = value(y[i]); dx[i] = STORE((@FINISH@)); }"""),
-    "layer_norm": ("const T* in, const T* weight, const T* bias, T* out, T* standard, T* variance, T* means, long long rows, int n, A eps", "PPPPPPPqi@", """
+    "layer_norm": ("const T* in, const T* weight, const T* bias, T* out, T* standard, T* variance, T* means, A* kept, long long rows, int n, A eps", "PPPPPPPPqi@", """
     const T* x = in + row * n;
     A mean = 0;
     EACH(i, n) mean += (A)value(x[i]);
@@ -92,7 +93,17 @@ _BODIES = {
         if (bias) s += (A)value(bias[i]);
         out[row * n + i] = STORE(s);
     }
-    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); }"""),
+    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }"""),
+    "layer_norm_input_backward": ("const T* grad, const T* weight, const T* in, const A* kept, T* out, long long rows, int n", "PPPPPqi", """
+    const T* g = grad + row * n; const T* x = in + row * n;
+    A total = 0, slope = 0, mean = kept[2 * row], scale = kept[2 * row + 1];
+    EACH(i, n) { A d = value(g[i]); if (weight) d *= (A)value(weight[i]); total += d; slope += d * ((A)value(x[i]) - mean) * scale; }
+    total = row_sum(total) / n;
+    slope = row_sum(slope) / n;
+    EACH(i, n) {
+        A d = value(g[i]); if (weight) d *= (A)value(weight[i]);
+        out[row * n + i] = STORE((scale * (d - total - ((A)value(x[i]) - mean) * scale * slope)));
+    }"""),
     "layer_norm_backward": ("const T* grad, const T* weight, const T* standard, const T* variance, T* out, long long rows, int n, A eps", "PPPPPqi@", """
     const T* g = grad + row * n; const T* s = standard + row * n;
     A total = 0, slope = 0;
@@ -110,7 +121,8 @@ _COLUMNS = """
 typedef @T@ T; typedef @A@ A; typedef @R@ R;
 // Sums of the columns of a matrix (of its product with another, where one is given): a block adds 32 columns of a strip of rows.
 // A second matrix of sums, where there is one, is added by the same kernel in the same way.
-extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, long long rows, int n, long long strip, const T* z, R* third) {
+extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, long long rows, int n, long long strip, const T* z, R* third,
+                                   const A* kept) {
     __shared__ A sums[8][33], more[8][33];
     int column = blockIdx.x * 32 + threadIdx.x % 32, lane = threadIdx.x / 32;
     long long first = blockIdx.y * strip, last = first + strip < rows ? first + strip : rows;
@@ -118,7 +130,7 @@ extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, lon
     if (column < n) for (long long row = first + lane; row < last; row += 8) {
         A v = value(x[row * n + column]);
         total += v;
-        if (y) product += v * (A)value(y[row * n + column]);
+        if (y) { A w = value(y[row * n + column]); product += v * (kept ? (w - kept[2 * row]) * kept[2 * row + 1] : w); }
         if (z) product += (A)value(z[row * n + column]);
     }
     sums[lane][threadIdx.x % 32] = total; more[lane][threadIdx.x % 32] = product;
@@ -251,6 +263,8 @@ def _rows_of(array: Any, dims: Any) -> int | None:
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
     """Layer normalisation, with what its gradient needs."""
     n = _rows_of(input, dims)
+    if n is None:
+        return planes.batch_norm(cupy, input, weight, bias, dims, eps)
     given = [each for each in (weight, bias) if each is not None]
     if n is None or any(each.dtype != input.dtype for each in given):
         return NotImplemented
@@ -258,14 +272,11 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     if not takes(input, *given):
         return NotImplemented
     kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
-    out, standard, variance = (
-        cupy.ndarray(input.shape, input.dtype),
-        cupy.ndarray(input.shape, input.dtype),
-        cupy.ndarray(kept, input.dtype),
-    )
+    out, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray(kept, input.dtype)
+    standard = statistics_type(cupy)((input.size // n, 2), _accumulates(input.dtype))
     _launch(
         cupy, "layer_norm", input.dtype, input.size // n, n, input.data.ptr, *[0 if each is None else each.data.ptr for each in (weight, bias)],
-        out.data.ptr, standard.data.ptr, variance.data.ptr, 0, tail=(eps,),
+        out.data.ptr, 0, variance.data.ptr, 0, standard.data.ptr, tail=(eps,),
     )  # fmt: skip
     return [out, standard, variance]
 
@@ -292,6 +303,7 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
         0,
         variance.data.ptr,
         mean.data.ptr,
+        0,
         tail=(eps,),
     )
     return [out, mean, variance]
@@ -302,6 +314,13 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     n = _rows_of(grad, dims)
     if n is None and weight is None:
         return planes.standardize_backward(cupy, grad, input, result, variance, dims, eps)
+    if n is not None and isinstance(result, statistics_type(cupy)):
+        grad, input, made = contiguous(cupy, grad), contiguous(cupy, input), cupy.ndarray(grad.shape, grad.dtype)
+        if not takes(grad, input, *([] if weight is None else [weight])):
+            return NotImplemented
+        addresses = (grad.data.ptr, 0 if weight is None else weight.data.ptr, input.data.ptr, result.data.ptr, made.data.ptr)
+        _launch(cupy, "layer_norm_input_backward", grad.dtype, grad.size // n, n, *addresses)
+        return made
     if n is None or grad.dtype != result.dtype:
         return NotImplemented
     grad = contiguous(cupy, grad)
@@ -317,28 +336,38 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
 
 def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
     """The gradients of layer normalisation: of the input, the weight and the bias."""
+    if _rows_of(grad, dims) is None:
+        if not isinstance(standard, statistics_type(cupy)) or weight is None:
+            return NotImplemented
+        return planes.batch_norm_backward(cupy, grad, input, weight, standard, dims)
     made = standardize_backward(cupy, grad, input, standard, variance, dims, eps, weight)
     if made is NotImplemented:
         return NotImplemented
     shape = tuple(grad.shape[dim] for dim in dims)
-    of_bias, of_weight = column_sums(cupy, contiguous(cupy, grad), math.prod(shape), standard, shape)
+    kept = standard if isinstance(standard, statistics_type(cupy)) else None
+    other = standard if kept is None else contiguous(cupy, input)
+    of_bias, of_weight = column_sums(cupy, contiguous(cupy, grad), math.prod(shape), other, shape, kept)
     return [made, of_weight, of_bias]
 
 
 # -- sums of columns ---------------------------------------------------------------------------------------------
 
 
-def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = None) -> tuple[Any, Any]:
-    """The sums of the columns of a contiguous matrix of n columns, and those of its product with another, in arrays of a shape."""
+def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = None, kept: Any = None) -> tuple[Any, Any]:
+    """The sums of the columns of a contiguous matrix of n columns, and those of its product with another, in arrays of a shape.
+
+    With what was ``kept`` of layer normalisation, the other is its input, and takes part as it was normalised.
+    """
     dtype, rows = matrix.dtype, matrix.size // n
     strips, strip = strips_of(rows, n)
     shape = (n,) if shape is None else shape
     sums = cupy.ndarray(shape, dtype)
     more = cupy.ndarray(shape, dtype) if other is not None else None
     results = (sums.data.ptr, 0 if more is None else more.data.ptr)
+    stats = 0 if kept is None else kept.data.ptr
     if strips == 1:
         _column_kernel(cupy, dtype, dtype)(
-            -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, *results, rows, n, strip, 0, 0,
+            -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, *results, rows, n, strip, 0, 0, stats,
         )  # fmt: skip
         return sums, more
     accumulated = _accumulates(dtype)
@@ -346,9 +375,9 @@ def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = 
     at = parts.data.ptr
     second = at + strips * n * accumulated.itemsize if other is not None else 0
     _column_kernel(cupy, dtype, accumulated)(
-        -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, second, rows, n, strip, 0, 0, rows=strips,
+        -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, second, rows, n, strip, 0, 0, stats, rows=strips,
     )  # fmt: skip
-    _column_kernel(cupy, accumulated, dtype)(-(-n // 32), 256, at, 0, results[0], 0, strips, n, strips, second, results[1])
+    _column_kernel(cupy, accumulated, dtype)(-(-n // 32), 256, at, 0, results[0], 0, strips, n, strips, second, results[1], 0)
     return sums, more
 
 
@@ -374,7 +403,7 @@ def column_source(dtype: np.dtype[Any], result: np.dtype[Any]) -> str:
 def _column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any]) -> Kernel:
     found = _kernels.get(("columns", dtype, result))
     if found is None:
-        found = _kernels["columns", dtype, result] = Kernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPP")
+        found = _kernels["columns", dtype, result] = Kernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPPP")
     return found
 
 
