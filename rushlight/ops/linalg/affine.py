@@ -197,6 +197,9 @@ def _with_bias(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
 
 
 def _linear_input_gradient(g: Any, weight: Any) -> Any:
+    made = shortcut("product", g, weight) if alone.kind is not None else None
+    if made is not None:
+        return made
     weight = conjugate(weight)
     return g.unsqueeze(-1) * weight if weight._array.ndim == 1 else matmul(g, weight)
 

@@ -13,7 +13,8 @@ from .libraries import library
 
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER = 3, 4, 7, 8  # attributes of a product
 _BATCH_COUNT, _BATCH_OFFSET = 5, 6  # of a matrix
-_MOST_WORKSPACE, _ALIGNMENTS = 1, (5, 6, 7, 8)  # of what is asked for
+_MOST_WORKSPACE, _REDUCTIONS, _ALIGNMENTS = 1, 3, (5, 6, 7, 8)  # of what is asked for
+_SMALL = 1 << 26  # multiplications of a product that is over before a second kernel, which adds parts of it, could be launched
 _ADD_BIAS = 4
 
 
@@ -93,9 +94,13 @@ class Product:
             lt.set("MatmulPreference", wanted, each, alignment)
         found, returned = (_Found * 1)(), ctypes.c_int()
         a, b, c = self._layouts
-        status = lt.library.cublasLtMatmulAlgoGetHeuristic(
-            lt.handle, self._operation, a, b, c, c, wanted, 1, ctypes.addressof(found), ctypes.addressof(returned)
-        )
+        for ways in (0, 7) if rows * columns * length * count < _SMALL else (7,):  # of adding parts: none, or all
+            lt.set("MatmulPreference", wanted, _REDUCTIONS, ways)
+            status = lt.library.cublasLtMatmulAlgoGetHeuristic(
+                lt.handle, self._operation, a, b, c, c, wanted, 1, ctypes.addressof(found), ctypes.addressof(returned)
+            )
+            if not status and returned.value and not found[0].status:
+                break
         lt.library.cublasLtMatmulPreferenceDestroy(wanted)
         lt.check(status or (0 if returned.value and not found[0].status else 15))
         self._algorithm = found[0]

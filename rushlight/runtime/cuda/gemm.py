@@ -249,6 +249,25 @@ def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return made
 
 
+def layer_input_gradient(cupy: Any, grad: Any, weight: Any) -> Any:
+    """The gradient of a layer's input, from dense operands: ``grad @ weight``; else NotImplemented."""
+    handle = _only[0] if _only else blas(cupy)
+    dtype = grad.dtype
+    tf32 = dtype == _FLOAT32 and precision.allow_tf32
+    key = ("input", grad.shape, grad.strides, weight.shape, weight.strides, dtype, weight.dtype, tf32)
+    plan = handle.plans.get(key)
+    if plan is None:
+        if weight.ndim != 2 or not grad.ndim or not _real(grad, weight) or not grad.size or not weight.size:
+            return NotImplemented
+        outputs, width = weight.shape
+        rows = grad.size // outputs
+        shape = (*grad.shape[:-1], width)
+        plan = handle.plans[key] = Plan(handle, (_NORMAL, outputs, 0, rows, outputs), (_NORMAL, width, 0, width, 1), shape, dtype, tf32)
+    made = cupy.ndarray(plan.shape, dtype)
+    plan.run(grad.data.ptr, weight.data.ptr, made.data.ptr)
+    return made
+
+
 def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     """The gradient of a layer's weight, from dense operands: ``grad.T @ input`` with all leading dimensions in one; else NotImplemented."""
     handle = _only[0] if _only else blas(cupy)

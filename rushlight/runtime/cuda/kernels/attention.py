@@ -58,6 +58,13 @@ def _plain_steps(array: Any) -> list[int]:
     return [step // array.itemsize for step in array.strides]
 
 
+def _like(cupy: Any, array: Any, shape: tuple[int, ...]) -> Any:
+    """An array of a shape whose heads lie as an array's: one after another, or those of a place beside each other, as layers split them."""
+    if array.strides[1] >= array.strides[2] or shape[1] == 1:
+        return cupy.ndarray(shape, array.dtype)
+    return cupy.ndarray((shape[0], shape[2], shape[1], shape[3]), array.dtype).transpose(0, 2, 1, 3)
+
+
 class _Problem:
     """Kernels for arrays of given shapes, strides and options, ready to be launched again."""
 
@@ -176,11 +183,12 @@ def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
     if not _takes(query, key, value, mask):
         return NotImplemented
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
-    output = cupy.ndarray((problem.batch, problem.heads, problem.length, problem.wide), query.dtype)
+    output = _like(cupy, inputs[0], (problem.batch, problem.heads, problem.length, problem.wide))
     logs = rows_type(cupy)((problem.batch, problem.heads, problem.length), _FLOAT32)
     problem.forward(inputs, output, logs)
-    output = output.reshape(*query.shape[:-1], problem.wide)
     logs.output = output
+    if query.ndim != 4:
+        output = output.reshape(*query.shape[:-1], problem.wide)
     return [output, logs]
 
 
@@ -193,11 +201,11 @@ def attention_backward(
     if not isinstance(weights, rows_type(cupy)):
         return NotImplemented
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
-    given, output = _readable(cupy, _four(grad)), _four(weights.output)
+    given, output = _readable(cupy, _four(grad)), weights.output
     sums = cupy.ndarray(weights.shape, _FLOAT32)
-    made = [cupy.ndarray(each.shape, each.dtype) for each in inputs[:3]]
+    made = [_like(cupy, each, each.shape) for each in inputs[:3]]
     problem.backward(given, output, weights, sums, inputs, made)
-    return [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
+    return made if query.ndim == 4 else [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
 
 
 KERNELS: dict[str, Any] = {"attention": attention, "attention_backward": attention_backward}

@@ -240,21 +240,20 @@ def backward_key(
 
 
 def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
-    """Block sizes, warps and stages of a kernel for heads of a (padded) width; ``narrow`` is half precision."""
+    """Block sizes, warps and stages of a kernel for heads of a (padded) width, as measured on an H200; ``narrow`` is half precision."""
     if not narrow:
         if kernel == "forward":
-            return (
-                dict(BM=64, BN=32, num_warps=4, num_stages=2)
-                if width <= 64
-                else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
-            )
+            large = dict(BM=128, BN=64, num_warps=8, num_stages=2) if length > 512 else dict(BM=64, BN=32, num_warps=4, num_stages=2)
+            return large if width <= 64 else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
         if kernel == "backward_query" and width <= 64:
             return dict(BM=64, BN=32, num_warps=4, num_stages=1)
+        if kernel == "backward_key" and width <= 64 and length > 512:
+            return dict(BM=32, BN=128, num_warps=8, num_stages=1)
         return dict(BM=32, BN=32, num_warps=4, num_stages=1)
     if width > 128:
         return dict(BM=64, BN=32, num_warps=8, num_stages=2) if kernel == "forward" else dict(BM=32, BN=32, num_warps=8, num_stages=1)
     if kernel == "forward":
-        return dict(BM=128, BN=64, num_warps=4 if width <= 64 else 8, num_stages=3 if width <= 64 else 2)
-    if width > 64:
-        return dict(BM=64, BN=64, num_warps=8, num_stages=1)
-    return dict(BM=64, BN=64, num_warps=4, num_stages=2)
+        return dict(BM=64, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=128, BN=64, num_warps=8, num_stages=3)
+    if kernel == "backward_query":
+        return dict(BM=64, BN=64, num_warps=4, num_stages=3 if width <= 64 else 2)
+    return dict(BM=32, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=64, BN=128, num_warps=8, num_stages=2)

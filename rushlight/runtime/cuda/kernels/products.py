@@ -43,5 +43,5 @@ def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return made
 
 
-SHORTCUTS: dict[str, Any] = {"linear_weight_gradient": gemm.layer_weight_gradient}
+SHORTCUTS: dict[str, Any] = {"linear_weight_gradient": gemm.layer_weight_gradient, "product": gemm.layer_input_gradient}
 KERNELS: dict[str, Any] = {"matmul": matmul, "linear": linear}
