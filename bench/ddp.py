@@ -30,6 +30,10 @@ WARM = 6  # steps before those that are measured: compilation, buckets
 def worker(arguments: argparse.Namespace) -> None:
     """One process: train, and print times as JSON from the first."""
     torch: Any
+    if arguments.bind:  # each process on cores of its own
+        rank = int(os.environ.get("PMI_RANK", os.environ.get("RANK", "0")))
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[rank * arguments.threads : (rank + 1) * arguments.threads])
     if arguments.worker == "rushlight":
         import rushlight as torch
         import rushlight.distributed as dist
@@ -71,6 +75,8 @@ def worker(arguments: argparse.Namespace) -> None:
         model = torch.compile(model)
     if parallel:
         model = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=arguments.bucket)
+    if parallel and arguments.silent:
+        model.register_comm_hook(None, dist.algorithms.ddp_comm_hooks.debugging_hooks.noop_hook)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     index = torch.randint(1024, (arguments.batch, 65))
     times, losses = [], []
@@ -145,6 +151,8 @@ def main() -> None:
     parser.add_argument("--compiled", choices=("model", "step"))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--bind", action="store_true", help="give each process cores of its own")
+    parser.add_argument("--silent", action="store_true", help="exchange nothing")
     parser.add_argument("--weak", action="store_true", help="1, 2, 4 and 8 processes, each with the same batch")
     parser.add_argument("--keep", action="store_true", help="keep the table in bench/RESULTS.md")
     parser.add_argument("--worker", choices=("rushlight", "torch"))
@@ -153,8 +161,11 @@ def main() -> None:
         worker(arguments)
         return
     rest = [f"--{name}={getattr(arguments, name)}" for name in ("steps", "width", "layers", "batch", "bucket", "threads")]
+    rest += ["--bind"] if arguments.bind else []
     kinds = [("rushlight", sys.executable, rest), ("rushlight, compiled model", sys.executable, [*rest, "--compiled=model"]),
              ("rushlight, compiled step", sys.executable, [*rest, "--compiled=step"])]  # fmt: skip
+    if arguments.weak:  # what the machine loses by itself, when all its cores compute
+        kinds.append(("rushlight, compiled step, nothing exchanged", sys.executable, [*rest, "--compiled=step", "--silent"]))
     if arguments.torch:
         kinds.append(("torch", arguments.torch, rest))
     counts = [1, 2, 4, 8] if arguments.weak else [1, arguments.processes]

@@ -193,6 +193,14 @@ def test_a_restart_goes_on_from_the_last_checkpoint(tmp_path) -> None:
     assert len(ends[0]) == 1 and ends[0] == ends[1]
 
 
+def test_launch_gives_processes_cores_of_their_own(tmp_path) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("one core")
+    done = launch(2, write_program(tmp_path, "import os; print(sorted(os.sched_getaffinity(0)))"), options=("--bind",))
+    found = [set(eval(line.partition("] ")[2])) for line in done.stdout.splitlines()]
+    assert len(found) == 2 and all(found) and not found[0] & found[1], done.stderr
+
+
 def test_launch_starts_modules(tmp_path) -> None:
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "train.py").write_text("import sys, os\nprint(__name__, os.environ['RANK'], sys.argv[1:])")

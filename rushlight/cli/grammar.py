@@ -83,6 +83,7 @@ def _launch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--grace", type=float, default=10.0, metavar="S", help="seconds that processes have to end after a failure (10)")
     parser.add_argument("--master-addr", metavar="HOST", help="MASTER_ADDR of the processes (this machine)")
     parser.add_argument("--master-port", type=int, metavar="PORT", help="MASTER_PORT of the processes (a free one)")
+    parser.add_argument("--bind", action="store_true", help="give each process cores of its own")
     parser.add_argument("--no-prefix", action="store_true", help="do not put the rank in front of lines of output")
     _run(parser)
 

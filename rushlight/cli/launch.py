@@ -17,7 +17,7 @@ def run(options: argparse.Namespace) -> int:
         port = check_port(options.master_port) if options.master_port is not None else None
         return Launcher(
             program(given, bool(options.module), bool(options.code)), options.processes, restarts=options.restarts, hosts=options.hosts,
-            master_addr=options.master_addr, master_port=port, grace=options.grace, prefix=not options.no_prefix, say=say,
+            master_addr=options.master_addr, master_port=port, grace=options.grace, prefix=not options.no_prefix, bind=options.bind, say=say,
         ).run()  # fmt: skip
     except LaunchError as error:
         raise Failure(str(error)) from None

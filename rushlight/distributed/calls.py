@@ -45,9 +45,9 @@ def line_at(place: Any) -> str:
     return "the program's end" if place is None else f"{os.path.basename(place[0].co_filename)}:{place[1]}"
 
 
-def user_place() -> Any:
-    """The code and the number of the line of the user's program that this call came from."""
-    frame: Any = sys._getframe(2)
+def user_place(depth: int = 2) -> Any:
+    """The code and the number of the line of the user's program that this call came from; ``depth`` frames are known to be ours."""
+    frame: Any = sys._getframe(depth)
     while frame is not None and (
         frame.f_globals.get("__name__", "").startswith(_INSIDE) or frame.f_code.co_filename.startswith(_GENERATED)
     ):

@@ -50,6 +50,15 @@ def variables() -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
+def bind(rank: int, size: int) -> None:
+    """Give this process, and the one it starts, cores of their own: an equal part of the machine's; nothing where there are less than processes."""
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        part = len(cores) // size
+        if part:
+            os.sched_setaffinity(0, cores[rank * part : (rank + 1) * part])
+
+
 class Forwarder:
     """One process, and where its output goes."""
 
@@ -91,6 +100,8 @@ def _die_with_parent() -> None:
 def main(command: list[str]) -> int:
     """Start the process, forward, and return its status; after a failure not before the grace period is over."""
     os.environ.update(variables())
+    if os.environ.get("RUSHLIGHT_BIND"):
+        bind(int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"]))
     forwarder = Forwarder(int(os.environ["RANK"]), os.environ.get("RUSHLIGHT_PIPE"))
     child = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, close_fds=False,  # MPI's launcher is reached by an inherited descriptor

@@ -79,7 +79,7 @@ class Launcher:
     """A program in several processes."""
 
     def __init__(self, command: Sequence[str], processes: int, *, restarts: int = 0, hosts: str | None = None, master_addr: str | None = None,
-                 master_port: int | None = None, grace: float = 10.0, prefix: bool = True, run_id: str = "none",
+                 master_port: int | None = None, grace: float = 10.0, prefix: bool = True, bind: bool = False, run_id: str = "none",
                  say: Callable[[str], None] | None = None) -> None:  # fmt: skip
         if processes < 1:
             raise LaunchError(f"the number of processes must be at least 1, and is {processes}")
@@ -97,6 +97,7 @@ class Launcher:
         self.run_id, self.launcher, self.say = run_id, find_launcher(), say or _say
         self.processes: list[Process] = []
         self.signalled: int | None = None
+        self.bind = bind
         self._ended = False
 
     def run(self) -> int:
@@ -140,7 +141,7 @@ class Launcher:
         root = {f"OMPI_ALLOW_RUN_AS_ROOT{end}": "1" for end in ("", "_CONFIRM")} if getattr(os, "geteuid", lambda: 1)() == 0 else {}
         return {
             **root, **os.environ, **{name: value for name, value in mpi.SETTINGS.items() if name not in os.environ}, "MASTER_ADDR": self.address,
-            "MASTER_PORT": str(port), "RUSHLIGHT_PIPE": pipe, "RUSHLIGHT_GRACE": str(self.grace), "RUSHLIGHT_LAUNCHED": "1",
+            "MASTER_PORT": str(port), "RUSHLIGHT_PIPE": pipe, "RUSHLIGHT_GRACE": str(self.grace), "RUSHLIGHT_LAUNCHED": "1", "RUSHLIGHT_BIND": "1" if self.bind else "",
             "RUSHLIGHT_PROCESSES": str(self.count), "TORCHELASTIC_RUN_ID": self.run_id, "TORCHELASTIC_RESTART_COUNT": str(attempt),
             "TORCHELASTIC_MAX_RESTARTS": str(self.restarts), "PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"),
         }  # fmt: skip

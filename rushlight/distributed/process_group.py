@@ -151,7 +151,7 @@ class ProcessGroup:
         """Copy bytes of the group's first process to all."""
         Work([], self._engine.broadcast(array, 0), None, self, Call(self._count, "connection of GPUs", (), user_line(), self._name)).wait()
 
-    def _note(self, name: str, *signature: Any) -> Call:
+    def _note(self, name: str, *signature: Any, depth: int = 2) -> Call:
         """Note a call; a fault that another process has told ends the program here.
 
         A program that is being captured exchanges nothing: its graph ends before the call, which then runs by itself.
@@ -159,7 +159,7 @@ class ProcessGroup:
         if state.capture is not None:
             raise Break("exchange", name=name, reason="only collectives that write one tensor, and are waited for, are nodes of graphs")
         self._count += 1
-        call = _new_call(Call, (self._count, name, signature, user_place(), self._name, monotonic()))
+        call = _new_call(Call, (self._count, name, signature, user_place(depth), self._name, monotonic()))
         if self._watch is not None:
             if self._watch.fault is not None:
                 self._check_fault(call)
@@ -234,7 +234,7 @@ class ProcessGroup:
         if op is not ReduceOp.SUM or type(array) is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
             return
-        call = self._note("all_reduce", tensor.dtype, array.size, op)
+        call = self._note("all_reduce", tensor.dtype, array.size, op, depth=4)  # a program's own call of ``all_reduce``, as a rule
         storage_of(tensor).version += 1
         try:
             request = self._engine.all_reduce(array, "SUM")

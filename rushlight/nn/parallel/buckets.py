@@ -13,6 +13,7 @@ from ...core.declare import exports
 from ...tensor.layout import channels_last, channels_last_3d
 
 UNLIMITED = 1 << 62
+LARGE = 1 << 18  # bytes from which several threads copy a gradient
 
 
 class GradBucket:
@@ -152,7 +153,8 @@ def bucket_assignment(
 def scale_into(view: Any, gradient: Any, factor: float) -> None:
     """Write a gradient into its place, multiplied by a factor."""
     array, into = gradient._array, view._array
-    if array.__class__ is np.ndarray and array.dtype is into.dtype and array.dtype.char in "fd" and array.shape == into.shape:
+    plain = array.__class__ is np.ndarray and array.dtype is into.dtype and array.dtype.char in "fd" and array.shape == into.shape
+    if plain and array.nbytes < LARGE:
         np.multiply(array, array.dtype.type(factor), out=into)
     elif gradient.dtype == view.dtype:
         exports["", "mul"](gradient, factor, out=view)
