@@ -82,6 +82,7 @@ pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 globals().update(_BY_NAME)
 globals().update(_TENSOR_TYPES)
 globals().update(_STORAGE_TYPES)
+Storage = _STORAGE_TYPES["FloatStorage"]
 globals().update(_AUTOCAST)
 globals().update(_SCHEMES)
 globals().update(_QUANTIZED)

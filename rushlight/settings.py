@@ -56,7 +56,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """
     for name, value in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(value, bool):
-            raise TypeError(f"use_deterministic_algorithms(): argument '{name}' must be bool, not {type(value).__name__}")
+            where = "'mode' (position 1)" if name == "mode" else "'warn_only'"
+            raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")
     _settings.deterministic, _settings.warn_only = mode, warn_only
     switching.allowed = not mode
 

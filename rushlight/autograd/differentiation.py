@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ def _unit_gradient(array: Any, root: Any) -> Any:
     if array.size != 1:
         raise GradientError("grad can be implicitly created only for scalar outputs")
     if array.dtype.kind != "f" and not BY_NUMPY[array.dtype].is_floating_point:
-        raise GradientError(f"grad can be computed only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
+        raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
     if flags.overrides and dispatched((root,)):  # of a subclass that says itself what its ones are
         return table["ones_like"].call(root)
     if array.__class__ is Spec:  # made by an op, so that a capture records it
@@ -92,6 +93,12 @@ def backward(
             "backward() called inside a function that torch.func transforms. This is not supported, please use torch.func.grad or "
             "torch.func.vjp instead or call backward() outside of the transform."
         )
+    if create_graph:
+        warnings.warn(
+            "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a "
+            "memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to "
+            "reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.", UserWarning, stacklevel=3,
+        )  # fmt: skip
     if inputs is None and grad_tensors is None and isinstance(tensors, TensorBase):  # loss.backward()
         if not tensors._requires_grad or tensors._view is not None:
             _check_roots([tensors])

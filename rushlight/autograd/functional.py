@@ -18,9 +18,38 @@ def _tuple(value: Any, name: str, function: str) -> tuple[tuple[Any, ...], bool]
     several = value if is_tuple else (value,)
     for index, each in enumerate(several):
         if not isinstance(each, TensorBase):
-            where = f"the element {index} of {name}" if is_tuple else f"the {name}"
-            raise TypeError(f"The {where} given to {function} must be a Tensor, but is of type {type(each).__name__}")
+            which = f"value at index {index}" if is_tuple else f"given {name}"
+            raise TypeError(
+                f"The {name} given to {function} must be either a Tensor or a tuple of Tensors but the {which} has type {type(each)}."
+            )
     return several, is_tuple
+
+
+_STRICT = "This is not allowed in strict mode"
+_CONSTANT = {  # what strict mode says of a value that nothing differentiable leads to
+    "outputs": "Output {} of the user-provided function does not require gradients. The outputs must be computed in a differentiable manner "
+    "from the input when running in strict mode.",
+    "grad_inputs": f"The gradient with respect to input {{}} is independent of the inputs of the user-provided function. {_STRICT}.",
+    "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {} is independent of "
+    f"the input. {_STRICT}. You should ensure that your function is twice differentiable and that the jacobian depends on the inputs (this "
+    "would be violated by a linear function for example).",
+    "hessian": f"The hessian of the user-provided function with respect to input {{}} is independent of the input. {_STRICT}. You should ensure "
+    "that your function is thrice differentiable and that the hessian depends on the inputs.",
+}
+_INDEPENDENT = {  # and of a gradient that is not there
+    "outputs": f"The output of the user-provided function is independent of input {{}}. {_STRICT}.",
+    "element": f"Output {{output}} of the user-provided function is independent of input {{}}. {_STRICT}.",
+    "grad_outputs": "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward "
+    f"trick to compute forward mode gradients. {_STRICT}.",
+    "jacobian": f"The jacobian of the user-provided function is independent of input {{}}. {_STRICT}.",
+}
+
+
+def _check_strict(values: Any, what: str, strict: bool) -> None:
+    """Refuse values that depend on nothing, in strict mode."""
+    for index, each in enumerate(values if strict else ()):
+        if not each.requires_grad:
+            raise GradientError(_CONSTANT[what].format(index))
 
 
 def _prepared(inputs: tuple[Any, ...], create_graph: bool) -> tuple[Any, ...]:
@@ -42,24 +71,22 @@ def _unpack(values: tuple[Any, ...], is_tuple: bool) -> Any:
     return values if is_tuple else values[0]
 
 
-def _gradients(outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, name: str) -> tuple[Any, ...]:
+def _gradients(
+    outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, what: str, output: int = 0
+) -> tuple[Any, ...]:
     """``grad`` with zeros for what is independent (or an error, where that was asked for)."""
     pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
-    if not pairs:
-        if strict:
-            raise GradientError(f"The output of the function given to {name} is independent of all its inputs; not allowed in strict mode.")
-        return tuple(_zeros(each) for each in inputs)
-    found = grad(
-        [o for o, _ in pairs],
-        inputs,
-        [v for _, v in pairs],
-        create_graph=create_graph,
-        retain_graph=True,
-        allow_unused=True,
-    )
-    if strict and any(each is None for each in found):
-        index = next(i for i, each in enumerate(found) if each is None)
-        raise GradientError(f"The output of the function given to {name} is independent of input {index}; not allowed in strict mode.")
+    found: Any = [None] * len(inputs)
+    if pairs:
+        found = grad([o for o, _ in pairs], inputs, [v for _, v in pairs], create_graph=create_graph, retain_graph=True, allow_unused=True)
+    for index, each in enumerate(found if strict else ()):
+        if each is None:
+            raise GradientError(_INDEPENDENT[what].format(index, output=output))
+        if create_graph and not each.requires_grad and what != "outputs":
+            which = "hessian" if what == "jacobian" else "jacobian"
+            raise GradientError(
+                f"The {which} of the user-provided function is independent of input {index}. {_STRICT} when create_graph=True."
+            )
     return tuple(_zeros(i) if f is None else f for f, i in zip(found, inputs))
 
 
@@ -73,10 +100,13 @@ def _vector(v: Any, like: tuple[Any, ...], like_is_tuple: bool, function: str) -
         return (table["ones_like"].call(like[0].detach()),)
     several, _ = _tuple(v, "v", function)
     if len(several) != len(like):
-        raise GradientError(f"v has {len(several)} elements where {len(like)} are needed")
+        if not like_is_tuple:
+            raise GradientError("The given v should contain a single Tensor.")
+        raise GradientError(f"v is a tuple of invalid length: should be {len(like)} but got {len(several)}.")
     for index, (given, wanted) in enumerate(zip(several, like)):
         if tuple(given.shape) != tuple(wanted.shape):
-            raise GradientError(f"Entry {index} in v has invalid size: should be {wanted.shape} but got {given.shape}")
+            entry = f"Entry {index} in " if like_is_tuple else ""
+            raise GradientError(f"{entry}v has invalid size: should be {wanted.shape} but got {given.shape}.")
     return several
 
 
@@ -86,8 +116,9 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         several, is_tuple = _tuple(inputs, "inputs", "vjp")
         several = _prepared(several, create_graph)
         outputs, outputs_tuple = _tuple(func(*several), "outputs of the user-provided function", "vjp")
+        _check_strict(outputs, "outputs", strict)
         vector = _vector(v, outputs, outputs_tuple, "vjp")
-        products = _gradients(outputs, several, vector, create_graph, strict, "vjp")
+        products = _gradients(outputs, several, vector, create_graph, strict, "outputs")
     return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(_settled(products, create_graph), is_tuple)
 
 
@@ -98,9 +129,11 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         vector = _vector(v, several, is_tuple, "jvp")
         several = _prepared(several, create_graph)
         outputs, outputs_tuple = _tuple(func(*several), "outputs of the user-provided function", "jvp")
+        _check_strict(outputs, "outputs", strict)
         dummies = tuple(_zeros(each).requires_grad_() for each in outputs)
-        first = _gradients(outputs, several, dummies, True, strict, "jvp")
-        products = _gradients(first, dummies, vector, create_graph, False, "jvp")
+        first = _gradients(outputs, several, dummies, True, strict, "outputs")
+        _check_strict(first, "grad_inputs", strict)
+        products = _gradients(first, dummies, vector, create_graph, strict, "grad_outputs")
     return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(_settled(products, create_graph), outputs_tuple)
 
 
@@ -117,13 +150,15 @@ def jacobian(
         several, is_tuple = _tuple(inputs, "inputs", "jacobian")
         several = _prepared(several, create_graph)
         outputs, outputs_tuple = _tuple(func(*several), "outputs of the user-provided function", "jacobian")
+        _check_strict(outputs, "outputs", strict)
         rows: list[tuple[Any, ...]] = []
-        for output in outputs:
+        for number, output in enumerate(outputs):
             parts: list[list[Any]] = [[] for _ in several]
             flat = output.reshape(-1)
             for index in range(flat.numel()):
                 element = flat[index]
-                found = _gradients((element,), several, (table["ones_like"].call(element.detach()),), create_graph, strict, "jacobian")
+                seed = table["ones_like"].call(element.detach())
+                found = _gradients((element,), several, (seed,), create_graph, strict, "element", number)
                 for part, each in zip(parts, found):
                     part.append(each)
             rows.append(tuple(
@@ -136,10 +171,12 @@ def jacobian(
     return _unpack(unpacked, outputs_tuple)
 
 
-def _scalar(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _scalar(function: Callable[..., Any], name: str, strict: bool) -> Callable[..., Any]:
     def checked(*inputs: Any) -> Any:
         output = function(*inputs)
-        if not isinstance(output, TensorBase):
+        several, is_tuple = _tuple(output, "outputs of the user-provided function", name)
+        _check_strict(several, "outputs", strict)
+        if is_tuple:
             raise GradientError(f"The function given to {name} should return a single Tensor")
         if output._array.size != 1:
             raise GradientError(f"The Tensor returned by the function given to {name} should contain a single element")
@@ -156,10 +193,11 @@ def hessian(
     if strict and vectorize:
         raise GradientError("torch.autograd.functional.hessian: `strict=True` and `vectorize=True` are not supported together")
     several, is_tuple = _tuple(inputs, "inputs", "hessian")
-    function = _scalar(func, "hessian")
+    function = _scalar(func, "hessian", strict)
 
     def gradient(*arguments: Any) -> Any:
-        found = jacobian(function, tuple(arguments), create_graph=True, strict=strict)
+        found = jacobian(function, tuple(arguments), create_graph=True)
+        _check_strict(found, "jacobian", strict)
         return found if is_tuple else found[0]
 
     result = jacobian(gradient, tuple(several), create_graph=create_graph, strict=strict)
@@ -168,20 +206,25 @@ def hessian(
 
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of a scalar function, and the product of a vector with its Hessian."""
-    function = _scalar(func, "vhp")
-    with enable_grad():
-        several, is_tuple = _tuple(inputs, "inputs", "vhp")
-        vector = _vector(v, several, is_tuple, "vhp")
-        several = _prepared(several, create_graph)
-        output = function(*several)
-        first = _gradients((output,), several, (table["ones_like"].call(output.detach()),), True, strict, "vhp")
-        products = _gradients(first, several, vector, create_graph, strict, "vhp")
-    return _settled((output,), create_graph)[0], _unpack(_settled(products, create_graph), is_tuple)
+    return _hessian_product("vhp", func, inputs, v, create_graph, strict)
 
 
 def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple[Any, Any]:
     """The value of a scalar function, and the product of its Hessian with a vector (the same, as a Hessian is symmetric)."""
-    return vhp(func, inputs, v, create_graph, strict)
+    return _hessian_product("hvp", func, inputs, v, create_graph, strict)
+
+
+def _hessian_product(name: str, func: Any, inputs: Any, v: Any, create_graph: bool, strict: bool) -> tuple[Any, Any]:
+    function = _scalar(func, name, strict)
+    with enable_grad():
+        several, is_tuple = _tuple(inputs, "inputs", name)
+        vector = _vector(v, several, is_tuple, name)
+        several = _prepared(several, create_graph)
+        output = function(*several)
+        first = _gradients((output,), several, (table["ones_like"].call(output.detach()),), True, strict, "outputs")
+        _check_strict(first, "jacobian", strict)
+        products = _gradients(first, several, vector, create_graph, strict, "jacobian")
+    return _settled((output,), create_graph)[0], _unpack(_settled(products, create_graph), is_tuple)
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

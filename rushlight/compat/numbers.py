@@ -7,6 +7,8 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..core.declare import table
 from ..core.dtypes import BY_NAME
+from ..core.lazy_views import memory_of
+from ..core.overlap import overlaps_itself
 from ..tensor.construct import tensor
 
 
@@ -60,3 +62,35 @@ def _conj_physical(input: Any) -> Any:
 def _neg_view(input: Any) -> Any:
     """The memory of a tensor, read negated."""
     return table["neg_view"].call(input)
+
+
+def _unique(input: Any, sorted: bool = True, return_inverse: bool = False) -> tuple[Any, Any]:
+    """The unique elements, and where each element is among them (empty where that is not asked for)."""
+    found, inverse, _ = table["unique_slices"].call(input, None, return_inverse, False)
+    return found, inverse
+
+
+def _unique2(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> tuple[Any, Any, Any]:
+    """The unique elements, where each element is among them, and how often each occurs."""
+    return tuple(table["unique_slices"].call(input, None, return_inverse, return_counts))  # type: ignore[return-value]
+
+
+def _aminmax(input: Any, dim: int | None = None, keepdim: bool = False) -> tuple[Any, Any]:
+    """The least and the greatest element."""
+    return tuple(table["aminmax"].call(input, dim=dim, keepdim=keepdim))  # type: ignore[return-value]
+
+
+def _debug_has_internal_overlap(input: Any) -> int:
+    """0 where no elements share memory, 1 where some do, 2 where that is not known."""
+    array = memory_of(input._array)
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return 0
+    if overlaps_itself(array):
+        return 1
+    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
+    reached = array.itemsize
+    for step, size in steps:
+        if step < reached:
+            return 2
+        reached = step * size
+    return 0

@@ -71,7 +71,7 @@ class Op:
     __slots__ = (
         "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
-        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "one_value", "source_module",
+        "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "apart", "one_value", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage",
     )  # fmt: skip
 
@@ -114,6 +114,7 @@ class Op:
         self.in_place: Op | None = None
         # Whether its in-place form writes one value, which elements that share memory may take alike; or what a warning says about that.
         self.one_value: bool | str = False
+        self.apart = False
         self.data_dependent = False  # whether the shape of its result, or which Python value it is, follows from elements
         self.across_devices = False  # whether it reads tensors of other devices
         self.of_storage = False  # whether its result depends on the storage behind a tensor
@@ -274,7 +275,8 @@ def primitive(
     behind a tensor), ``notes`` (known limits, for the documentation), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
     (draws random numbers although it has no parameter ``generator``), ``layout`` (how results lie in memory where operands are not
-    in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names).
+    in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names),
+    ``apart`` (its in-place form refuses operands in the memory of the target).
     """
     return lambda function: _declare(function, meta, kernel, vjp, None, options)
 
@@ -316,6 +318,7 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options
     op.of_storage = options.pop("of_storage", False)
     op.layout = options.pop("layout", "")
     op.one_value = options.pop("one_value", False)
+    op.apart = options.pop("apart", False)
     op.aliases = tuple(options.pop("aliases", ()))
     op.onnx, op.onnx_reason = _onnx_forms(options.pop("onnx", None))
     op.quantized = options.pop("quantized", None)

@@ -6,6 +6,7 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -529,9 +530,20 @@ def check_out_type(op: Op, wanted: Any, found: Any) -> None:
     raise DtypeError(rule.text.format(**names, **kinds))
 
 
+def warn_resized(found: Any, wanted: Any) -> None:
+    """Warn of an ``out=`` with elements whose size changes."""
+    warnings.warn(
+        f"An output with one or more elements was resized since it had shape {list(found)}, which does not match the required output shape "
+        f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
+        "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning, stacklevel=5,
+    )  # fmt: skip
+
+
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
     """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
+    if op.returns is None and several and isinstance(out, TensorBase):
+        raise OperationError(f"{op.public_name} does not support the out kwarg when as_tuple is True")
     targets = tuple(out) if several and isinstance(out, (tuple, list)) else (out,)
     sources = tuple(results) if several else (results,)
     if len(targets) != len(sources):
@@ -569,6 +581,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             target._array = Spec(source._array.shape, target._array.dtype, device=place)
             continue
         if target._array.shape != source._array.shape:
+            if target._array.size:
+                warn_resized(target._array.shape, source._array.shape)
             target._array = device_types[place.type].empty(source._array.shape, target._array.dtype, place)
             target._storage = None
         elif overlaps_itself(target._array):

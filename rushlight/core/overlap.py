@@ -48,8 +48,27 @@ def check_writable(op: Op, args: tuple[Any, ...]) -> None:
         refuse_shared(op.name, op.functional is not None and op.functional.one_value)
     if array.__class__ is np.ndarray and not array.flags.writeable:
         raise OverlapError(f"{op.public_name}(): the tensor's memory is read-only; clone() it before writing to it")
+    if op.functional is not None and op.functional.apart:
+        check_apart(target, [each for position, _ in op.tensor_positions[1:] for each in _tensors(args[position])])
     if target._storage is not None:
         check_partial_overlap(target, [args[position] for position, _ in op.tensor_positions[1:]])
+
+
+def _tensors(value: Any) -> Any:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def check_apart(target: TensorBase, others: list[Any]) -> None:
+    """Refuse to write at places that an operand names where that operand lies in the target's own memory, were it the target itself."""
+    for other in others:
+        shared = isinstance(other, TensorBase) and (other is target or (other._storage is not None and other._storage is target._storage))
+        if shared and not isinstance(other._array, Spec):
+            mine, theirs = memory_of(target._array), memory_of(other._array)
+            if mine.size and theirs.size and device_type_of(mine).shares_memory(mine, theirs):
+                raise OverlapError(
+                    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+                    "location. Please clone() the tensor before performing the operation."
+                )
 
 
 def check_partial_overlap(target: TensorBase, others: list[Any]) -> None:

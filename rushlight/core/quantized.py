@@ -150,7 +150,7 @@ class QuantizedArray(np.ndarray):
     @property
     def real_numbers(self) -> Any:
         """The numbers that the integers stand for, in float32."""
-        return self.quantizer.real(self.integers)
+        return np.asarray(self.quantizer.real(self.integers))
 
     def moved(self, records: Any) -> QuantizedArray:
         """An array of elements (records) of this one, in other places."""

@@ -212,6 +212,8 @@ def write_sparse(op: Op, args: tuple[Any, ...], requires: bool, check_result_typ
     if result._array.shape != target._array.shape:
         raise ShapeError(f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(result._array.shape)}")
     check_result_type(result._array.dtype, target._array.dtype)
+    if target._array.__class__ is np.ndarray and result._array.__class__ in SPARSE:
+        result = table["to_dense"].call(result)
     if target._array.__class__ is not result._array.__class__:
         raise OperationError(f"{op.public_name}(): the result is {result.layout} and can't be written to a tensor of {target.layout}")
     if result._array.dtype is not target._array.dtype:

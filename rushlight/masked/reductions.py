@@ -120,7 +120,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     return _again(input, mask, dim, keepdim, found.to(kind))
 
 
-def logsumexp(input: Any, dim: Any, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
     """The logarithm of the sum of exponentials of the elements that the mask keeps."""
     data, mask = _opened(input, mask)
     data = data if dtype is None else data.to(dtype)
@@ -134,11 +134,12 @@ def _variance(input: Any, mask: Any, dim: Any, unbiased: bool | None, keepdim: b
         kind = rushlight.float32
     data = data.to(kind)
     dims = _dims(dim, data.dim())
-    count = _count(data, mask, dim, True, kind)
+    real = kind.to_real()
+    count = _count(data, mask, dim, True, real)
     middle = _filled(data, mask, 0).sum(dims, True) / count
     away = _filled(data - middle, mask, 0)
-    total = (away * away).sum(dims, keepdim)
-    count = count if keepdim else _count(data, mask, dim, False, kind)
+    total = (away * away.conj()).sum(dims, keepdim)
+    count = count if keepdim else _count(data, mask, dim, False, real)
     if unbiased is None or unbiased:
         count = count - 1
         count = rushlight.maximum(count, rushlight.zeros_like(count))

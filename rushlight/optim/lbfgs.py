@@ -91,7 +91,8 @@ class LBFGS(Optimizer):
             direction = _find_direction(memory, gradient, group["history_size"])
             memory["d"] = direction
             memory["prev_flat_grad"], memory["prev_loss"] = gradient, loss
-            t = memory["t"] = lr * (min(1.0, 1.0 / float(gradient.abs().sum())) if memory["n_iter"] == 1 else 1.0)
+            total = float(gradient.abs().sum()) if memory["n_iter"] == 1 else 0.0
+            t = memory["t"] = lr * (min(1.0, 1.0 / total) if total else 1.0)
             slope = float(gradient.dot(direction))
             if slope > -tolerance_change:
                 break

@@ -135,8 +135,13 @@ def __idiv__(self: Any, other: Any) -> Any:
     return self.div_(other)
 
 
+def _keep_requires_grad(self: Any) -> None:
+    raise OperationError("requires_grad must be a bool")
+
+
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
+    tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
     tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (
         _conj, _conj_physical, _neg_view, _is_zerotensor, __div__, __rdiv__, __idiv__,

@@ -78,7 +78,7 @@ class UntypedStorage:
     @property
     def _bytes(self) -> Any:
         if self._storage.array.__class__ is Spec:
-            raise NotSupported("a storage on the meta device has no data")
+            raise NotSupported("Not available for 'meta' device type")
         return bytes_of(self._storage)
 
     @property

@@ -139,7 +139,7 @@ class Tensor(OpMethods):
             if array.layout != "sparse_coo":
                 raise OperationError("Sparse CSR tensors do not have strides")
             strides = array.strides
-        elif 1 in array.shape or 0 in array.shape:
+        elif (1 in array.shape or 0 in array.shape) and (array.size or self._view is None or self._storage.array.size == 0):  # type: ignore[union-attr]
             strides = tidy_strides(array)
         else:
             size = array.itemsize

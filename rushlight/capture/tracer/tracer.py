@@ -47,6 +47,11 @@ reshapes.set(True, "view", "view_shape")
 class TracerWarning(Warning):
     """A capture holds as a constant what may be different in another run."""
 
+    @staticmethod
+    def ignore_lib_warnings() -> None:
+        """Have warnings whose cause is in this package itself ignored."""
+        warnings.filterwarnings("ignore", category=TracerWarning, module=f"{__name__.partition('.')[0]}.(?!jit)")
+
 
 class Tracer(SymbolicSizes):
     """Captures what happens between ``with tracer:`` and its end.

@@ -41,6 +41,8 @@ def wrapped(xp: Any, index: Any, dim: int, size: int) -> Any:
         return index
     low, high = int(index.min()), int(index.max())
     if low < -size or high >= size:
+        if not size:
+            raise DimensionError("index is out of bounds for dimension with size 0")
         raise DimensionError(f"index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}")
     return index if low >= 0 else xp.where(index < 0, index + size, index)
 
@@ -267,6 +269,7 @@ def padded(g: Any, shape: Any) -> Any:
 
 
 @primitive(
+    apart=True,
     meta=_scatter_elements_meta,
     kernel=on_a_copy(_scatter_elements_into),
     in_place_kernel=_scatter_elements_into,
@@ -332,6 +335,7 @@ def _scatter_add_into(xp: Any, input: Any, dim: int, index: Any, src: Any) -> No
 
 
 @primitive(
+    apart=True,
     meta=_scatter_add_meta,
     kernel=on_a_copy(_scatter_add_into),
     in_place_kernel=_scatter_add_into,
@@ -437,6 +441,7 @@ def _scatter_reduce_gradient(
 
 
 @primitive(
+    apart=True,
     meta=_scatter_reduce_meta,
     kernel=on_a_copy(_scatter_reduce_into),
     in_place_kernel=_scatter_reduce_into,

@@ -140,6 +140,7 @@ def _index_add_into(xp: Any, input: Any, dim: int, index: Any, source: Any, alph
 
 
 @primitive(
+    apart=True,
     meta=_index_add_meta,
     kernel=on_a_copy(_index_add_into),
     in_place_kernel=_index_add_into,
@@ -192,6 +193,7 @@ def _index_copy_into(xp: Any, input: Any, dim: int, index: Any, source: Any) -> 
 
 
 @primitive(
+    apart=True,
     meta=_index_copy_meta,
     kernel=on_a_copy(_index_copy_into),
     in_place_kernel=_index_copy_into,
@@ -214,6 +216,8 @@ def _index_fill_meta(input: Any, dim: int, index: Any, value: Any) -> Spec:
     if getattr(value, "ndim", 0):
         raise ShapeError(f"index_fill only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
     if value.__class__ is not Spec:
+        if (isinstance(value, complex) or getattr(getattr(value, "dtype", None), "kind", "") == "c") and input.dtype.kind != "c":
+            raise DtypeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
         fitting_scalar(value, input.dtype)
     return Spec(input.shape, input.dtype)
 
@@ -226,8 +230,9 @@ def _index_fill_into(xp: Any, input: Any, dim: int, index: Any, value: Any) -> N
 
 
 @primitive(
+    apart=True,
     out=False,
-    one_value=True,
+    one_value="tensor[indices] = scalar",
     meta=_index_fill_meta,
     kernel=on_a_copy(_index_fill_into),
     in_place_kernel=_index_fill_into,

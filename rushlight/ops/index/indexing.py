@@ -213,6 +213,8 @@ def _check_values(input: Any, values: Any, shape: tuple[int, ...]) -> None:
 
 def _index_put_meta(input: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Spec:
     if input.dtype != values.dtype and not _fills(indices, values, accumulate):
+        if not _check_indices(tuple(input.shape), indices):
+            _check_values(input, values, _layout(tuple(input.shape), indices)[0])
         raise DtypeError(
             "index_put(): the source and destination dtypes must match, got "
             f"{legacy_name(input.dtype)} for the destination and {legacy_name(values.dtype)} for the source."
@@ -264,6 +266,7 @@ def _index_put_into(xp: Any, input: Any, indices: Sequence[Any], values: Any, ac
 
 
 @primitive(
+    apart=True,
     meta=_index_put_meta,
     kernel=on_a_copy(_index_put_into),
     in_place_kernel=_index_put_into,
@@ -350,6 +353,7 @@ def _put_into(xp: Any, input: Any, index: Any, source: Any, accumulate: bool = F
 
 
 @primitive(
+    apart=True,
     meta=_put_meta,
     kernel=on_a_copy(_put_into),
     in_place_kernel=_put_into,
@@ -371,15 +375,16 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 @composite(out=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """Elements along a dimension at the positions that ``argmax`` and ``argsort`` give; the other dimensions broadcast."""
-    check_index_type("take_along_dim", indices._array, long_only=True)
-    if dim is None:
-        return gather(input.reshape(-1), 0, indices.reshape(-1))
     array, places = input._array, indices._array
-    if array.ndim != places.ndim:
+    if dim is not None and array.ndim != places.ndim:
         raise ShapeError(
-            f"take_along_dim(): input and indices should have the same number of dimensions, but got {array.ndim} dimensions "
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got {array.ndim} dimensions "
             f"for input, and {places.ndim} dimensions for indices"
         )
+    if places.dtype != np.int64:
+        raise DtypeError(f"torch.take_along_dim(): dtype of indices should be Long but got {legacy_name(places.dtype)}")
+    if dim is None:
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
     if not array.ndim:
         raise DimensionError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = normalize_dim(dim, array.ndim)

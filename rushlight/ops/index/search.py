@@ -18,6 +18,7 @@ from .indexing_onnx import gather_form
 Number = int | float | complex | bool
 
 _INT64 = np.dtype(np.int64)
+_NONE = np.empty(0, _INT64)
 _INT32 = np.dtype(np.int32)
 
 
@@ -46,12 +47,39 @@ def _unknown_size(name: str) -> Any:
     return spec
 
 
+def _unique_with_nan(input: Any, axis: int, return_inverse: bool, return_counts: bool) -> list[Any]:
+    """Unique slices of which some hold NaN: these are equal to none, and stay where an insertion meets them."""
+    rows = np.moveaxis(input, axis, 0)
+    order: list[int] = []
+    for place, row in enumerate(rows):
+        at = len(order)
+        while at and _before(row, rows[order[at - 1]]):
+            at -= 1
+        order.insert(at, place)
+    starts = [at for at, place in enumerate(order) if not at or not np.array_equal(rows[place], rows[order[at - 1]])]
+    places = np.empty(len(rows), _INT64)
+    places[order] = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
+    result = np.moveaxis(rows[[order[at] for at in starts]], 0, axis)
+    counts = np.diff([*starts, len(order)]).astype(_INT64)
+    return [np.ascontiguousarray(result), places if return_inverse else _NONE, counts if return_counts else _NONE]
+
+
+def _before(row: Any, other: Any) -> bool:
+    """Whether a slice comes before another by their first elements that differ; NaN comes before nothing, and nothing before NaN."""
+    for mine, theirs in zip(row.reshape(-1).tolist(), other.reshape(-1).tolist()):
+        if mine < theirs or theirs < mine:
+            return bool(mine < theirs)
+    return False
+
+
 def _unique_kernel(xp: Any, input: Any, dim: Any, return_inverse: bool, return_counts: bool) -> list[Any]:
     _check_unique(input)
     axis = None if dim is None else _unique_dim(input, dim)
     nothing = xp.empty(0, _INT64)
     if axis is not None and not input.size:
         return [input.copy(), nothing, nothing]
+    if axis is not None and input.dtype.kind in "fc" and xp is np and np.isnan(input).any():
+        return _unique_with_nan(input, axis, return_inverse, return_counts)
     found = xp.unique(input, return_inverse=return_inverse, return_counts=return_counts, axis=axis, equal_nan=False)
     if not return_inverse and not return_counts:
         return [found, nothing, nothing]

@@ -53,6 +53,7 @@ def _put_back(g: Any, input_shape: Any, dim: int, indices: Any) -> Any:
 
 
 @primitive(
+    layout="preserve",
     meta=lambda input, dim, descending, stable: _sort_spec("sort", input, dim),
     kernel=_sort_kernel,
     vjp={"input": _put_back},

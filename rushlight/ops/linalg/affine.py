@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import alone
 from ...core.dtypes import legacy_name
-from ...core.errors import DtypeError, ShapeError
+from ...core.errors import DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.kernel_providers import PRODUCTS, compiled
 from ...core.shortcuts import shortcut
@@ -147,6 +147,10 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     for name, value in (("beta", beta), ("alpha", alpha)):
         if integral and isinstance(value, (float, complex)):
             raise DtypeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+        if isinstance(value, complex) and all(tensor._array.dtype.kind != "c" for tensor in (target, vec1, vec2)):
+            raise OperationError("value cannot be converted to type float without overflow")
+        if isinstance(value, bool) and any(tensor._array.dtype.kind != "b" for tensor in (target, vec1, vec2)):
+            raise DtypeError(f"Boolean {name} only supported for Boolean results.")
     if product._array.dtype.kind == "b" and target._array.dtype.kind == "b":
         product = product if alpha else product ^ product
         return product | target if beta else product

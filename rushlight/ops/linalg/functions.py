@@ -463,4 +463,5 @@ def linalg_tensorsolve(input: Tensor, other: Tensor, dims: Any = None) -> Tensor
     ndim = other._array.ndim
     _check_tensor_size(shape, ndim, "other.ndim")
     result = shape[ndim:]
-    return linalg_solve(input.reshape(-1, math.prod(result)), other.reshape(-1)).reshape(result)
+    size = math.prod(result)
+    return linalg_solve(input.reshape(size, size), other.reshape(size)).reshape(result)

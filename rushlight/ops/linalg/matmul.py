@@ -175,6 +175,9 @@ def mv(input: Tensor, vec: Tensor) -> Tensor:
 def _check_vectors(a: Any, b: Any) -> None:
     if a._array.ndim != 1 or b._array.ndim != 1:
         raise ShapeError(f"1D tensors expected, but got {a._array.ndim}D and {b._array.ndim}D tensors")
+    if a._array.dtype != b._array.dtype:
+        names = f"{legacy_name(a._array.dtype)} and {legacy_name(b._array.dtype)}"
+        raise DtypeError(f"dot : expected both vectors to have same dtype, but found {names}")
 
 
 @composite(out=True)

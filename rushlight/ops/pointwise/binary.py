@@ -358,8 +358,10 @@ class _Quotient(Elementwise):
     def dtypes(self, op: Any, operands: list[Any]) -> tuple[Any, Any]:
         if all(BY_NUMPY[each.dtype].category in (BOOL, INTEGRAL) for each in operands[1:]):
             raise DtypeError(
-                "addcdiv(): integer division is not supported; use "
-                "(input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) or make the tensors floating point"
+                "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of tensor1 and "
+                "tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for "
+                "integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is just the latter "
+                "implementation: (input + value * tensor1 / tensor2), for all dtypes."
             )
         return super().dtypes(op, operands)
 

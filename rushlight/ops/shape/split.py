@@ -10,6 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, ShapeError
 from ...core.families import normalize_dim
 from .memory import element_strides, zeros_beside
@@ -205,7 +206,9 @@ def _places(sections: Any) -> Any:
             f"with {sections._array.ndim} dims"
         )
     if sections._array.dtype != np.int64:
-        raise DtypeError(f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {sections.dtype}")
+        raise DtypeError(
+            f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {legacy_name(sections._array.dtype)}"
+        )
     return sections.tolist()
 
 

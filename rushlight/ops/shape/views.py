@@ -10,7 +10,7 @@ from ...core.base import Spec, contiguous_strides
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import strided
-from ...core.dtypes import BY_NUMPY
+from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
 from ...core.symbolic import SymbolicInt
@@ -66,7 +66,7 @@ def _view_dtype_meta(input: Any, dtype: Any) -> Spec:
         strides = list(contiguous_strides(shape))
     if old == new:
         return Spec(tuple(shape), dtype.numpy, tuple(strides))
-    names = f"to view {BY_NUMPY[input.dtype].name} as {dtype.name} (different element sizes)"
+    names = f"to view {legacy_name(input.dtype)} as {legacy_name(dtype.numpy)} (different element sizes)"
     if not shape:
         raise ShapeError(f"self.dim() cannot be 0 {names}")
     if strides[-1] != 1 and shape[-1] != 1:
@@ -117,7 +117,10 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     if dtype is None:
         return view_shape(input, size)
     if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
-        raise ShapeError(f"view: the tensor starts at element {input.storage_offset()} of its memory, between two of {dtype}")
+        _view_dtype_meta(input._array, dtype)
+        names = f"{legacy_name(input._array.dtype)} as {legacy_name(dtype.numpy)} (different element sizes)"
+        ratio = dtype.numpy.itemsize // input._array.itemsize
+        raise ShapeError(f"self.storage_offset() must be divisible by {ratio} to view {names}, but got {input.storage_offset()}")
     return view_dtype(input, dtype)
 
 
