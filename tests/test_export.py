@@ -347,3 +347,58 @@ def test_decomposed_views_are_of_values_that_lie_in_order():
     assert code.count("clone.default") == 1 and code.count("view.default") == 3 and "reshape" not in code
     x = rushlight.randn(2, 3, 4)
     assert all(rushlight.equal(a, b) for a, b in zip(program.module()(x), Moved()(x)))
+
+
+class Scaled(rushlight.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = rushlight.nn.Linear(4, 3)
+
+    def forward(self, x, scale, *, flag=True):
+        return {"y": self.layer(x["a"]) * scale, "z": x["a"]}
+
+
+class Calling(rushlight.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Scaled()
+
+    def forward(self, x):
+        made = self.inner({"a": x}, 2, flag=True)
+        return made["y"].relu() + made["z"].sum()
+
+
+def test_call_signatures_of_modules_are_kept():
+    model, x = Calling(), rushlight.randn(2, 4)
+    program = rushlight.export.export(model, (x,), preserve_module_call_signature=("inner",))
+    file = io.BytesIO()
+    rushlight.export.save(program, file)
+    file.seek(0)
+    for each in (program, rushlight.export.load(file)):
+        signature = each.module_call_graph[1].signature
+        assert [arg.name for arg in signature.inputs] == ["x", "", ""] and [arg.value for arg in signature.inputs[1:]] == [2, True]
+        assert [arg.name for arg in signature.outputs] == ["mul", "x"]
+        tree = rushlight.export.unflatten(each)
+        assert rushlight.equal(tree(x), model(x))
+        found, wanted = tree.inner({"a": x}, 2, flag=True), model.inner({"a": x}, 2)
+        assert list(found) == ["y", "z"] and all(rushlight.equal(found[key], wanted[key]) for key in wanted)
+    with pytest.raises(AttributeError, match="missing"):
+        rushlight.export.export(model, (x,), preserve_module_call_signature=("missing",))
+
+
+def test_programs_are_moved_to_a_device():
+    program = rushlight.export.passes.move_to_device_pass(rushlight.export.export(Calling(), (rushlight.ones(2, 4),)), "meta")
+    assert {value.device.type for value in program.state_dict.values()} == {"meta"}
+    assert program.module()(rushlight.ones(2, 4, device="meta")).device.type == "meta"
+
+
+def test_dynamic_sizes_without_a_name_may_be_equal():
+    class Sum(rushlight.nn.Module):
+        def forward(self, x, y):
+            return x + y
+
+    x = rushlight.ones(3, 2)
+    program = rushlight.export.export(Sum(), (x, x.clone()), dynamic_shapes={"x": {0: Dim.DYNAMIC}, "y": {0: Dim.DYNAMIC}})
+    assert program.module()(rushlight.ones(5, 2), rushlight.ones(5, 2)).shape == (5, 2)
+    with pytest.raises(AssertionError):
+        program.module()(rushlight.ones(5, 2), rushlight.ones(4, 2))

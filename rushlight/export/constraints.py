@@ -200,8 +200,8 @@ def _tied(found: list[Dimension], loose: list[str], captured: Capture, capturing
 
 def _replaced(found: list[Dimension], name: str, formula: Expression, each: Dimension, partner: Dimension, offset: int) -> list[Dimension]:
     """The dimensions with a formula in the place of a symbol, where the user allows it."""
-    if not each.automatic:
-        if partner.automatic and not offset:  # the one that is open follows the one that is not
+    if not each.follows:
+        if partner.follows and not offset:  # the one that is open follows the one that is not
             return _replaced(found, str(partner.formula), each.formula, partner, each, 0)  # type: ignore[arg-type]
         raise _equal(each, partner) if not offset else _related(each, partner, f"{partner.name} {'+' if offset > 0 else '-'} {abs(offset)}")
     for one in found:

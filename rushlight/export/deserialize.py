@@ -32,6 +32,7 @@ from .graph_signature import (
     InputSpec,
     OutputKind,
     OutputSpec,
+    SymBoolArgument,
     SymFloatArgument,
     SymIntArgument,
     TensorArgument,
@@ -410,8 +411,26 @@ def call_entry(data: Any) -> ModuleCallEntry:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ArchiveError(f"the structure of the inputs or outputs can't be read: {error}") from None
         names = found.get("forward_arg_names")
-        signature = ModuleCallSignature([], [], specs[0], specs[1], [str(each) for each in names] if isinstance(names, list) else None)
+        rows = [[_signature_argument(each) for each in found.get(key) or ()] for key in ("inputs", "outputs")]
+        signature = ModuleCallSignature(
+            rows[0], rows[1], specs[0], specs[1], [str(each) for each in names] if isinstance(names, list) else None
+        )
     return ModuleCallEntry(get(data, "fqn", str, "a module of the program"), signature)
+
+
+def _signature_argument(data: Any) -> Any:
+    """An input or output of a Module whose signature is kept: by its name, or a constant."""
+    if not isinstance(data, dict) or len(data) != 1:
+        raise ArchiveError("an input or output of a Module is no argument")
+    ((kind, value),) = data.items()
+    if isinstance(value, dict):
+        name = value.get("name", value.get("as_name"))
+        if not isinstance(name, str):
+            raise ArchiveError("an input or output of a Module has no name")
+        return {"as_sym_int": SymIntArgument, "as_sym_float": SymFloatArgument, "as_sym_bool": SymBoolArgument}.get(kind, TensorArgument)(
+            name
+        )
+    return ConstantArgument("", None if kind == "as_none" else value)
 
 
 def result_structure(text: str) -> Any:

@@ -304,6 +304,11 @@ class Dimension:
         return isinstance(self.spec, _DimHint) and self.spec.type is _DimHintType.AUTO
 
     @property
+    def follows(self) -> bool:
+        """Whether it may turn out to follow from another: it has no name of its own."""
+        return isinstance(self.spec, _DimHint)
+
+    @property
     def low(self) -> int:
         """The smallest size that was asked for."""
         if isinstance(self.spec, _DimHint):

@@ -13,7 +13,7 @@ from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
 from .constraints import resolve
 from .dynamic_shapes import Dim, Dimension, ValueRanges, combined_arguments, dimensions, int_oo
-from .errors import UserError
+from .errors import ConstraintViolationError, UserError
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, symbol_of
 from .input_checks import input_checks
 from .lifting import Lifted, input_names, lift
@@ -31,7 +31,8 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Capture a Module on example inputs as a program of PyTorch's operators, for all sizes that ``dynamic_shapes`` names.
 
-    The Module runs on tensors without data, and is left as it was.  Both values of ``strict`` capture in the same way.
+    The Module runs on tensors without data, and is left as it was.  Both values of ``strict`` capture in the same way.  How the Modules of the paths
+    ``preserve_module_call_signature`` are called is kept: :func:`unflatten` gives them the same inputs and outputs again.
 
     >>> model = torch.nn.Linear(4, 2)
     >>> program = torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: torch.export.Dim("batch")},))
@@ -50,7 +51,7 @@ def export(
     for leaf in leaves:
         _check_input(leaf)
     names = input_names(args, named, combined)
-    found = dimensions(mod, args, named, dynamic_shapes)
+    found = _advised(lambda: dimensions(mod, args, named, dynamic_shapes))
     structure: list[Any] = []
 
     def flatten(result: Any) -> list[Any]:
@@ -64,7 +65,8 @@ def export(
 
     def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int]) -> Capture:
         def run(values: bool) -> Capture:
-            return trace(mod, args, named, leaves, lambda flat: pytree.tree_unflatten(flat, in_spec), names, dims, values, sizes, flatten)
+            rebuild = lambda flat: pytree.tree_unflatten(flat, in_spec)  # noqa: E731
+            return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, tuple(preserve_module_call_signature))
 
         if not with_values[0]:
             try:
@@ -81,7 +83,10 @@ def export(
     lifted = lift(mod, captured, names, guards, ranges)
     arg_names = _argument_names(mod, args, named)
     signature = ModuleCallSignature([], [], in_spec, structure[0], arg_names)
-    calls = [ModuleCallEntry("", signature), *(ModuleCallEntry(path) for path, _ in mod.named_modules(remove_duplicate=False) if path)]
+    calls = [
+        ModuleCallEntry("", signature),
+        *(ModuleCallEntry(path, _signature(lifted, path)) for path, _ in mod.named_modules(remove_duplicate=False) if path),
+    ]
     module = GraphModule(lifted.submodules, lifted.graph)
     program = ExportedProgram(
         module, lifted.graph, lifted.signature, lifted.state, _constraints(captured, ranges, found), calls, (args, named), lifted.constants
@@ -90,6 +95,21 @@ def export(
     program._guards = input_checks(program, paths, guards)
     program._guards_code = [guard.text(_sources(lifted, combined)) for guard in guards if guard.symbols <= set(ranges)]
     return program
+
+
+def _advised(run: Any) -> Any:
+    """What a function gives; an error about sizes says what to do about it."""
+    try:
+        return run()
+    except (UserError, ConstraintViolationError) as error:
+        if _ADVICE not in str(error):
+            error.args = (f"{error}{_ADVICE}", *error.args[1:])
+        raise
+
+
+def _signature(lifted: Lifted, path: str) -> ModuleCallSignature | None:
+    """How a Module is called, where that is kept."""
+    return ModuleCallSignature(*lifted.calls[path]) if path in lifted.calls else None
 
 
 def _is_about_data(error: Exception) -> bool:

@@ -49,6 +49,7 @@ class Lifted:
         self.signature = ExportGraphSignature()
         self.state: dict[str, Any] = {}
         self.constants: dict[str, Any] = {}
+        self.calls: dict[str, tuple[list[Any], list[Any], Any, Any]] = {}  # of Modules whose signature is kept
 
 
 def plain_name(text: str) -> str:
@@ -110,6 +111,9 @@ def lift(mod: Module, captured: Capture, names: list[str], guards: list[Guard], 
     made.graph.output(tuple(outputs))
     for each in outputs:
         made.signature.output_specs.append(OutputSpec(OutputKind.USER_OUTPUT, argument_of(each), None))
+    for path, (given, results, in_spec, out_spec) in captured.calls.items():
+        arguments = ([argument_of(here.get(each, each) if isinstance(each, Node) else each) for each in row] for row in (given, results))
+        made.calls[path] = (*arguments, in_spec, out_spec)  # type: ignore[assignment]
     _remove_dead(made.graph)
     return made
 

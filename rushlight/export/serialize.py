@@ -343,7 +343,7 @@ def program_data(ep: Any) -> dict[str, Any]:
         data = None
         if signature is not None:
             data = {
-                "inputs": [], "outputs": [], "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
+                "inputs": [_argument(each) for each in signature.inputs], "outputs": [_argument(each) for each in signature.outputs], "in_spec": pytree.treespec_dumps(signature.in_spec), "out_spec": pytree.treespec_dumps(signature.out_spec),
                 "forward_arg_names": signature.forward_arg_names,
             }  # fmt: skip
         calls.append({"fqn": entry.fqn, "signature": data})

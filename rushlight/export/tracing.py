@@ -13,6 +13,7 @@ from typing import Any
 
 from ..capture.trace.capture import Scopes
 from ..capture.tracer.tracer import Tracer
+from ..compat import pytree
 from ..core import symbolic
 from ..core.base import Spec, TensorBase, make, spec_of
 from ..core.declare import Op
@@ -401,13 +402,17 @@ class ExportTracer(Tracer):
 class Capture:
     """A captured program: the tracer with its graph, the nodes of the inputs, what the program returned, and buffers that it assigned."""
 
-    def __init__(self, tracer: ExportTracer, inputs: list[Any], outputs: Any, assigned: list[tuple[str, Node]]) -> None:
+    def __init__(
+        self, tracer: ExportTracer, inputs: list[Any], outputs: Any, assigned: list[tuple[str, Node]], calls: dict[str, Any]
+    ) -> None:
+        self.calls = calls  # of Modules whose signature is kept, by path
         self.tracer, self.inputs, self.outputs, self.assigned = tracer, inputs, outputs, assigned
 
 
 def trace(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], rebuild: Callable[[list[Any]], Any], names: list[str],
     dims: dict[tuple[int, int], Any], values: bool, sizes: dict[tuple[int, int], int] | None = None, flatten: Callable[[Any], list[Any]] = list,
+    preserved: tuple[str, ...] = (),
 ) -> Capture:  # fmt: skip
     """Run a Module on stand-ins for its inputs, parameters and buffers, and record its operators.
 
@@ -443,7 +448,13 @@ def trace(
             tracer.bind(stand_in, node, tuple([_size(tracer, node, dim, size, dims.get((at, dim))) for dim, size in enumerate(shape)]))
         with tracer, Scopes(tracer, mod):
             positional, named = rebuild(given)
-            result = mod(*positional, **named)
+            calls: dict[str, Any] = {}
+            hooks = [_preserve(tracer, mod, path, calls) for path in preserved]
+            try:
+                result = mod(*positional, **named)
+            finally:
+                for hook in hooks:
+                    hook.remove()
             state.capture = None
             outputs = [tracer.argument(each) for each in flatten(result)]
             assigned = [
@@ -453,7 +464,27 @@ def trace(
                 if value is not None and stand_in is not None and path in dict(standing) and value is not dict(standing)[path]
             ]
             state.capture = tracer
-    return Capture(tracer, inputs, outputs, assigned)
+    return Capture(tracer, inputs, outputs, assigned, calls)
+
+
+def _preserve(tracer: ExportTracer, mod: Module, path: str, calls: dict[str, Any]) -> Any:
+    """Note how a Module is called the first time: its inputs and outputs as nodes, and how they are nested."""
+
+    def note(module: Any, args: Any, kwargs: Any, result: Any) -> None:
+        if path in calls:
+            return
+        capture, state.capture = state.capture, None
+        try:
+            given, in_spec = pytree.tree_flatten((args, kwargs))
+            made, out_spec = pytree.tree_flatten(result)
+            calls[path] = [tracer.argument(each) for each in given], [tracer.argument(each) for each in made], in_spec, out_spec
+        finally:
+            state.capture = capture
+
+    owner: Any = mod
+    for part in path.split("."):
+        owner = getattr(owner, part)
+    return owner.register_forward_hook(note, with_kwargs=True)
 
 
 def _size(tracer: ExportTracer, node: Node, dim: int, size: int, formula: Expression | None) -> int:

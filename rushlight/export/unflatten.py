@@ -12,7 +12,7 @@ from ..fx.graph_module import GraphModule
 from ..graph.node import Node, map_arg
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
-from .graph_signature import InputKind
+from .graph_signature import ConstantArgument, InputKind
 from .unlift import flat_inputs
 
 
@@ -89,7 +89,7 @@ def _tree(owner: UnflattenedModule, module: Any, ep: Any) -> None:
     kinds = {str(each.target): each.kind for each in ep.graph_signature.input_specs}
     held = {node.target: _fetch(module, node.target) for node in module.graph.nodes if node.op == "get_attr"}
     nodes = [node for node in module.graph.nodes if node.op not in ("call_module", "placeholder", "output", "get_attr")]
-    builder = _Builder(held)
+    builder = _Builder(held, {each.fqn: each.signature for each in ep.module_call_graph if each.fqn and each.signature is not None})
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     outputs = module.graph.output_node().args[0]
     root = builder.build("", nodes, inputs, outputs, 0)
@@ -126,8 +126,9 @@ def _fetch(module: Any, path: str) -> Any:
 class _Builder:
     """Builds the Modules of a program from runs of its nodes."""
 
-    def __init__(self, held: dict[str, Any]) -> None:
+    def __init__(self, held: dict[str, Any], signatures: dict[str, Any]) -> None:
         self.held = held
+        self.signatures = signatures  # of Modules that are called as they were
 
     def build(self, prefix: str, nodes: list[Node], inputs: list[Node], outputs: Any, depth: int) -> InterpreterModule:
         """A Module that runs nodes: those of Modules inside it by calls of them."""
@@ -190,9 +191,43 @@ class _Builder:
             number += 1
         name = name if not number else f"{name}@{number}"
         parts[name] = module
-        called = graph.create_node("call_module", name, tuple(here[each] for each in given), {}, name.replace(".", "_").replace("@", "_"))
+        label = name.replace(".", "_").replace("@", "_")
+        signature = self.signatures.get(path)
+        known = {node.name: each for node, each in here.items()}
+        if signature is not None and not number and _fits(signature, given, leaving, known):
+            arguments = [known[each.name] if not isinstance(each, ConstantArgument) else each.value for each in signature.inputs]
+            args, kwargs = pytree.tree_unflatten(arguments, signature.in_spec)
+            nested = graph.create_node("call_module", name, args, kwargs, label)
+            leaves = graph.call_function(pytree.tree_leaves, (nested,))
+            _call_as_before(module, signature, [each.name for each in given], [each.name for each in leaving])
+            places = [each.name for each in signature.outputs]
+            for node in leaving:
+                here[node] = graph.call_function(operator.getitem, (leaves, places.index(node.name)))
+            return
+        called = graph.create_node("call_module", name, tuple(here[each] for each in given), {}, label)
         for at, node in enumerate(leaving):
             here[node] = called if len(leaving) == 1 else graph.call_function(operator.getitem, (called, at))
+
+
+def _fits(signature: Any, given: Any, leaving: list[Node], known: dict[str, Any]) -> bool:
+    """Whether what a Module takes and gives is what its signature says."""
+    inputs = {each.name for each in signature.inputs if not isinstance(each, ConstantArgument)}
+    outputs = {each.name for each in signature.outputs}
+    return inputs <= set(known) and {each.name for each in given} <= inputs and {each.name for each in leaving} <= outputs
+
+
+def _call_as_before(module: Any, signature: Any, given: list[str], leaving: list[str]) -> None:
+    """Let a Module take and give what it did before it was exported, nested as it was."""
+    run = module.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        values = dict(zip([each.name for each in signature.inputs], flat_inputs(args, kwargs, signature.in_spec)))
+        results = run(*[values[name] for name in given])
+        values.update(zip(leaving, (results,) if len(leaving) == 1 else results))
+        made = [each.value if isinstance(each, ConstantArgument) else values[each.name] for each in signature.outputs]
+        return pytree.tree_unflatten(made, signature.out_spec)
+
+    module.__dict__["forward"] = forward
 
 
 __all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
