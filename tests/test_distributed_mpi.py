@@ -31,6 +31,11 @@ def test_hooks_on_gradients_and_averages_of_models() -> None:
     assert run_ranks(4, RANKS / "hooks.py").count("done") == 4
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_pipelines_have_the_gradients_of_the_whole_model(count) -> None:
+    assert run_ranks(count, RANKS / "pipeline.py").count("done") == count
+
+
 # -- faults --------------------------------------------------------------------------------------------------------
 
 START = """\

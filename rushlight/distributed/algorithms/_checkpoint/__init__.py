@@ -7,5 +7,5 @@ from ....core.missing import absents
 _PARTS = ("checkpoint_wrapper",)
 absents(
     globals(),
-    "it spreads work over several processes, and there is one",
+    "it is not written yet",
 )

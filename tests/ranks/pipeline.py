@@ -1,0 +1,47 @@
+"""A model in stages, one for each process: its losses and gradients are those of the whole model."""
+
+from __future__ import annotations
+
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight import nn
+from rushlight.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+
+dist.init_process_group("mpi")
+rank, size = dist.get_rank(), dist.get_world_size()
+
+
+def layers():
+    torch.manual_seed(3)
+    return [nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(size)]
+
+
+def loss_fn(output, target):
+    return (output - target).square().mean()
+
+
+torch.manual_seed(5)
+x, y = torch.randn(12, 6), torch.randn(12, 6)
+for kind in (ScheduleGPipe, Schedule1F1B):
+    whole = nn.Sequential(*layers())
+    expected = whole(x)
+    loss_fn(expected, y).backward()
+    mine = layers()[rank]
+    schedule = kind(PipelineStage(mine, rank, size, "cpu"), 6, loss_fn)
+    for _ in range(2):
+        mine.zero_grad()
+        losses: list = []
+        if rank == 0:
+            out = schedule.step(x, target=y, losses=losses) if size == 1 else schedule.step(x)
+        else:
+            out = schedule.step(target=y, losses=losses)
+        for a, b in zip(mine.parameters(), whole[rank].parameters()):
+            assert torch.allclose(a.grad, b.grad, atol=1e-6), kind
+    assert (out is None) == (rank != size - 1)
+    if rank == size - 1:
+        assert torch.allclose(out, expected, atol=1e-6) and len(losses) == 6
+        assert torch.allclose(torch.stack(losses).mean(), loss_fn(expected, y), atol=1e-6)
+    evaluated = schedule.eval(*([x] if rank == 0 else []))
+    assert evaluated is None or torch.allclose(evaluated, expected, atol=1e-6)
+print("done", rank)
+dist.destroy_process_group()
