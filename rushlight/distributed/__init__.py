@@ -1,9 +1,8 @@
-"""Computing in several processes, of which there is one: groups of one member, whose collectives write tensors as PyTorch's do.
+"""Computing in several processes: groups whose members exchange tensors, by MPI in host memory and by NCCL between GPUs.
 
-In: a call of ``init_process_group`` with world size 1 (or none: most libraries ask ``is_initialized`` first).  Out: ranks, groups, collectives
-that are identities.  Programs written for many processes run as one of one; a group of several raises :class:`NotSupported`.  Read ``groups.py``
-first, then ``collectives.py``.  What needs several processes by its nature (sharded parameters, pipelines, remote calls) can be imported
-and says when it is used that it is not there.
+In: processes that a launcher has started (``rushlight launch``, ``mpiexec``, ``srun``), and a call of ``init_process_group``.  Out: ranks, groups, collectives,
+and the strategies over them: ``nn.parallel``, ``fsdp``, ``tensor.parallel``, ``pipelining``, ``optim``, ``checkpoint``.  Read ``groups.py`` first, then
+``process_group.py``, which calls the engines (``engines/``); ``watch.py`` sees to it that no fault is silent, ``graph_ops.py`` has exchanges as nodes of graphs.
 """
 
 from __future__ import annotations
