@@ -70,7 +70,7 @@ record: $(RECORD_READY) ## record the expected results of the tests anew, with P
 	$(RECORD_VENV)/bin/python tests/record/run.py $(ONLY)
 
 bench: $(BENCH_READY) $(JAX_READY) ## measure speed, import time and size against PyTorch and JAX; write the README's table
-	for each in eager train data export script compile native; do JAX_PYTHON=$(JAX_VENV)/bin/python nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
+	for each in eager train generate data export script compile native; do JAX_PYTHON=$(JAX_VENV)/bin/python nice -n 5 $(BENCH_VENV)/bin/python bench/$$each.py || exit 1; done
 	$(BENCH_VENV)/bin/python bench/readme_table.py
 	$(BENCH_VENV)/bin/python bench/footprint.py
 

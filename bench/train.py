@@ -35,9 +35,9 @@ def step(build: Callable[[Any], Made]) -> Callable[[Any], Callable[[], Any]]:
 
 CASES = [
     ("MLP 64-64-64-1, batch 32", mlp, 1.0),
-    ("GPT, 4 layers of width 128, batch 8, length 64", gpt, 1.5),
-    ("CNN 3-32-64-128 with BatchNorm, batch 32 of 32x32", cnn, 2.5),
-    ("LSTM 64-128, length 50, batch 16", lstm, 2.5),
+    ("GPT, 4 layers of width 128, batch 8, length 64", gpt, 1.0),
+    ("CNN 3-32-64-128 with BatchNorm, batch 32 of 32x32", cnn, 1.0),
+    ("LSTM 64-128, length 50, batch 16", lstm, 1.0),
 ]
 
 

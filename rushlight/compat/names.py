@@ -79,6 +79,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
         "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _conj _conj_physical _debug_has_internal_overlap _neg_view _shape_as_tensor _softmax_backward_data _unique _unique2",
+        "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
         "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader",
         "rushlight.compat.c_names": "TensorType",

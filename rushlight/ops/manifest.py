@@ -334,6 +334,9 @@ FILES = {
     "quantized.rnn": {
         "ops": "quantized_gru_layer quantized_lstm_layer",
     },
+    "quantized.weight_only": {
+        "ops": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
+    },
     "random.implicit_gradients": {
         "": "_dirichlet_grad _standard_gamma_grad",
         "ops": "_dirichlet_grad _standard_gamma_grad",

@@ -10,7 +10,7 @@ import torch
 
 OTHERS = re.compile(
     r"backward|cudnn|mkldnn|miopen|quantized|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
-    r"_thnn|_weight_int|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|quantize_learnable|_cachemask|_dyn_quant"
+    r"_thnn|_weight_int4pack_mm(?!_for_cpu)|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|quantize_learnable|_cachemask|_dyn_quant"
 )
 lines = []
 for name in torch._C._dispatch_get_all_op_names():

@@ -7,7 +7,7 @@ from ...schedule.routines import FAMILIES
 
 _FILES = {
     "attention": "attention", "convolution": "conv.convolution", "matmul": "gemm.matmul", "movement": "gather_scatter",
-    "pooling": "pooling", "recurrent": "rnn",
+    "pooling": "pooling", "recurrent": "rnn", "weight_only": "gemm.weight_only",
 }  # fmt: skip
 _DESCRIBED_ONLY = ("flip", "repeat")  # views and fused kernels say it all
 

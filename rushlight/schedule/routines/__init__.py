@@ -19,6 +19,7 @@ FAMILIES = {
         "index_select index_select_backward repeat roll scatter_add select_backward slice_backward stack tril triu".split()
     ),
     "pooling": [*_POOLS, *_POOLS_WITH_INDICES, "avg_pool_backward", "max_pool_backward", "max_pool_select", "resample_backward"],
+    "weight_only": ["_weight_int8pack_mm", "_weight_int4pack_mm_for_cpu"],
     "recurrent": [f"{cell}_{part}" for cell in ("lstm", "gru", "rnn") for part in ("layer", "backward")],
 }  # the ops that each file describes
 
