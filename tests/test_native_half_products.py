@@ -98,6 +98,27 @@ def test_other_processors_go_on_in_float32(monkeypatch: Any) -> None:
     assert "matmul" in native.describe(compiled)
 
 
+@pytest.mark.parametrize("kind", ["causal", "masked", "convolution"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_attention_and_convolutions_in_half_precision(kind: str, dtype: Any) -> None:
+    """They are compiled, as float32 that is rounded once, and not called as in eager mode."""
+    torch.manual_seed(0)
+    if kind == "convolution":
+        inputs = [torch.randn(2, 3, 9, 9), torch.randn(4, 3, 3, 3)]
+        function: Any = lambda x, w: nn.functional.conv2d(x.to(dtype), w.to(dtype), padding=1).float()
+    else:
+        inputs = [torch.randn(2, 4, 20, 16) for _ in range(3)]
+        mask = torch.rand(20, 20) > 0.3 if kind == "masked" else None
+        attention = nn.functional.scaled_dot_product_attention
+        function = lambda q, k, v: attention(q.to(dtype), k.to(dtype), v.to(dtype), mask, is_causal=mask is None).float()
+    want = results_and_gradients(function, inputs)
+    compiled = torch.compile(function, backend="native")
+    results_and_gradients(compiled, inputs)
+    for one, other in zip(want, results_and_gradients(compiled, inputs)):
+        np.testing.assert_allclose(other, one, rtol=0, atol=2**-7 * np.abs(one).max())
+    assert "call:" not in native.describe(compiled)
+
+
 def test_float32_stays_float32() -> None:
     """Float32 values that come from bfloat16 by way of arithmetic are no bfloat16 numbers."""
     torch.manual_seed(0)

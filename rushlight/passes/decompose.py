@@ -42,6 +42,9 @@ whole.set(
     "quantized_linear_dynamic",
 )
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+IN_SINGLE = frozenset(
+    ("attention", "attention_backward", "convolution", "convolution_weight_gradient")
+)  # compiled for float32, and not for half precision
 
 
 class Declined(Exception):
@@ -200,7 +203,26 @@ class Decomposer(Tracer):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
+        if op.name in IN_SINGLE and out is None and not self.half_products:
+            made = self.in_single(op, args)
+            if made is not NotImplemented:
+                return made
         return super().__call__(op, args, out)
+
+    def in_single(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """The result of an op on half precision by the same op on float32, rounded once, as its kernel does it: there is compiled code for that."""
+        narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
+        if len(narrow) != 1 or any(isinstance(value, TensorBase) and value._array.dtype in FLOATS for value in args):
+            return NotImplemented
+        state.interceptors.append(self)
+        try:
+            halves = [isinstance(value, TensorBase) and value._array.dtype in narrow for value in args]
+            made = op.call(*[_call("cast", value, float32) if half else value for value, half in zip(args, halves)])
+            kind, several = BY_NUMPY[narrow.pop()], isinstance(made, (tuple, list))
+            rounded = [_call("cast", each, kind) if isinstance(each, TensorBase) else each for each in (made if several else (made,))]
+            return tuple(rounded) if several else rounded[0]
+        finally:
+            state.interceptors.remove(self)
 
     def follow(self, formula: Callable[..., Any], op: Op, args: tuple[Any, ...]) -> Any:
         """The result of a formula; like kernels, it computes half precision in float32 and rounds once."""
