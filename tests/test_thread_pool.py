@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import weakref
 
 import pytest
 
@@ -11,6 +13,7 @@ import rushlight
 pytest.importorskip("llvmlite")
 from rushlight.codegen.llvm.ir import Part
 from rushlight.core.blas import blas
+from rushlight.runtime.cpu import arena
 from rushlight.runtime.cpu.jit import jit
 from rushlight.runtime.cpu.thread_pool import pool
 
@@ -95,3 +98,23 @@ def test_blas_keeps_its_threads() -> None:
             assert get() == count
     finally:
         set_(before)
+
+
+def test_garbage_is_freed_before_a_large_arena_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Link:
+        own: object = None
+
+    link = Link()
+    link.own, gone = link, weakref.ref(link)
+    del link
+    monkeypatch.setattr(arena, "HUGE", 1 << 16)
+    x = rushlight.randn(300, 300)
+    compiled = rushlight.compile(lambda x: ((x @ x).softmax(1) @ x).sum(), backend="native")
+    gc.disable()
+    try:
+        with rushlight.no_grad():
+            compiled(x)
+            compiled(x)
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.base import TensorBase, make
+from ...core.parallel import return_memory
 from ...schedule.memory_plan import ALIGNMENT
 from ...schedule.tensor_ir import SIZES, Call, Constant, Input, Reference, Value
 from ...schedule.view_strides import address as asked_address
@@ -45,6 +46,9 @@ class Arena:
         self.users.add(space)
         moved = [space]
         if space.program.arena + ALIGNMENT > self.memory.size:
+            self.memory = np.empty(0, np.uint8)
+            if space.program.arena >= HUGE:  # what was captured has left tensors behind, of a step that was computed op by op
+                return_memory()
             self.memory = np.empty(space.program.arena + ALIGNMENT, np.uint8)
             moved = list(self.users)
         start = -(-address(self.memory) // ALIGNMENT) * ALIGNMENT
@@ -60,6 +64,7 @@ class Arena:
 
 
 LARGE = 1 << 18  # bytes: programs that need as much share their memory
+HUGE = 1 << 26  # bytes: before as much is allocated, what can be freed is
 _shared = Arena()
 
 
