@@ -41,10 +41,9 @@ whole.set(
     "quantized_linear",
     "quantized_linear_dynamic",
 )
+in_single: Facet[bool] = Facet("half precision by float32", "compiled for float32: half precision is computed in that, and rounded once")
+in_single.set(True, "attention", "attention_backward", "convolution", "convolution_weight_gradient")
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
-IN_SINGLE = frozenset(
-    ("attention", "attention_backward", "convolution", "convolution_weight_gradient")
-)  # compiled for float32, and not for half precision
 
 
 class Declined(Exception):
@@ -203,13 +202,13 @@ class Decomposer(Tracer):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
-        if op.name in IN_SINGLE and out is None and not self.half_products:
-            made = self.in_single(op, args)
+        if op in in_single and out is None and not self.half_products:
+            made = self.by_single(op, args)
             if made is not NotImplemented:
                 return made
         return super().__call__(op, args, out)
 
-    def in_single(self, op: Op, args: tuple[Any, ...]) -> Any:
+    def by_single(self, op: Op, args: tuple[Any, ...]) -> Any:
         """The result of an op on half precision by the same op on float32, rounded once, as its kernel does it: there is compiled code for that."""
         narrow = {value._array.dtype for value in args if isinstance(value, TensorBase) and value._array.dtype in HALF_PRECISION}
         if len(narrow) != 1 or any(isinstance(value, TensorBase) and value._array.dtype in FLOATS for value in args):

@@ -44,8 +44,11 @@ class Im2colConvolution(ImageRoutine):
         self.type = TYPES[op.source.dtype]
         self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], self.images * groups)
         self.strips = self.blocks.strips(sweep)
-        if not may_reach(self.units, cost.UNITS) and rows > 16:
-            self.parts = cost.divisor(rows, min(cost.UNITS / self.units, rows / 16))
+        # Parts of the rows, where there are few units: each packs the same panel, so for many threads they have more rows, unless there is no panel.
+        fewest = 16 if math.prod(weight.shape[2:]) == 1 else 64
+        for wanted, high in ((cost.UNITS, 16), (2 * eager_pool.threads, fewest)):
+            if not may_reach(self.units, wanted) and rows > high:
+                self.parts = max(self.parts, cost.divisor(rows, min(wanted * self.parts / self.units, rows / high)))
         self.weights = math.prod(weight.shape) if op.transposed else 0
         taps = max(phase.depth for phase in sweep.phases)
         self.directly = cost.directly(rows, taps)  # without im2col
