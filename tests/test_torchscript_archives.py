@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import time
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -15,6 +17,17 @@ import rushlight as torch
 from rushlight import nn
 
 MODELS = sorted(name.removesuffix(".pt") for name in recorded("models") if name.endswith(".pt"))
+
+
+SECONDS = 15  # of each fuzzer; with those of ONNX files it is a minute
+
+
+def until(seconds: float):
+    """Numbers from zero on, for so long."""
+    stop, at = time.perf_counter() + seconds, 0
+    while time.perf_counter() < stop:
+        yield at
+        at += 1
 
 
 def model(name: str, **options):
@@ -313,10 +326,14 @@ def test_newer_and_mobile() -> None:
 
 def test_damaged_files_are_refused() -> None:
     """Bytes that are changed, and files that end early: an error that says so, or a Module, and never anything else."""
-    whole = recorded("models")["attributes_script.pt"]
+    files = [
+        *(recorded("models")[f"{name}.pt"] for name in MODELS),
+        recorded("old")["1.0.1/control_script.pt"],
+        recorded("old")["1.3.1/static_script.pt"],
+    ]
     generator = np.random.default_rng(0)
-    for at in range(150):
-        data = bytearray(whole)
+    for at in until(SECONDS):
+        data = bytearray(files[at % len(files)])
         if at % 3 == 0:
             del data[int(generator.integers(len(data))) :]
         else:
@@ -331,14 +348,18 @@ def test_damaged_files_are_refused() -> None:
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
 def test_damaged_code_and_pickles_are_refused() -> None:
     """The same behind the checksums of the file: text and pickles that are changed."""
-    import zipfile
-
-    source = zipfile.ZipFile(io.BytesIO(recorded("models")["attributes_script.pt"]))
-    files = {name: source.read(name) for name in source.namelist()}
-    wanted = [name for name in files if name.endswith((".py", ".pkl"))]
+    archives = [
+        recorded("models")["attributes_script.pt"],
+        recorded("models")["quantized_script.pt"],
+        recorded("old")["1.0.1/control_script.pt"],
+    ]
+    opened = [zipfile.ZipFile(io.BytesIO(each)) for each in (*archives, recorded("old")["1.2.0/attributes_script.pt"])]
+    contents = [{name: source.read(name) for name in source.namelist()} for source in opened]
     generator = np.random.default_rng(1)
-    for at in range(250):
-        name = wanted[at % len(wanted)]
+    for at in until(SECONDS):
+        files = contents[at % len(contents)]
+        wanted = [name for name in files if name.endswith((".py", ".pkl", ".json")) and files[name]]
+        name = wanted[int(generator.integers(len(wanted)))]
         data = bytearray(files[name])
         for place in generator.integers(0, len(data), 1 + at % 3):
             data[place] = int(generator.integers(256)) if name.endswith(".pkl") else int(generator.integers(32, 127))

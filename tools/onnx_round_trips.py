@@ -2,7 +2,7 @@
 
     python tools/onnx_round_trips.py [--only OP] [--step N]
 
-``make test`` does this for one sample of each op.
+``make test`` does this, too.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from ....core.dtypes import BY_NAME
-from ....core.errors import CaptureError
+from ....core.errors import ArgumentError, CaptureError
 from ....serialization.identities import typed
 from ....serialization.locations import meta_storage, needs_no_data
 from ....serialization.rebuild import array_storage, rebuild_tensor_v2
@@ -60,10 +60,11 @@ class DescribedReader(ProgramReader):
                 untyped = self.restore(array_storage(self.archive.array(record)), location)
             self.storages[record] = untyped
         sizes, strides = (tuple([int(each) for each in row.get(name, ())]) for name in ("dims", "strides"))
-        made = rebuild_tensor_v2(
-            typed(self.storages[record], dtype), int(row.get("offset", 0)), sizes, strides, bool(row.get("requiresGrad")), None
-        )
-        return made
+        storage = typed(self.storages[record], dtype)
+        try:
+            return rebuild_tensor_v2(storage, int(row.get("offset", 0)), sizes, strides, bool(row.get("requiresGrad")), None)
+        except ArgumentError as error:
+            raise CaptureError(f"the tensor {number} of the archive's model.json can't be made: {error}") from None
 
     def described_module(self, row: dict[str, Any], depth: int = 0) -> Any:
         """A Module with those in it."""
