@@ -335,6 +335,10 @@ def test_batch_normalization_in_training_gives_its_statistics():
     module = decomposed.module()
     module(rushlight.arange(12.0).reshape(4, 3))
     assert rushlight.allclose(module.running_mean, rushlight.tensor([0.45, 0.55, 0.65]))
+    file = io.BytesIO()
+    rushlight.export.save(decomposed, file)
+    file.seek(0)
+    assert rushlight.export.load(file).graph_module.code == decomposed.graph_module.code
 
 
 def test_decomposed_views_are_of_values_that_lie_in_order():

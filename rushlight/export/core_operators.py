@@ -88,7 +88,7 @@ def arguments(node: Node, *defaults: Any) -> list[Any]:
 
 
 _ORDERED = frozenset(
-    "mm bmm addmm baddbmm convolution cat stack embedding clone native_layer_norm _softmax _log_softmax full zeros ones arange index_select gather sum mean amax amin".split()
+    "mm bmm addmm baddbmm convolution cat stack embedding native_layer_norm _softmax _log_softmax full zeros ones arange index_select gather sum mean amax amin".split()
 )
 _MOVED = frozenset(
     "permute t transpose numpy_T mT expand slice select split split_with_sizes chunk unbind diagonal squeeze unsqueeze lstm gru rnn_tanh rnn_relu".split()
@@ -113,13 +113,18 @@ def strides_of(node: Any, known: dict[Any, Any]) -> tuple[int, ...] | None:
     return found
 
 
+def _is_ordered(node: Node, name: str) -> bool:
+    """Whether the elements of a result lie one behind the other, whatever it is computed from."""
+    return name in _ORDERED or (name == "clone" and node.kwargs.get("memory_format") is contiguous_format)
+
+
 def _strides(node: Node, known: dict[Any, Any]) -> tuple[int, ...] | None:
     value = value_of(node)
     if not is_static(value):
         return None
     inputs = [each for each in node.all_input_nodes if value_of(each) is not None]
     name = name_of(node).partition(".")[0]
-    if node.op != "call_function" or name in _ORDERED:
+    if node.op != "call_function" or _is_ordered(node, name):
         return contiguous(value.shape)
     if node.target is operator.getitem and name_of(node.args[0]).partition(".")[0] in ("split", "split_with_sizes", "chunk"):
         return strides_of(node.args[0].args[0], known)
@@ -176,7 +181,7 @@ def _may_be_moved(node: Any) -> bool:
     """Whether the elements of a value may lie in another order than its indices say."""
     while isinstance(node, Node) and node.op == "call_function":
         name = name_of(node).partition(".")[0]
-        if name in _ORDERED:
+        if _is_ordered(node, name):
             return False
         if name in _MOVED or (node.target is operator.getitem and name_of(node.args[0]).partition(".")[0] in _MOVED):
             return True

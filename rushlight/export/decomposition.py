@@ -358,6 +358,7 @@ def _batch_norm(tracer: FunctionalTracer, x: Any, weight: Any, bias: Any, mean: 
     parts = [tracer.part(node, at, True) for at in range(5)]
     for at, tensor in ((0, result), (1, mean), (2, variance), (3, mean), (4, variance)):
         tracer.bind(tensor, parts[at], tracer.shape_of(tensor))
+    node.meta["val"] = tuple([each.meta["val"] for each in parts])
     return result
 
 
