@@ -4,7 +4,8 @@
     python -P bench/cuda_steps.py --cases "MLP,GPT 4" --ways eager,graph
 
 A step is forward, loss, backward and SGD.  Losses of the first steps are compared before anything is timed.  Times are the best of several repeats of
-synchronised runs; ``first`` is the first step of a new process, ``memory`` the peak of what tensors hold.
+synchronised runs; ``first`` are the first two steps, ``memory`` is the peak of what
+tensors hold.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "GPT 12": (functools.partial(large_gpt, layers=12, width=768, heads=12, length=512), "fp32"),
     "GPT 12 bf16": (functools.partial(large_gpt, layers=12, width=768, heads=12, length=512), "bf16"),
 }  # fmt: skip
-WAYS = {"rushlight": ("eager", "step", "inference"), "torch": ("eager", "graph", "inference")}
+WAYS = {"rushlight": ("step", "inference"), "torch": ("eager", "graph", "inference", "limit")}
 
 
 def prepared(torch: Any, name: str) -> tuple[Any, Any, Callable[[], Any]]:
@@ -140,10 +141,10 @@ def measured(torch: Any, name: str, way: str, seconds: float) -> dict[str, Any]:
     elif way == "inference":
         run = torch.compile(step.infer) if torch.__name__ != "torch" or "rushlight" in str(torch.__file__) else step.infer  # type: ignore[attr-defined]
     began = time.perf_counter()
-    result = run()
+    results = [run().sum() for _ in range(2)]  # the second call of a compiled function is the first that runs generated code
     torch.cuda.synchronize()
     first = time.perf_counter() - began
-    losses = [] if way == "inference" else [result.item()] + [run().item() for _ in range(LOSSES - 1)]
+    losses = [] if way == "inference" else [each.item() for each in results] + [run().item() for _ in range(LOSSES - 2)]
     if way == "graph":
         run = by_hand(torch, step)
     found = {
@@ -159,6 +160,16 @@ def measured(torch: Any, name: str, way: str, seconds: float) -> dict[str, Any]:
     return found
 
 
+def limit(torch: Any, name: str) -> float:
+    """Milliseconds that the card needs at least: the operations of the products, or parameters read and written and gradients written once."""
+    counter = importlib.import_module(f"{torch.__name__}.utils.flop_counter").FlopCounterMode(display=False)
+    model, _, step = prepared(torch, name)
+    with counter:
+        step()
+    moved = 12 * sum(each.numel() for each in model.parameters())
+    return max(counter.get_total_flops() / FLOPS[CASES[name][1]], moved / BYTES) * 1e3
+
+
 def run_package(package: str, cases: list[str], ways: list[str], seconds: float) -> None:
     """Measure in this process; a line of JSON for each result."""
     if package == "rushlight":
@@ -170,12 +181,39 @@ def run_package(package: str, cases: list[str], ways: list[str], seconds: float)
     for name in cases:
         for way in ways:
             try:
-                found = measured(torch, name, way, seconds)
+                found = {"ms": limit(torch, name)} if way == "limit" else measured(torch, name, way, seconds)
             except Exception as error:
                 found = {"error": f"{type(error).__name__}: {error}"[:500]}
             print(json.dumps({"package": package, "case": name, "way": way, **found}), flush=True)
             gc.collect()
             torch.cuda.empty_cache()
+
+
+def table(results: dict[tuple[str, str, str], dict[str, Any]], cases: list[str]) -> list[str]:
+    """The results as lines of a table: ours beside PyTorch's best, for equal losses."""
+    lines = [
+        "| case | compiled step, ms | PyTorch eager | PyTorch graph | ratio to the best | losses apart | cold, s | memory, MB (PyTorch) | limit, ms |"
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|---|")
+
+    def of(package: str, name: str, way: str, field: str = "ms") -> float:
+        return float(results.get((package, name, way), {}).get(field, float("nan")))
+
+    for name in cases:
+        ours, peers = of("rushlight", name, "step"), [of("torch", name, way) for way in ("eager", "graph")]
+        losses = [results.get(key, {}).get("losses", []) for key in (("rushlight", name, "step"), ("torch", name, "eager"))]
+        apart = max((abs(one - other) for one, other in zip(*losses)), default=float("nan"))
+        lines.append(
+            f"| {name} | {ours:.3f} | {peers[0]:.3f} | {peers[1]:.3f} | {ours / min(peers):.2f} | {apart:.1e} | {of('rushlight', name, 'step', 'first'):.2f} | "
+            f"{of('rushlight', name, 'step', 'memory'):.0f} ({of('torch', name, 'graph', 'memory'):.0f}) | {of('torch', name, 'limit'):.3f} |"
+        )
+        for each in (key for key in results if key[1] == name and "error" in results[key]):
+            lines.append(f"  {each}: {results[each]['error']}")
+    lines += ["", "| inference | compiled, ms | PyTorch eager | PyTorch graph | ratio |", "|---|---|---|---|---|"]
+    for name in cases:
+        ours, peers = of("rushlight", name, "inference"), [of("torch", name, "inference"), of("torch", name, "inference", "graph")]
+        lines.append(f"| {name} | {ours:.3f} | {peers[0]:.3f} | {peers[1]:.3f} | {ours / min(peers):.2f} |")
+    return lines
 
 
 def main() -> None:
@@ -186,8 +224,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--package", choices=WAYS)
     args = parser.parse_args()
+    cases = args.cases.split(",")
     if args.package:
-        run_package(args.package, args.cases.split(","), args.ways.split(",") if args.ways else list(WAYS[args.package]), args.seconds)
+        run_package(args.package, cases, args.ways.split(",") if args.ways else list(WAYS[args.package]), args.seconds)
         return
     results: dict[tuple[str, str, str], dict[str, Any]] = {}
     for package in WAYS:
@@ -204,15 +243,12 @@ def main() -> None:
             "--seconds",
             str(args.seconds),
         ]
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ), check=False)
-        for line in done.stdout.splitlines():
-            row = json.loads(line)
-            results[package, row["case"], row["way"]] = row
-    for (package, name, way), row in results.items():
-        print(
-            f"| {name} | {package} {way} | {row.get('ms', float('nan')):.3f} | {row.get('first', 0):.2f} | {row.get('memory', 0):.0f} |",
-            row.get("error", ""),
-        )
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as running:
+            for line in running.stdout or ():
+                print(line, end="", flush=True)  # so that a run that is stopped is not lost
+                row = json.loads(line)
+                results[package, row["case"], row["way"]] = row
+    print("\n".join(table(results, cases)))
 
 
 if __name__ == "__main__":

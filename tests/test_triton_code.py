@@ -256,6 +256,27 @@ def test_gradients(name: str) -> None:
     torch.testing.assert_close(gradients, torch.autograd.grad(expected.square().sum(), model.parameters()), rtol=1e-3, atol=1e-4)
 
 
+def test_views_are_joined_without_copies() -> None:
+    def program(a: Any, b: Any) -> Any:
+        joined = torch.cat([each.transpose(1, 2).reshape(2, 3, 8) for each in (a, b)], -1)
+        return joined * 2, torch.cat([a.transpose(1, 2).reshape(2, 3, 8), b[:, 0, :, :1]], -1)
+
+    compiled, a, b = torch.compile(program, backend=interpreted), torch.randn(2, 4, 3, 2), torch.randn(2, 4, 3, 2)
+    with torch.no_grad():
+        for _ in range(2):
+            torch.testing.assert_close(compiled(a, b), program(a, b))
+    assert described(compiled).count(": reshape_copy") == 1, described(compiled)
+
+
+def test_numbers_need_no_kernel() -> None:
+    """The gradient of a mean is in the places where it is read."""
+    x = torch.randn(4, 8, requires_grad=True)
+    compiled = torch.compile(lambda x: torch.autograd.grad((x * x).mean(), x)[0], backend=interpreted)
+    for _ in range(2):
+        torch.testing.assert_close(compiled(x), x.detach() / 16)
+    assert described(compiled).count("@triton.jit") == 1, described(compiled)
+
+
 def test_updates_of_all_parameters_are_one_launch() -> None:
     """Kernels that do not depend on each other are launched together, and those that are the same share their code."""
 

@@ -20,6 +20,7 @@ from ..core.devices import CPU, device, device_of, device_type_of
 from ..core.errors import DeviceError, NotSupported
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
+from ..passes.join_views import join_views
 from ..runtime.call.guard_compiler import compile_guards
 from ..runtime.cuda.graph_replay import WARM, ReplayedSchedule
 from ..runtime.cuda.replay_launcher import SentNumbers, make_launcher
@@ -160,6 +161,7 @@ def compile_graph(module: Any, args: tuple[Any, ...], place: device, numbers: Se
 
     decomposed = decompose(module.graph, examples, attribute, half_products=True)
     returned = set(decomposed.outputs)
+    join_views(decomposed.graph, returned)
     for node in decomposed.graph.nodes:
         specs = node.meta.get("val")
         for each in specs if isinstance(specs, tuple) else (specs,):
