@@ -200,6 +200,10 @@ class DeviceType:
         """What dropout multiplies an array by, in the order of the device's own stream; None where that is the order of bernoulli's."""
         return None
 
+    def dropout_stream(self) -> Any:
+        """The generator that has the order of :meth:`dropout_factors`; None where that is the order of bernoulli's."""
+        return None
+
     def manual_seed_all(self, seed: int) -> None:
         """Seed the default generators of all devices of this kind."""
 

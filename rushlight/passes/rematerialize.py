@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.base import Spec
 from ..core.declare import table
+from ..core.devices import CPU
 from ..core.facets import Facet
 from ..graph import Node
 from ..graph.calls import bind
@@ -92,11 +93,19 @@ class Rematerializer:
         whole = weights.args[0] if weights is not None and weights.target is operator.getitem else None
         if whole is None or whole.table_op is not table["attention"] or len(weights.users) > 1 or not is_float(weights):
             return
+        place = weights.meta["val"].device
+        if place is not None and place != CPU:
+            return  # what other devices keep is one number a row
         node.args = (gradient, query, key, value, None, scale, causal, whole.args[3])
 
     def gelu(self, node: Node) -> None:
         """The result and the derivative from one error function."""
         gradient, input, result = node.args
+        place = input.meta["val"].device
+        if place is not None and place != CPU and not is_float(input):
+            with self.first([node]):  # its derivative would be kept in float32, which is more to read than the input
+                node.args = (gradient, self.call(input, "after", input, gradient), None)
+            return
         if result is None:
             return
         node.args = (gradient, input, None)

@@ -22,6 +22,7 @@ TARGET = Target(
     inline_cost=40,  # reading memory costs more than arithmetic
     recompute_cost=2,  # what is kept is in registers
     folds_constants=True,
+    sums_late=True,
     updates_early=False,  # updates of many parameters are one launch, in the end
     tile=8,
     unit=1,

@@ -38,6 +38,7 @@ PROGRAMS = 264  # programs that keep a GPU busy: two for each multiprocessor
 _WRAPPED = 100  # characters from which on an element that is reduced gets a line of its own
 _RESERVED = frozenset(("tl", "triton", "x", "r", "run", "memory", "call", "start", "first", "block", *keyword.kwlist, *dir(__builtins__)))
 _INT32 = (1 << 31) - 1
+_SMALL = 128  # programs of a reduction that may wait for others
 
 
 def power_of_two(number: int) -> int:
@@ -106,8 +107,11 @@ class Kernel:
             self.x_block = min(self.x_block, power_of_two(rows))
             while self.x_block > tile and rows < self.programs * self.x_block:
                 self.x_block //= 2
-        self.warps = min(max(power_of_two(self.x_block * self.r_block // (256 if self.flat else 512)), 1), 16)
         self.grid = (plan.extent if plan.partials else -(-rows // self.x_block),)
+        elements = self.x_block * self.r_block
+        self.warps = min(max(power_of_two(elements // (256 if self.flat else 512)), 1), 16)
+        if self.grid[0] * 4 < self.programs and not plan.partials:  # where few programs run, threads have an element each
+            self.warps = max(self.warps, min(max(elements // 32, 1), 4))
 
     @property
     def constants(self) -> dict[str, int]:
@@ -119,6 +123,12 @@ class Kernel:
     def options(self) -> str:
         """The constants of a launch, as text."""
         return ", ".join(f"{name}={value}" for name, value in self.constants.items())
+
+    @property
+    def combines(self) -> bool:
+        """Whether it may be launched together with others: one pass over blocks of rows that few programs compute."""
+        small = self.persistent and not self.plan.partials and self.grid[0] <= _SMALL and len(self.plan.passes) == 1
+        return (self.flat or small) and not self.is_wide()
 
     @property
     def empty(self) -> bool:
@@ -459,7 +469,7 @@ def expressions_of(part: Pass | RowStage) -> list[Expression]:
 
 
 class CombinedKernel:
-    """Several kernels without reductions that do not depend on each other, as one launch: each program computes a block of one of them."""
+    """Several kernels with blocks of one size that do not depend on each other, as one launch: each program computes a block of one of them."""
 
     def __init__(self, name: str, parts: list[tuple[Kernel, str]], comments: list[str]) -> None:
         """``parts`` have the names of the functions that they are."""
@@ -480,10 +490,11 @@ class CombinedKernel:
     def text(self) -> str:
         """The source of the kernel."""
         names = {value: f"p{at}" for at, value in enumerate(self.buffers)}
+        sizes = [each for each in self.constants if each.isupper()]
         lines = [
             *[f"# {line}" for line in self.comments],
             "@triton.jit",
-            f"def {self.name}({', '.join([*names.values(), 'XBLOCK: tl.constexpr'])}):",
+            f"def {self.name}({', '.join([*names.values(), *(f'{each}: tl.constexpr' for each in sizes)])}):",
         ]
         lines.append("    block = tl.program_id(0)")
         start = 0
@@ -491,7 +502,7 @@ class CombinedKernel:
             end = start + part.grid[0]
             condition = "else:" if at == len(self.parts) - 1 else f"{'elif' if at else 'if'} block < {end}:"
             block = f"block - {start}" if start else "block"
-            given = ", ".join([block, *(names[value] for value in part.plan.buffers), "XBLOCK"])
+            given = ", ".join([block, *(names[value] for value in part.plan.buffers), *sizes])
             lines += [f"    {condition}", f"        {function}({given})"]
             start = end
         return "\n".join(lines)

@@ -28,12 +28,13 @@ Region = tuple[str, int, int]  # where a value is: in the arena from one byte to
 
 
 class Pending(NamedTuple):
-    """A kernel without reductions that waits for others to be launched with it."""
+    """A kernel that waits for others to be launched with it."""
 
     plan: KernelPlan
     step: Any
     reads: set[Region]
     writes: set[Region]
+    blocks: str | None  # of a reduction: the sizes of its blocks, which others must have, too
 
 
 class LaunchRecord(NamedTuple):
@@ -49,7 +50,7 @@ class LaunchRecord(NamedTuple):
 class GeneratedModule:
     """The source of the kernels of a schedule; ``calls`` are the values of the ops that ``run`` calls between launches, by their numbers.
 
-    Kernels without reductions wait as long as nothing depends on them or overwrites what they read, and are launched together.
+    Kernels without reductions, and small reductions, wait as long as nothing depends on them or overwrites what they read, and are launched together.
     """
 
     def __init__(self, schedule: Schedule, programs: int = PROGRAMS) -> None:
@@ -82,8 +83,8 @@ class GeneratedModule:
         reads, writes = {self.region(each) for each in plan.buffers}, {self.region(each) for each in (*kernel.written, *plan.partials)}
         reads -= writes - {self.region(each.buffer) for each in kernel.locations() if each.value not in step.members}
         self.settle(reads, writes)
-        if kernel.flat and not kernel.is_wide():
-            self.waiting.append(Pending(plan, step, reads, writes))
+        if kernel.combines:
+            self.waiting.append(Pending(plan, step, reads, writes, None if kernel.flat else kernel.options))
         else:
             self.launch(kernel, [step])
 
@@ -104,18 +105,24 @@ class GeneratedModule:
 
     def flush(self) -> None:
         """Launch the kernels that wait."""
-        while self.waiting:
-            together, self.waiting = self.waiting[:PARTS], self.waiting[PARTS:]
-            steps = [each.step for each in together]
-            if len(together) == 1:
-                self.launch(Kernel(together[0].plan, "", sources(steps), self.programs), steps)
-                continue
-            elements = sum(math.prod(each.plan.space) for each in together)
-            size = 1024 if elements >= 1024 * self.programs else 256
-            parts = [self.part(each.plan, size) for each in together]
-            lines = sources(steps)
-            more = [f"... and {len(lines) - _COMMENTS} lines more"] if len(lines) > _COMMENTS else []
-            self.launch(CombinedKernel("", parts, [*lines[:_COMMENTS], *more]), steps)
+        waiting, self.waiting = self.waiting, []
+        for blocks in dict.fromkeys(each.blocks for each in waiting):
+            alike = [each for each in waiting if each.blocks == blocks]
+            for start in range(0, len(alike), PARTS):
+                self.together(alike[start : start + PARTS])
+
+    def together(self, kernels: list[Pending]) -> None:
+        """Launch kernels as one."""
+        steps = [each.step for each in kernels]
+        if len(kernels) == 1:
+            self.launch(Kernel(kernels[0].plan, "", sources(steps), self.programs), steps)
+            return
+        elements = sum(math.prod(each.plan.space) for each in kernels)
+        size = 1024 if elements >= 1024 * self.programs else 256
+        parts = [self.part(each.plan, size) for each in kernels]
+        lines = sources(steps)
+        more = [f"... and {len(lines) - _COMMENTS} lines more"] if len(lines) > _COMMENTS else []
+        self.launch(CombinedKernel("", parts, [*lines[:_COMMENTS], *more]), steps)
 
     def part(self, plan: KernelPlan, size: int) -> tuple[Kernel, str]:
         """A function of a combined kernel, and its name: those that are the same are one."""

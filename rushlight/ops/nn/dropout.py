@@ -11,7 +11,7 @@ import numpy as np
 from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite
-from ...core.devices import device_type_of
+from ...core.devices import device_type_of, device_types
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
 from ..create.factories import empty, zeros
@@ -26,14 +26,16 @@ def _check(p: Any, error: type[Exception]) -> None:
         raise error(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _kept(input: Any, p: float, whole_channels: bool) -> Any:
+def _kept(input: Any, p: float, whole_channels: bool, alpha: bool) -> Any:
     """Ones where an element (or a channel) is kept and zeros where it is dropped, in the input's type and layout."""
     array = input._array
     kind = BY_NUMPY[array.dtype]
     if not (kind.is_floating_point or kind.is_complex):
         raise DtypeError(f"result type Float can't be cast to the desired output type {legacy_name(kind)}")
     if not whole_channels:
-        return bernoulli_fill(input.detach(), 1 - p)
+        place = array.device if isinstance(array, Spec) else None
+        stream = device_types[place.type].dropout_stream() if place is not None and place.type in device_types and not alpha else None
+        return bernoulli_fill(input.detach(), 1 - p, generator=stream)
     if array.ndim < 2:
         raise ShapeError("Feature dropout requires at least 2 dimensions in the input")
     shape = (*array.shape[:2], *(1,) * (array.ndim - 2))
@@ -51,7 +53,7 @@ def _drop(input: Any, p: float, train: bool, in_place: bool, *, whole_channels: 
         factors = device_type_of(array).dropout_factors(array, 1 - p)
         if factors is not None:
             return multiply(make(factors))
-    kept = _kept(input, p, whole_channels)
+    kept = _kept(input, p, whole_channels, alpha)
     if not alpha:
         return multiply(kept.div_(1 - p))
     # Scaled and shifted so that mean and variance stay those of the input.

@@ -24,7 +24,7 @@ from .array_module import ArrayModule
 from .kernels import HOST_ONLY, KERNELS, SHORTCUTS
 from .memory import UsageCounter, is_pinned, pinned
 from .optimizer_step import optimizer_step
-from .philox import PhiloxGenerator
+from .philox import DropoutStream, PhiloxGenerator
 from .pointwise import PointwiseOp
 
 INSTALL = "pip install 'rushlight[cuda]'"
@@ -146,6 +146,13 @@ class CudaDevice(DeviceType):
 
     def dropout_factors(self, array: Any, p: float) -> Any:
         return self.default_generator().dropout_factors(array, p) if array.dtype.kind == "f" or array.dtype in HALF_PRECISION else None
+
+    @functools.cached_property
+    def _dropout_stream(self) -> DropoutStream:
+        return DropoutStream(self.default_generator)
+
+    def dropout_stream(self) -> DropoutStream:
+        return self._dropout_stream
 
     @functools.cached_property
     def generators(self) -> list[PhiloxGenerator]:

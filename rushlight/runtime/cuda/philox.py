@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -118,10 +119,9 @@ _DROPOUT = r"""
 typedef @T@ T;
 #define STORE(x) (@STORE@)
 #define VALUE(x) (@VALUE@)
-extern "C" __global__ void drop(T* out, u64 n, u64 seed, u64 offset, const u64* base, float p) {
+extern "C" __global__ void drop(T* out, u64 n, u64 seed, u64 offset, const u64* base, float p, float scale) {
     u64 thread = (u64)blockIdx.x * blockDim.x + threadIdx.x, stride = (u64)gridDim.x * blockDim.x;
     u64 step = (offset + (base ? *base : 0)) / 4;
-    float scale = 1.0f / p;
 #if @VEC@ > 1
     bool second = false; uint4 r;
     for (u64 at = thread * @VEC@; at < n; at += stride * @VEC@) {
@@ -403,8 +403,8 @@ class PhiloxGenerator(Generator):
         keys = self._draw("double_word", "STORE((long long)x)", n, np.int64, 0, 0, "unsigned long long")
         return self.cupy.argsort(keys).astype(dtype, copy=False)
 
-    def dropout_factors(self, array: Any, p: float) -> Any:
-        """What dropout multiplies an array by: ``1 / p`` with probability ``p``, else 0, in the order of PyTorch's kernel."""
+    def dropout_factors(self, array: Any, p: float, scale: Any = None) -> Any:
+        """What dropout multiplies an array by: ``1 / p`` (or ``scale``) with probability ``p``, else 0, in the order of PyTorch's kernel."""
         result = self.cupy.empty_like(array)
         vector = 16 // array.itemsize if array.itemsize < 8 else 2
         while vector > 1 and (array.size % vector or array.data.ptr % (vector * array.itemsize)):
@@ -415,7 +415,8 @@ class PhiloxGenerator(Generator):
             stored, store, value = _STORE[BY_NUMPY[array.dtype].name]
             kernel = _kernels[key] = self.cupy.RawKernel(_filled(_DROPOUT, T=stored, STORE=store, VALUE=value, VEC=vector), "drop")
         blocks, offset = self._grid(array.size, max(vector, 4))
-        kernel((blocks,), (_BLOCK,), (result, np.uint64(array.size), *self._take(offset), np.float32(p)))
+        chosen = np.float32(1) / np.float32(p) if scale is None else np.float32(scale)
+        kernel((blocks,), (_BLOCK,), (result, np.uint64(array.size), *self._take(offset), np.float32(p), chosen))
         return result
 
     def multinomial(self, probabilities: Any, num_samples: int, replacement: bool = False) -> Any:
@@ -460,3 +461,24 @@ class PhiloxGenerator(Generator):
 
 
 _checks = streams.Generator()  # draws nothing: its methods refuse wrong arguments
+
+
+class DropoutStream(Generator):
+    """The stream of the current device, drawn from in the order of PyTorch's dropout kernel: what dropout in compiled graphs is given."""
+
+    __slots__ = ("_stream",)
+
+    def __init__(self, stream: Callable[[], PhiloxGenerator]) -> None:
+        self._stream = stream
+        super().__init__("cpu")
+
+    @property
+    def device(self) -> device:
+        """The device whose numbers these are."""
+        return self._stream().device
+
+    def bernoulli(self, shape: Any, dtype: Any, p: Any) -> Any:
+        """Ones with probability ``p``."""
+        stream = self._stream()
+        made = stream.cupy.empty(shape, dtype)
+        return stream.dropout_factors(made, p, 1.0) if made.size else made
