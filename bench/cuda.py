@@ -116,8 +116,8 @@ def models(torch: Any) -> dict[str, tuple[Any, Any, Any]]:
     }  # fmt: skip
 
 
-def training_steps(torch: Any, compiled: bool) -> dict[str, float]:
-    """Forward, backward and SGD; with ``compiled`` the model is compiled, and the time of the first step is given, too."""
+def training_steps(torch: Any) -> dict[str, float]:
+    """Forward, backward and SGD."""
     found = {}
     for name, (model, x, target) in models(torch).items():
         model.cuda()
@@ -128,13 +128,7 @@ def training_steps(torch: Any, compiled: bool) -> dict[str, float]:
             torch.nn.functional.cross_entropy(call(x), target).backward()
             optimizer.step()
 
-        began = time.perf_counter()
-        step()
-        torch.cuda.synchronize()
-        first = time.perf_counter() - began
         found[name] = measure(torch, step, 10)
-        if compiled:
-            found[f"{name}: first step"] = first * 1e6
     return found
 
 
