@@ -377,6 +377,8 @@ class DistError(RuntimeError):
 class DistBackendError(DistError):
     """A back-end failed."""
 
+    is_final = True  # a compiled program does not run again in eager mode after it: the other processes have gone on, or ended
+
 
 class DistNetworkError(DistError):
     """The network failed."""

@@ -157,6 +157,8 @@ def failing(forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[
         set_inference_mode(guards.inference)
         if getattr(error, "code", "") == "RL408":  # eager and the back-end have been compared, and do not agree
             raise error
+        if getattr(error, "is_final", False):  # an exchange between processes has failed, which can't be repeated
+            raise error
         if forward is not None:
             try:
                 forward(*args)
