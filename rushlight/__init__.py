@@ -120,7 +120,7 @@ def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "e
 
 
 def compile(
-    model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = "native", mode: str | None = None,
+    model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = None, mode: str | None = None,
     options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
 ) -> _Any:  # fmt: skip
     """Compile a function or Module: see :func:`rushlight.compiler.compile`."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -14,7 +14,8 @@ from typing import Any
 
 from .backends.check import CheckedBackend, CheckError
 from .backends.registry import find, list_backends, register_backend
-from .capture.compile.annotations import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic
+from .capture.compile.annotations import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic, substitutes
+from .capture.compile.config import settings
 from .capture.compile.record.graph_breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
 from .capture.compile.runtime.captured_function import CapturedFunction, Options
 from .capture.control.operators import cond, while_loop
@@ -25,11 +26,28 @@ from .explanation import Explanation
 from .nn.modules.module import Module
 from .nn.modules.module_hooks import call_with_hooks
 from .showing import attach
+from .stances import (
+    keep_portable_guards_unsafe,
+    keep_tensor_guards_unsafe,
+    load_cache_artifacts,
+    load_compiled_function,
+    looked_at,
+    nested_compile_region,
+    save_cache_artifacts,
+    set_enable_guard_collectives,
+    set_stance,
+    skip_all_guards_unsafe,
+    skip_guard_on_all_nn_modules_unsafe,
+    skip_guard_on_globals_unsafe,
+    skip_guard_on_inbuilt_nn_modules_unsafe,
+    wrap_numpy,
+)
 
 attach(GraphModule)  # what a back-end is given can be looked at
 _all: weakref.WeakSet[Any] = weakref.WeakSet()  # what is compiled, for reset()
 
 
+_default_backend: list[Any] = ["inductor"]  # the name by which PyTorch's own compiler goes, and what programs set after it
 _TARGETS = {"cpu": "native", "cuda": "triton"}  # the back-ends that make code, by what it is for
 
 
@@ -38,7 +56,7 @@ class _Disabled(threading.local):
 
 
 _disabled = _Disabled()
-_disabled_once: list[bool] = []  # filled when there is the first such function
+_disabled_once = looked_at
 
 
 class CompiledFunction:
@@ -54,7 +72,7 @@ class CompiledFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
-            _disabled_once and _disabled.depth
+            _disabled_once and (_disabled.depth or settings.stance == "force_eager")
         ):  # mostly neither thread's own state is asked
             return self.__wrapped__(*args, **kwargs)
         if flags.special and state.profiler is not None:
@@ -87,7 +105,7 @@ class OptimizedModule(Module):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         fields = self.__dict__
         if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
-            _disabled_once and _disabled.depth
+            _disabled_once and (_disabled.depth or settings.stance == "force_eager")
         ):
             return fields["_modules"]["_orig_mod"](*args, **kwargs)
         if flags.special and state.profiler is not None:
@@ -137,7 +155,7 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def compile(
-    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = "native", mode: str | None = None,
+    model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = None, mode: str | None = None,
     options: dict[str, Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
 ) -> Any:  # fmt: skip
     """Run a function or Module compiled: captured from its bytecode at the first call, and run by a back-end from then on.
@@ -161,6 +179,9 @@ def compile(
         )
     if disable:
         return model
+    backend = get_default_backend() if backend is None else backend
+    if options is not None and options.get("guard_filter_fn") is not None:
+        raise NotSupported("compile(options={'guard_filter_fn': ...}) is not supported: all guards are evaluated, by generated code")
     if isinstance(model, (staticmethod, classmethod)):  # the decorators are in the other order: the function is compiled
         return type(model)(
             compile(
@@ -270,13 +291,43 @@ def cudagraph_mark_step_begin() -> None:
     """Nothing: there are no CUDA graphs here."""
 
 
-def set_stance(stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None) -> Any:
-    """Only ``"default"``: other ways of treating what is not compiled yet are not there."""
-    if stance != "default" or skip_guard_eval_unsafe or force_backend is not None:
-        raise NotSupported(
-            f"set_stance({stance!r}) is not supported: use compiler.disable() to run a function as it is, or fullgraph=True to refuse breaks"
-        )
-    return contextlib.nullcontext()
+def get_default_backend() -> Any:
+    """The back-end of functions that are compiled without naming one."""
+    return _default_backend[-1]
+
+
+def set_default_backend(backend: Any) -> None:
+    """Set the back-end of functions that are compiled from now on without naming one; None for the first one again."""
+    if backend is not None:
+        find(backend)  # a name that is not known is told here
+    _default_backend[1:] = [] if backend is None else [backend]
+
+
+def substitute_in_graph(original_fn: Any, *, can_constant_fold_through: bool = False, skip_signature_check: bool = False) -> Any:
+    """A decorator of a function in Python that captures look into in the place of another, which they can't: one written in C."""
+    if not callable(original_fn):
+        raise TypeError(f"substitute_in_graph expects a function but got {type(original_fn)!r}")
+
+    def register(traceable_fn: Any) -> Any:
+        if not isinstance(traceable_fn, FunctionType):
+            raise TypeError(f"@substitute_in_graph(...) expects a function but got {type(traceable_fn)!r}")
+        if not skip_signature_check:
+            _check_signatures(original_fn, traceable_fn)
+        substitutes[id(original_fn)] = original_fn, traceable_fn
+        mark(original_fn, "substitute")
+        return traceable_fn
+
+    return register
+
+
+def _check_signatures(original: Any, substitute: Any) -> None:
+    try:
+        wanted = inspect.signature(original)
+    except (TypeError, ValueError):  # functions in C may have none
+        return
+    given = inspect.signature(substitute)
+    if [each.name for each in wanted.parameters.values()] != [each.name for each in given.parameters.values()]:
+        raise TypeError(f"Signature mismatch between {original} and {substitute}: {wanted} != {given}")
 
 
 def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
@@ -307,6 +358,9 @@ for _kind, _functions in _KINDS.items():
 __all__ = [
     "BREAKS", "BackendFailed", "Callable", "CheckError", "CompiledFunction", "ConstraintViolation", "Explanation", "OptimizedModule", "Unsupported", "allow_in_graph",
     "assume_constant_result", "compile", "compile_module", "cond", "counters", "cudagraph_mark_step_begin", "disable", "explain", "graph_break", "is_compiling", "is_exporting",
-    "is_dynamo_compiling", "list_backends", "mark_dynamic", "mark_static", "mark_static_address", "marks", "maybe_mark_dynamic", "register_backend", "reset",
-    "reset_code", "set_stance", "while_loop",
+    "get_default_backend", "is_dynamo_compiling", "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends", "load_cache_artifacts",
+    "load_compiled_function", "mark_dynamic", "mark_static", "mark_static_address", "marks", "maybe_mark_dynamic", "register_backend", "reset",
+    "nested_compile_region", "reset_code", "save_cache_artifacts", "set_default_backend", "set_enable_guard_collectives", "set_stance",
+    "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe", "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph", "while_loop", "wrap_numpy",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 marks: dict[
     int, str
 ] = {}  # of functions, by id: "disable", "allow", "break", "constant", "compiling", "compiled", "nothing", "control", "recorded"
+substitutes: dict[int, tuple[Any, Any]] = {}  # of functions marked "substitute", by id: the function, and what is captured in its place
 _references: dict[int, Any] = {}  # weak, so that a mark goes when its function does
 
 

@@ -24,7 +24,7 @@ from ....nn.modules.module import Module
 from ....nn.modules.module_hooks import _global_module_registration_hooks
 from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
-from ..annotations import marks
+from ..annotations import marks, substitutes
 from ..guards.guard import Kind
 from ..guards.guards import PRIMITIVES, is_op
 from ..guards.python_guards import HOOKS
@@ -102,6 +102,8 @@ class Recorder(ContainerRecorder):
             self.guard_elements(kwargs)
         if marks:
             kind = marks.get(id(function)) or marks.get(id(getattr(function, "__func__", None)))
+            if kind == "substitute":
+                return self.inline(substitutes[id(function)][1], args, kwargs)
             if kind is not None:
                 return self.marked(kind, function, args, kwargs)
         if isinstance(function, MethodType):

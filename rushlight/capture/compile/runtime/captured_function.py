@@ -37,6 +37,7 @@ from .entry_builder import RunEagerly, build_entry
 if TYPE_CHECKING:
     from ....backends.protocol import Backend
 
+STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
 _CLOCK = 1024  # instructions of a capture after which the clock is looked at
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
 
@@ -68,6 +69,7 @@ class CapturedFunction:
         self.failures: list[str] = []  # guards that failed, in words
         self.breaks: list[BreakRecord] = []
         self.unkept: dict[Any, list[str]] = {}  # of places where what was recorded can't be used again: why
+        self.has_run = False  # whether a stance had it run eagerly once
         self.given_up: set[Any] = set()  # places that run eagerly
         self.careful: set[Any] = set()  # places from which modes are entered between graphs
 
@@ -177,8 +179,24 @@ class CapturedFunction:
 
     # -- capturing -----------------------------------------------------------------------------------------------------
 
+    def refuse_capture(self, frame: Frame) -> None:
+        """What the stance of the process says of a call that nothing compiled fits: run it eagerly, or raise; else it is captured."""
+        if settings.stance == "fail_on_recompile":
+            code = getattr(self.function, "__code__", None)
+            place = (
+                f"filename: '{code.co_filename}', function name: '{code.co_name}', line number: {code.co_firstlineno}"
+                if code
+                else self.name
+            )
+            raise RuntimeError(f"Detected recompile when torch.compile stance is 'fail_on_recompile'. {place}")
+        if settings.stance == "eager_on_recompile" or (settings.stance.endswith("_then_compile") and not self.has_run):
+            self.has_run = True
+            raise RunEagerly
+
     def record(self, frame: Frame, frames: list[Frame], key: Any) -> Any:
         """Run the program from a state, and keep what was captured for later calls.  ``key`` is None at its beginning."""
+        if settings.stance != "default":
+            self.refuse_capture(frame)
         with self.lock:
             known = self.cache.at(key)
             if key in self.given_up:
