@@ -131,7 +131,7 @@ def table(outcomes: list[Outcome]) -> str:
     for each in outcomes:
         said = each.said.replace("|", "\\|").replace("<", "&lt;")
         lines.append(f"| `{each.program}` | {each.libraries} | {said or 'as PyTorch'} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + (PROGRAMS / "notes.md").read_text(encoding="utf8")
 
 
 def main() -> int:

@@ -31,4 +31,6 @@ def disable_global_flags() -> None:
 
 
 sys.modules[__name__].__class__ = FlagModule
-__getattr__ = missing(__name__, lazy=("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "quantized"))
+__getattr__ = missing(
+    __name__, lazy=("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack")
+)

@@ -78,12 +78,14 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_sinh _foreach_sinh_ _foreach_sqrt _foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ "
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
-        "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _conj _conj_physical _debug_has_internal_overlap _neg_view _shape_as_tensor _softmax_backward_data _unique _unique2",
+        "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _conj _conj_physical _debug_has_internal_overlap _neg_view _shape_as_tensor _softmax_backward_data _unique _unique2 _scaled_mm _segment_reduce "
+        "eig matrix_rank segment_reduce symeig",
         "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
         "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader",
         "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
+        "rushlight.nn.grouped_products": "_grouped_mm",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
     "torch.optim.optimizer": {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..autograd.grad_mode import no_grad
-from ..core.declare import table
+from ..core.declare import exports, table
 from ..core.dtypes import BY_NAME
+from ..core.errors import NotSupported
 from ..core.lazy_views import memory_of
 from ..core.overlap import overlaps_itself
 from ..tensor.construct import tensor
@@ -94,3 +96,62 @@ def _debug_has_internal_overlap(input: Any) -> int:
             return 2
         reached = step * size
     return 0
+
+
+def _scaled_mm(
+    self: Any, mat2: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: Any = None,
+    use_fast_accum: bool = False,
+) -> Any:  # fmt: skip
+    """The product of matrices of 8-bit floating-point numbers with their scales (of a tensor, or of rows and columns), summed in float32."""
+    if self.dim() != 2 or mat2.dim() != 2:
+        raise RuntimeError("mat1 and mat2 must be matrices")
+    made = (self.float() * scale_a) @ (mat2.float() * scale_b)
+    made = made if bias is None else made + bias.float()
+    made = made if scale_result is None else made * scale_result
+    return made.to(self.dtype if out_dtype is None else out_dtype)
+
+
+def segment_reduce(
+    data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0, unsafe: bool = False,
+    initial: Any = None,
+) -> Any:  # fmt: skip
+    """Sums, means, products, largest or smallest elements of segments along the first dimension."""
+    if axis != 0 or indices is not None or (lengths is None) == (offsets is None):
+        raise NotSupported("segment_reduce() takes lengths or offsets of segments along the first dimension")
+    ends = lengths.cumsum(0).tolist() if offsets is None else offsets.tolist()[1:]
+    starts = [0, *ends[:-1]] if offsets is None else offsets.tolist()[:-1]
+    empty = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
+    if reduce not in empty:
+        raise ValueError(f"unsupported reduction given! {reduce}")
+    rows = []
+    for start, end in zip(starts, ends):
+        part = data[start:end]
+        if end == start:
+            rows.append(data.new_full(data.shape[1:], empty[reduce] if initial is None else initial))
+            continue
+        row = getattr(part, {"max": "amax", "min": "amin"}.get(reduce, reduce))(0)
+        if initial is not None:
+            other = row.new_tensor(initial)
+            row = {"sum": row + other, "mean": row + other / (end - start), "prod": row * other}.get(
+                reduce, row.maximum(other) if reduce == "max" else row.minimum(other)
+            )
+        rows.append(row)
+    return exports["", "stack"](rows)
+
+
+_segment_reduce = segment_reduce
+
+
+def _removed(name: str, instead: str) -> Any:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            f"This function was deprecated since version 1.9 and is now removed. `torch.{name}` is deprecated in favor of {instead}"
+        )
+
+    refuse.__name__ = refuse.__qualname__ = name
+    return refuse
+
+
+symeig = _removed("symeig", "`torch.linalg.eigh`")
+eig = _removed("eig", "`torch.linalg.eig`")
+matrix_rank = _removed("matrix_rank", "`torch.linalg.matrix_rank`")

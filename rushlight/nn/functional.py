@@ -7,10 +7,11 @@ from typing import Any
 from .. import ops
 from ..core.declare import public_names, table
 from ..core.missing import listing, missing
+from .grouped_products import grouped_mm as grouped_mm
 
 # In-place activations of `torch` that PyTorch has here, too.
 _IN_PLACE = {f"{name}_" for name in "celu elu hardtanh leaky_relu relu selu threshold".split()}
-__all__ = sorted({*_IN_PLACE, *public_names("nn.functional")})
+__all__ = sorted({*_IN_PLACE, *public_names("nn.functional"), "grouped_mm"})
 _find = missing(__name__, namespace="nn.functional")
 
 

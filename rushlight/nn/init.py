@@ -222,6 +222,29 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
     return tensor
 
 
+def _no_grad_uniform_(tensor: Any, a: float, b: float, generator: Any = None) -> Any:
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def _no_grad_normal_(tensor: Any, mean: float, std: float, generator: Any = None) -> Any:
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def _no_grad_fill_(tensor: Any, val: float) -> Any:
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def _no_grad_zero_(tensor: Any) -> Any:
+    return _no_grad_fill_(tensor, 0)
+
+
+def _no_grad_trunc_normal_(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any = None) -> Any:
+    return trunc_normal_(tensor, mean, std, a, b, generator)
+
+
 # -- old names ---------------------------------------------------------------------------------------------------
 
 

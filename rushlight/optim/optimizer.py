@@ -106,6 +106,17 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} defines no step()")
 
     @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
+        """Lists of tensors split by the device and dtype of the first list's tensors, and where each tensor was."""
+        found: dict[Any, Any] = {}
+        for index, first in enumerate(tensorlistlist[0]):
+            lists, places = found.setdefault((first.device, first.dtype), ([[] for _ in tensorlistlist], []))
+            places.append(index)
+            for target, source in zip(lists, tensorlistlist):
+                target.extend(source[index : index + 1])
+        return found
+
+    @staticmethod
     def profile_hook_step(func: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a ``step`` so that it runs the hooks of the optimizer and those of all optimizers."""
 

@@ -75,6 +75,11 @@ def schedule(
     return action
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """Record every step."""
+    return ProfilerAction.RECORD
+
+
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Callable[[Any], None]:
     """A handler for ``on_trace_ready`` that writes each trace to a file in a folder, under the name that TensorBoard looks for."""
 

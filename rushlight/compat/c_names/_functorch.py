@@ -6,7 +6,8 @@ from typing import Any
 
 from ...core.missing import missing
 from ...core.state import state
-from ...func.batched import BatchedTensor
+from ...func.batched import BatchedTensor, explicit, wrap
+from ...func.level import active_levels
 
 __getattr__ = missing("rushlight._C._functorch")
 
@@ -35,6 +36,18 @@ def get_unwrapped(tensor: Any) -> Any:
 def maybe_get_bdim(tensor: Any) -> int:
     """Where the dimension of the batch is: it is always the first."""
     return 0 if isinstance(tensor, BatchedTensor) else -1
+
+
+def _add_batch_dim(tensor: Any, batch_dim: int, level: int) -> Any:
+    """A tensor as an example of the innermost ``vmap`` that runs, which has the batch in this dimension."""
+    return wrap(tensor.movedim(batch_dim, 0), active_levels()[-1])
+
+
+def _remove_batch_dim(tensor: Any, level: int, batch_size: int, out_dim: int) -> Any:
+    """The whole batch of an example, in this dimension."""
+    if not isinstance(tensor, BatchedTensor):
+        return tensor.unsqueeze(out_dim).expand(*tensor.shape[:out_dim], batch_size, *tensor.shape[out_dim:])
+    return explicit(tensor, (active_levels()[-1],)).movedim(0, out_dim)
 
 
 def maybe_get_level(tensor: Any) -> int:

@@ -517,6 +517,11 @@ def _indent(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
+def _addindent(s_: str, numSpaces: int) -> str:
+    """Text whose lines after the first are indented; representations of other libraries' Modules are made with it."""
+    return s_.replace("\n", "\n" + numSpaces * " ")
+
+
 def _type_name(value: Any) -> str:
     """The name of a value's type as messages have it: ``int``, ``torch.FloatTensor``, ``my_package.MyModule``."""
     if isinstance(value, TensorBase):
