@@ -9,8 +9,9 @@ import pytest
 import rushlight as torch
 from rushlight.compat import data_utils
 from rushlight.compat.contextlib_internal import _DecoratorContextManager, _NoParamDecoratorContextManager
+from rushlight.compat.make_functional import combine_state_for_ensemble, make_functional, make_functional_with_buffers
 from rushlight.compat.member_accessor import NamedMemberAccessor, swap_tensor
-from rushlight.compat.numbers import _amp_update_scale_, _assert_async, _softmax_backward_data
+from rushlight.compat.numbers import _amp_update_scale_, _assert_async, _softmax_backward_data, segment_reduce
 from rushlight.compat.optim_internal import _use_grad_for_differentiable
 from rushlight.compat.per_sample_grad import call_for_per_sample_grads
 from rushlight.utils.module_tracker import ModuleTracker
@@ -147,3 +148,46 @@ def test_types_that_are_only_stored() -> None:
     assert torch.tensor([1.0, 0.3]).to(torch.float8_e4m3fnuz).float().tolist() == [1.0, 0.3125]
     with pytest.raises(RuntimeError):
         torch.empty(3, dtype=torch.uint4) + 1
+
+
+def test_the_old_types_of_sparse_tensors() -> None:
+    places = torch.tensor([[0, 1], [1, 0]])
+    made = torch.sparse.FloatTensor(places, torch.ones(2), torch.Size([2, 2]))
+    assert made.to_dense().tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    assert isinstance(made, torch.sparse.FloatTensor) and not isinstance(made, torch.sparse.DoubleTensor)
+    assert torch.sparse.LongTensor(2, 3).shape == (2, 3)
+
+
+def test_products_of_groups() -> None:
+    torch.manual_seed(0)
+    ends = torch.tensor([1, 3], dtype=torch.int32)
+    a, b = torch.randn(3, 2, requires_grad=True), torch.randn(2, 2, 4)
+    found = torch.nn.functional.grouped_mm(a, b, offs=ends)
+    torch.testing.assert_close(found, torch.cat([a[:1] @ b[0], a[1:] @ b[1]]))
+    found.sum().backward()
+    assert a.grad is not None
+    summed = torch.nn.functional.grouped_mm(torch.ones(2, 3), torch.ones(3, 4), offs=ends)
+    assert summed[:, 0, 0].tolist() == [1.0, 2.0]
+    with pytest.raises(RuntimeError, match="offsets"):
+        torch.nn.functional.grouped_mm(a, b)
+
+
+def test_modules_as_functions() -> None:
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3)).eval()
+    function, params, buffers = make_functional_with_buffers(layer)
+    x = torch.randn(4, 2)
+    torch.testing.assert_close(function(params, buffers, x), layer(x))
+    with pytest.raises(RuntimeError, match="has buffers"):
+        make_functional(layer)
+    function, params = make_functional(layer[0])
+    torch.testing.assert_close(function(params, x), layer[0](x))
+    function, params, buffers = combine_state_for_ensemble([torch.nn.Linear(2, 3), torch.nn.Linear(2, 3)])
+    assert torch.vmap(function, in_dims=(0, 0, None))(params, buffers, x).shape == (2, 4, 3)
+
+
+def test_segments_are_reduced() -> None:
+    data = torch.arange(6.0)
+    assert segment_reduce(data, "sum", lengths=torch.tensor([2, 4])).tolist() == [1.0, 14.0]
+    assert segment_reduce(data, "max", offsets=torch.tensor([0, 0, 6]), initial=-1).tolist() == [-1.0, 5.0]
+    with pytest.raises(torch.NotSupported):
+        segment_reduce(data, "sum")

@@ -153,7 +153,7 @@ def make_alias() -> ModuleType:
     spec = make_spec(ALIAS, PACKAGE, real)
     names.update(
         __version__=PRESENTED_VERSION, __spec__=spec, __loader__=spec.loader, __package__=ALIAS, __path__=list(rushlight.__path__),
-        __file__=rushlight.__file__, torch=module, __getattr__=__getattr__, __dir__=lambda: sorted({*dir(rushlight), *names}),
+        __file__=rushlight.__file__, torch=module, DeviceObjType=rushlight.device, legacy_contiguous_format=rushlight.contiguous_format, __getattr__=__getattr__, __dir__=lambda: sorted({*dir(rushlight), *names}),
     )  # fmt: skip
     return module
 

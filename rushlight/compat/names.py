@@ -23,7 +23,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._jit_internal": "rushlight.compat.jit_internal",
     "torch._inductor": "rushlight.compat.inductor",
     "torch._higher_order_ops": "rushlight.compat.higher_order",
-    "torch._functorch": "rushlight.compat.functorch",
+    "torch._functorch": "rushlight.compat.functorch_internal",
     "torch.functorch": "rushlight.compat.functorch",
     "torch.compiler.config": "rushlight.compat.dynamo.config",
     "torch.testing._internal": "rushlight.compat.testing_internal",

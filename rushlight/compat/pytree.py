@@ -79,6 +79,13 @@ def _sequence_keys(value: Any) -> Any:
     return [(SequenceKey(at), each) for at, each in enumerate(value)], None
 
 
+def _list_unflatten(values: Iterable[Any], context: Any) -> list[Any]:
+    return list(values)
+
+
+_list_flatten, _list_flatten_with_keys = _tuple_flatten, _sequence_keys
+
+
 def _dict_flatten(value: Any) -> Any:
     return list(value.values()), list(value.keys())
 
@@ -180,6 +187,16 @@ def _register_namedtuple(cls: Any, *, serialized_type_name: str) -> None:
 def register_constant(cls: type) -> None:
     """Make a class a container without parts."""
     register_pytree_node(cls, lambda value: ([], value), lambda values, context: context)
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether a class is one of the named results of functions, such as ``torch.return_types.max``."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and cls.__module__ == "torch.return_types"
+
+
+def is_structseq_instance(value: Any) -> bool:
+    """Whether a value is the named result of a function."""
+    return is_structseq_class(type(value))
 
 
 def is_namedtuple(value: Any) -> bool:

@@ -14,6 +14,7 @@ from ..core.declare import exports
 from ..core.devices import as_device
 from ..core.missing import missing
 from ..serialization.rebuild import FUNCTIONS
+from ..streams import get_device_module
 
 __getattr__ = missing("rushlight._utils")
 globals().update({name.rpartition(".")[2]: function for name, function in FUNCTIONS.items() if name.startswith("torch._utils.")})
@@ -43,6 +44,11 @@ def _get_all_device_indices() -> list[int]:
 
 def _get_available_device_type() -> None:
     """None: there is no accelerator."""
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a kind of devices: ``torch.cuda``."""
+    return get_device_module(device_type)
 
 
 def _get_device_attr(get_member: Any) -> None:
