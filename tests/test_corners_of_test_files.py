@@ -153,3 +153,41 @@ def test_names_that_test_files_read():
     with warnings.catch_warnings():
         torch.jit.TracerWarning.ignore_lib_warnings()
     rushlight.compat.uninstall()
+
+
+def test_tables_of_hooks_for_all_modules_may_be_assigned():
+    seen = []
+    torch.nn.modules.module.register_module_forward_hook(lambda module, args, output: seen.append(module))
+    torch.nn.ReLU()(torch.ones(1))
+    torch.nn.modules.module._global_forward_hooks = {}
+    torch.nn.ReLU()(torch.ones(1))
+    assert len(seen) == 1
+
+
+def test_losses_and_recurrences_of_nothing():
+    assert torch.nn.functional.cross_entropy(torch.empty(3, 0), torch.empty(3, 0)).isnan()
+    with pytest.raises(RuntimeError, match="Expected sequence length to be larger than 0 in RNN"):
+        torch.nn.GRU(3, 4)(torch.ones(0, 5, 3))
+    with pytest.raises(RuntimeError, match="0D or 1D target tensor expected"):
+        torch.nn.functional.cosine_embedding_loss(torch.ones(5, 3), torch.ones(5, 3), torch.ones(5, 1))
+    with pytest.raises(RuntimeError, match="1D target tensor expects 2D input tensors"):
+        torch.nn.functional.cosine_embedding_loss(torch.ones(3), torch.ones(3), torch.ones(5))
+
+
+def test_texts_of_freed_graphs_and_views_of_functions():
+    class Same(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    x = torch.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    y.backward()
+    with pytest.raises(RuntimeError, match="or directly access saved tensors after they have already been freed"):
+        y.backward()
+    with pytest.raises(RuntimeError, match="Output 0 of SameBackward is a view and is being modified inplace"):
+        Same.apply(x * 1).add_(1)

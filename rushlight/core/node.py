@@ -398,9 +398,10 @@ def packed(entry: Any, hooks: Any) -> Any:
 
 def freed(node: Node) -> FreedGraphError:
     return FreedGraphError(
-        f"Trying to backward through the graph a second time ({node.name()}): the saved intermediate values were freed "
-        "when backward() or autograd.grad() ran. Specify retain_graph=True if you need to backward through the graph a "
-        "second time or if you need to access saved tensors after calling backward."
+        "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). Saved "
+        "intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after calling backward. "
+        f"(The node is {node.name()}.)"
     )
 
 
@@ -566,7 +567,8 @@ def check_in_place(target: TensorBase) -> None:
         )
     if view.creation == "function":
         raise InPlaceError(
-            "Output 0 of a custom Function is a view and is being modified inplace. This view was created inside a custom "
+            f"Output {target._output_index} of {'a custom Function' if target._grad_fn is None else target._grad_fn.name()} is a view and is being "
+            "modified inplace. This view was created inside a custom "
             "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
             "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
             "forbidden. You can fix this by cloning the output of the custom Function."

@@ -25,6 +25,7 @@ from .module_hooks import (
     add,
     call_with_hooks,
     check_kind,
+    let_tables_be_assigned,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
     register_module_forward_hook,
@@ -547,3 +548,4 @@ __all__ = [
     "register_module_forward_pre_hook", "register_module_full_backward_hook", "register_module_full_backward_pre_hook",
     "register_module_module_registration_hook", "register_module_parameter_registration_hook",
 ]  # fmt: skip
+let_tables_be_assigned(__name__)

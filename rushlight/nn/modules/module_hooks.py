@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from ...autograd import Function, is_grad_enabled
@@ -21,6 +23,23 @@ _global_parameter_registration_hooks = HookTable()
 _global_buffer_registration_hooks = HookTable()
 _global_module_registration_hooks = HookTable()
 _full: list[bool] = []  # which kind the global backward hooks are of: they do not mix
+
+
+class _Assignable(ModuleType):
+    """A module whose tables of hooks may be assigned: their contents change, as all callers hold the tables themselves."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        table = globals().get(name) if name.startswith("_global_") else None
+        if isinstance(table, dict):
+            table.clear()
+            table.update(value)
+        else:
+            super().__setattr__(name, value)
+
+
+def let_tables_be_assigned(module_name: str) -> None:
+    """Have ``module._global_forward_hooks = OrderedDict()`` take all hooks away, which test suites do between tests."""
+    sys.modules[module_name].__class__ = _Assignable
 
 
 class MarkedHandle(RemovableHandle):

@@ -108,6 +108,8 @@ class RNNBase(Module):
             raise RuntimeError(f"input must have {expected} dimensions, got {input.dim()}")
         if input.size(-1) != self.input_size:
             raise RuntimeError(f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {input.size(-1)}")
+        if batch_sizes is None and input._array.shape[1 if self.batch_first else 0] == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
 
     def _state_size(self, input: Any, batch_sizes: Any, width: int) -> tuple[int, int, int]:
         batch = as_size(batch_sizes[0]) if batch_sizes is not None else input.size(0 if self.batch_first else 1)

@@ -265,7 +265,7 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smo
         logs = logs * weight.reshape([classes if i == axis else 1 for i in range(logs._array.ndim)])
     loss = -(logs * target).sum(axis)
     if reduction == "mean":
-        return loss.sum() / (logs._array.size // classes)
+        return loss.sum() / (logs._array.size // classes if classes else 0.0 * loss.sum())
     return reduced(loss, reduction)
 
 

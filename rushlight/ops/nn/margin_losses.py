@@ -50,7 +50,11 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1."""
-    dim = target._array.ndim
+    dim, sizes = target._array.ndim, [list(each._array.shape) for each in (input1, input2)]
+    if dim > 1:
+        raise ShapeError("0D or 1D target tensor expected, multi-target not supported")
+    if any(len(each) != dim + 1 for each in sizes):
+        raise ShapeError(f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes {sizes[0]} and {sizes[1]}.")
     first, second = (input1 * input1).sum(dim) + 1e-12, (input2 * input2).sum(dim) + 1e-12
     cosine = (input1 * input2).sum(dim) / (first * second).sqrt()
     zero = cosine * 0
