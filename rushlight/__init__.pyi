@@ -80,6 +80,7 @@ QInt8Storage: __LegacyStorageType
 QUInt8Storage: __LegacyStorageType
 ShortStorage: __LegacyStorageType
 ShortTensor: _tensortype
+Storage: __LegacyStorageType
 UInt16Storage: __LegacyStorageType
 UInt32Storage: __LegacyStorageType
 UInt64Storage: __LegacyStorageType
