@@ -5,15 +5,19 @@ from __future__ import annotations
 import copy
 import gc
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import test_compile_steps_fuzz
-from replayed_device import Work, stand_in
+from replayed_device import StandIn, Work, stand_in
+from toy_device import ToyArray
 
 import rushlight as torch
 from rushlight import nn
 from rushlight.nn import functional as F
+from rushlight.tensor.generator import default_generator
 
 triton = pytest.importorskip("triton")
 pytestmark = [
@@ -22,6 +26,7 @@ pytestmark = [
 ]
 
 from rushlight.runtime.cuda.graph_replay import ReplayedSchedule  # noqa: E402
+from rushlight.runtime.cuda.philox import DropoutStream  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -202,6 +207,28 @@ def test_another_shape_at_the_same_address() -> None:
         assert found.item() == pytest.approx(expected.item(), rel=1e-4)
         twins.same()
     assert counted()["replayed"] >= 2
+
+
+def test_dropout_draws_in_the_order_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled dropout is given the device's own stream for it, and the step is still one graph."""
+    drawn: list[Any] = []
+
+    def bernoulli(self: Any, shape: Any, dtype: Any, p: float) -> Any:
+        drawn.append(shape)
+        return ToyArray(np.asarray(default_generator.bernoulli(shape, dtype, p)))
+
+    stream = DropoutStream.of(lambda: SimpleNamespace(device=torch.device("cuda", 0)))  # type: ignore[arg-type, return-value]
+    monkeypatch.setattr(DropoutStream, "bernoulli", bernoulli)
+    monkeypatch.setattr(StandIn, "dropout_stream", lambda self: stream)
+    compiled = torch.compile(lambda x: F.dropout(x, 0.5) * 2, fullgraph=True)
+    x = torch.ones(3, 4).to("cuda")
+    with torch.no_grad():
+        for number in range(6):
+            torch.manual_seed(number)
+            expected = F.dropout(x, 0.5) * 2
+            torch.manual_seed(number)
+            assert torch.equal(compiled(x).cpu(), expected.cpu())
+    assert drawn and counted()["replayed"] >= 2
 
 
 @pytest.mark.parametrize("seed", [5, 7, 15, 20])

@@ -149,7 +149,7 @@ class CudaDevice(DeviceType):
 
     @functools.cached_property
     def _dropout_stream(self) -> DropoutStream:
-        return DropoutStream(self.default_generator)
+        return DropoutStream.of(self.default_generator)
 
     def dropout_stream(self) -> DropoutStream:
         return self._dropout_stream

@@ -468,9 +468,14 @@ class DropoutStream(Generator):
 
     __slots__ = ("_stream",)
 
-    def __init__(self, stream: Callable[[], PhiloxGenerator]) -> None:
-        self._stream = stream
-        super().__init__("cpu")
+    _stream: Callable[[], PhiloxGenerator]
+
+    @classmethod
+    def of(cls, stream: Callable[[], PhiloxGenerator]) -> DropoutStream:
+        """The one over a device's streams."""
+        made = cls("cpu")
+        made._stream = stream
+        return made
 
     @property
     def device(self) -> device:
