@@ -580,3 +580,11 @@ def test_empty_tensors_have_a_place_in_their_storage():
     file.seek(0)
     assert [each.storage_offset() for each in rushlight.load(file)] == [0, 0, 0, 0]
     assert rushlight.empty(3, 0).untyped_storage().tolist() == []
+
+
+def test_a_copy_of_an_expanded_tensor_lies_in_order():
+    expanded = rushlight.arange(12.0).reshape(6, 2).unsqueeze(1).expand(-1, 2, -1)
+    for tensor, strides in ((expanded, (4, 2, 1)), (expanded.permute(1, 0, 2), (12, 2, 1)), (rushlight.ones(4, 6).t()[::2], (1, 3))):
+        copy = tensor.clone()
+        assert copy.stride() == strides and rushlight.equal(copy, tensor)
+        assert copy.untyped_storage().nbytes() == 4 * copy.numel()

@@ -31,6 +31,8 @@ def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
 
 def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
     order = "C" if memory_format is not None and memory_format.name == "contiguous_format" else "K"
+    if 0 in input.strides and not input.flags.c_contiguous:  # a size that was expanded keeps its place among the others
+        order = "C"
     return xp.array(input, order=order, copy=True)
 
 
