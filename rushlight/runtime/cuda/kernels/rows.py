@@ -266,7 +266,7 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     if n is None:
         return planes.batch_norm(cupy, input, weight, bias, dims, eps)
     given = [each for each in (weight, bias) if each is not None]
-    if n is None or any(each.dtype != input.dtype for each in given):
+    if any(each.dtype != input.dtype for each in given):
         return NotImplemented
     input = contiguous(cupy, input)
     if not takes(input, *given):
