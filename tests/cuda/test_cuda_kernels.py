@@ -78,6 +78,9 @@ def test_recurrent_layers(kind: str, width: int) -> None:
     for place in ("cpu", "cuda"):
         own, x = copy.deepcopy(model).to(place), data.to(place).requires_grad_()
         packed, _ = own(torch.nn.utils.rnn.pack_padded_sequence(x, lengths))
+        assert packed.batch_sizes.device.type == "cpu" and packed.data.device.type == place
+        padded, found = torch.nn.utils.rnn.pad_packed_sequence(packed)
+        assert found.device.type == "cpu" and found.tolist() == lengths and torch.equal(padded[0], packed.data[:4])
         whole, last = own(x)
         (packed.data.square().sum() + whole.sin().sum()).backward()
         ended = last if kind == "LSTM" else (last,)

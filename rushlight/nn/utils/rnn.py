@@ -142,8 +142,9 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         lengths, sorted_indices = lengths.sort(descending=True)
         sorted_indices = sorted_indices.to(input.device)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
-    data, batch_sizes = _pack_padded_sequence(input, lengths, batch_first)
-    return PackedSequence(data, batch_sizes, sorted_indices, None)
+    elsewhere = input.device.type not in ("cpu", "meta")  # lengths and batch sizes are on the CPU, wherever the data are
+    data, batch_sizes = _pack_padded_sequence(input, lengths.to(input.device) if elsewhere else lengths, batch_first)
+    return PackedSequence(data, batch_sizes.cpu() if elsewhere else batch_sizes, sorted_indices, None)
 
 
 def pad_packed_sequence(
@@ -155,12 +156,16 @@ def pad_packed_sequence(
             "Expected total_length to be at least the length of the longest sequence in input, but got "
             f"total_length={total_length} and max sequence length being {sequence.batch_sizes.size(0)}"
         )
+    sizes, elsewhere = sequence.batch_sizes, sequence.data.device.type not in ("cpu", "meta")
+    if elsewhere:
+        sizes = sizes.to(sequence.data.device)
     try:
         padded, lengths = _pad_packed_sequence(
-            sequence.data, sequence.batch_sizes, batch_first, padding_value, -1 if total_length is None else total_length
+            sequence.data, sizes, batch_first, padding_value, -1 if total_length is None else total_length
         )
     except OperationError as error:
         raise ValueError(*error.args) from None
+    lengths = lengths.cpu() if elsewhere else lengths
     if sequence.unsorted_indices is not None:
         order = sequence.unsorted_indices
         return padded.index_select(0 if batch_first else 1, order), lengths[order.cpu()]
