@@ -27,8 +27,8 @@ class _SparseType(type):
         if args and hasattr(args[0], "_array"):
             indices, values, *size = args
             return _exports["", "sparse_coo_tensor"](indices, values.to(cls.dtype), *(tuple(each) for each in size[:1]), **kwargs)
-        size = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
-        return _exports["", "sparse_coo_tensor"](size, dtype=cls.dtype, **kwargs)
+        shape = tuple(args[0]) if len(args) == 1 and not isinstance(args[0], int) else args or (0,)
+        return _exports["", "sparse_coo_tensor"](shape, dtype=cls.dtype, **kwargs)
 
 
 globals().update(
