@@ -9,4 +9,5 @@ from . import fetch, pin_memory
 __getattr__ = missing("rushlight.utils.data._utils")
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds; programs read it to wait as long as the loader would
 IS_WINDOWS = False
+HAS_NUMPY = True
 python_exit_status = False
