@@ -349,7 +349,7 @@ def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any,
         return tuple(keyword) if isinstance(keyword, (tuple, list)) else (keyword,)
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         return tuple(values[0])
-    if not values and op.notes == "needs arguments":
+    if not values and op.needs_variadic:
         raise TypeError(f'{op.public_name}() missing 1 required positional arguments: "{op.parameters[-1].name}"')
     return values
 

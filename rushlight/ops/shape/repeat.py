@@ -259,7 +259,7 @@ def _flip_onnx(g: Any, input: Any, dims: Any) -> Any:
     meta=_flip_meta,
     kernel=_flip_kernel,
     vjp={"input": lambda g, dims: flip(g, dims)},
-    notes="needs arguments",
+    needs_variadic=True,
     exact=True,
     out=False,
     onnx={9: _flip_onnx},
