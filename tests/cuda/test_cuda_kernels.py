@@ -76,7 +76,7 @@ def test_recurrent_layers(kind: str, width: int) -> None:
     model = getattr(torch.nn, kind)(5, width, num_layers=2, bidirectional=True)
     data, lengths, outcomes = torch.randn(6, 4, 5), [6, 4, 3, 1], []
     for place in ("cpu", "cuda"):
-        own, x = copy.deepcopy(model).to(place), data.to(place).requires_grad_()
+        own, x = copy.deepcopy(model).to(place), data.detach().clone().to(place).requires_grad_()
         packed, _ = own(torch.nn.utils.rnn.pack_padded_sequence(x, lengths))
         assert packed.batch_sizes.device.type == "cpu" and packed.data.device.type == place
         padded, found = torch.nn.utils.rnn.pad_packed_sequence(packed)
