@@ -13,10 +13,15 @@ from .scalar_ir import constant
 from .tensor_ir import Builder, Leaf, Reference, Routine, strides_of
 
 
-@tensor_form.register("cast", "clone", "masked_fill", "fill", "zero", "copy")
+@tensor_form.register("cast", "masked_fill", "fill", "zero", "copy")
 def _pointwise(ir: Builder, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Any:
     """Outside the family of pointwise ops, but with a pointwise kernel."""
     return ir.elementwise(op, args, spec, node)
+
+
+@tensor_form.register("clone")
+def _clone(ir: Builder, op: Op, args: tuple[Any, ...], spec: Any, node: Node) -> Reference:
+    return ir.copy(args[0], node)
 
 
 def _filled(number: float) -> Form:
