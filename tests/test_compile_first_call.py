@@ -442,8 +442,9 @@ def test_roads(name: str, needs: bool) -> None:
                 result.sum().backward()
             results.append((result.detach().numpy().copy(), None if x.grad is None else x.grad.numpy()))
         found.append(results)
+    rtol = 2.0**-7 if name == "autocast" else 1e-4  # a product in bfloat16 is rounded to 8 digits: sums in another order may be one apart
     for want, got in zip(*found, strict=True):
-        np.testing.assert_allclose(got[0], want[0], rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(got[0], want[0], rtol=rtol, atol=1e-3)
         assert (got[1] is None) == (want[1] is None)
         if want[1] is not None:
-            np.testing.assert_allclose(got[1], want[1], rtol=1e-4, atol=1e-3)
+            np.testing.assert_allclose(got[1], want[1], rtol=rtol, atol=1e-3)

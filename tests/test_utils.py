@@ -249,8 +249,6 @@ def test_flops_are_shown_and_can_be_taught(capsys):
 
 
 def test_what_is_not_here_says_so():
-    with pytest.raises(ModuleNotFoundError, match="TensorBoard"):
-        import rushlight.utils.tensorboard  # noqa: F401
     with pytest.raises(NotImplementedError, match="network"):
         torch.hub.load("pytorch/vision", "resnet18")
     with pytest.raises(AttributeError, match="has no attribute 'absent_part'"):

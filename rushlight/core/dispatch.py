@@ -542,7 +542,7 @@ def warn_resized(found: Any, wanted: Any) -> None:
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
     """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
-    if op.returns is None and several and isinstance(out, TensorBase):
+    if op.returns is None and several and isinstance(out, TensorBase) and any(each.name == "as_tuple" for each in op.parameters):
         raise OperationError(f"{op.public_name} does not support the out kwarg when as_tuple is True")
     targets = tuple(out) if several and isinstance(out, (tuple, list)) else (out,)
     sources = tuple(results) if several else (results,)

@@ -27,9 +27,10 @@ def canonical(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str,
             if not same_value(value, parameter.default):
                 keywords[parameter.name] = value
         elif parameter.variadic:
-            # A single sequence in the place of the sizes would be taken for all of them.
-            positional.extend((tuple(value),) if len(value) == 1 and _is_sequence(value[0]) else value)
-            needed = len(positional) if value else needed
+            # A single sequence in the place of the sizes would be taken for all of them, and no argument for a forgotten one.
+            whole = op.needs_variadic if not value else len(value) == 1 and _is_sequence(value[0])
+            positional.extend((tuple(value),) if whole else value)
+            needed = len(positional) if value or whole else needed
         else:
             positional.append(value)
             if not same_value(value, parameter.default):
