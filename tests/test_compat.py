@@ -22,6 +22,7 @@ from rushlight.compat.distribution import FOLDER, shim_files
 from rushlight.compat.torch_version import TorchVersion
 from rushlight.core import release
 from rushlight.core.missing import missing
+from rushlight.graph import Graph
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -87,6 +88,12 @@ def test_a_function_is_not_replaced_by_the_module_of_its_name(alias) -> None:
     assert callable(function)
     import_module("torch.tensor")
     assert rushlight.tensor is function
+
+
+def test_graphs_print_the_same_names_under_the_alias(alias) -> None:
+    graph = Graph()
+    graph.output(graph.placeholder("x", rushlight.Tensor, None))
+    assert rushlight.Tensor.__module__ == "torch" and "x: rushlight.Tensor" in graph.python_code().src
 
 
 def test_private_names(alias) -> None:

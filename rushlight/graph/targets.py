@@ -29,8 +29,8 @@ def path_of(target: Any) -> str | None:
     if module == "builtins":
         return name if getattr(builtins, name, None) is target else None
     module = "operator" if module == _OPERATOR_MODULE else module
-    if module.startswith(PACKAGE + ".") and getattr(sys.modules[PACKAGE], name, None) is target:
-        module = PACKAGE  # the public name of what lives deeper
+    if getattr(sys.modules[PACKAGE], name, None) is target:
+        module = PACKAGE  # the public name of what lives deeper, also where the alias has tensors say that they are of `torch`
     path = f"{module}.{name}"
     return path if resolve(path) is target else None
 
