@@ -6,7 +6,6 @@ import functools
 import glob
 import importlib.util
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,9 +15,7 @@ import onnx
 from onnx.backend.test.loader import load_model_tests
 from onnx.backend.test.runner import Runner
 
-import rushlight
 from rushlight.onnx import backend
-from rushlight.onnx.load.arrays import to_value
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 # What does not pass, and why.
@@ -29,12 +26,6 @@ NOT_PASSING = {
 }
 if importlib.util.find_spec("PIL") is None:
     NOT_PASSING["node/image_decoder"] = "decoding images needs the package Pillow"
-
-# Cases that lie at corners of their operators (ReLU's kin at 0, samples on the grid, equal maxima), draw numbers, or round to float32 within.
-AT_CORNERS = re.compile(
-    r"node/(adam|basic_deform_conv|deform_conv|training_dropout|elu_example|gridsample|group_normalization_example_expanded|leakyrelu_example|maxpool_3d"
-    r"|reduce_min_default|resize_tf_crop|resize_downsample_scales_linear_half_pixel_symmetric|roialign|selu_example)"
-)
 
 
 def is_expected_to_pass(name: str) -> bool:
@@ -113,52 +104,3 @@ def compare(expected: Any, found: Any, case: Any) -> None:
             assert other is None
         else:
             Runner.assert_similar_outputs([one], [other], case.rtol, case.atol, case.model_dir)
-
-
-def gradient_difference(case: Any) -> float | None:
-    """How far the gradient of a case is from differences, along a random direction and in float64; None where it has no gradient there."""
-    model = model_of(case)
-    inputs, _ = next(iter(data_of(case, model)))
-    prepared = backend.prepare(model)
-    module = prepared.module.double()
-    given = [to_value(each, kind.type) for each, kind in zip(inputs, prepared.inputs)]
-    floats = [
-        at
-        for at, each in enumerate(given)
-        if isinstance(each, rushlight.Tensor) and each.is_floating_point() and each.numel() and (each.abs() < 1e6).all()
-    ]
-    if not floats:
-        return None
-    generator = np.random.default_rng(5)
-    points = [given[at].detach().double() for at in floats]
-    directions = [rushlight.tensor(generator.standard_normal(tuple(each.shape))) for each in points]
-    weights: dict[int, Any] = {}
-
-    def value(step: float) -> Any:
-        """A weighted sum of the outputs, a step along the direction."""
-        shifted = [point + step * direction for point, direction in zip(points, directions)]
-        arguments = list(given)
-        for at, each in zip(floats, shifted):
-            arguments[at] = each.requires_grad_(step == 0)
-        made = module(*arguments)
-        total = 0.0
-        for at, each in enumerate(made if isinstance(made, tuple) else (made,)):
-            if isinstance(each, rushlight.Tensor) and each.is_floating_point() and each.numel():
-                weights.setdefault(at, rushlight.tensor(generator.standard_normal(tuple(each.shape))))
-                total = total + (each.double() * weights[at]).sum()
-        return total, [arguments[at] for at in floats]
-
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        total, leaves = value(0.0)
-        if not isinstance(total, rushlight.Tensor) or not total.requires_grad or not total.isfinite():
-            return None
-        gradients = rushlight.autograd.grad(total, leaves, allow_unused=True)
-        slope = sum(float((each * direction).sum()) for each, direction in zip(gradients, directions) if each is not None)
-        found = []
-        for step in (1e-5, 1e-6):
-            with rushlight.no_grad():
-                found.append(float(value(step)[0] - value(-step)[0]) / (2 * step))
-    if not all(map(np.isfinite, found)) or abs(found[0] - found[1]) > 1e-3 * (1 + abs(found[0])):
-        return None  # not smooth here
-    return abs(found[1] - slope) / (1 + abs(slope))

@@ -1,6 +1,6 @@
 """Runs the ONNX project's own test cases, in eager mode and compiled, and writes the table in docs/onnx-import.md.
 
-    python tools/onnx_conformance.py [--compiled] [--table] [--only TEXT] [--failures] [--shard 0/2]
+    python tools/onnx_conformance.py [--compiled] [--gradients] [--table] [--only TEXT] [--failures] [--shard 0/2]
 
 Without ``--compiled`` eager mode alone is run, which takes seconds.
 """
@@ -19,12 +19,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import onnx_cases  # type: ignore[import-not-found]  # noqa: E402
+import onnx_derivatives  # type: ignore[import-not-found]  # noqa: E402
 
 import rushlight  # noqa: E402
 from rushlight.onnx.errors import UnsupportedModelError  # noqa: E402
 
 PAGE = ROOT / "docs" / "onnx-import.md"
-BEGIN, END = "<!-- conformance: begin -->", "<!-- conformance: end -->"
+TABLE = "<!-- conformance: begin -->", "<!-- conformance: end -->"
+GRADIENTS = "<!-- gradients: begin -->", "<!-- gradients: end -->"
 
 
 def outcome(case: Any, compiler: Any) -> str:
@@ -42,6 +44,7 @@ def outcome(case: Any, compiler: Any) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compiled", action="store_true", help="run the cases compiled too")
+    parser.add_argument("--gradients", action="store_true", help="compare gradients with differences, and write their table with --table")
     parser.add_argument("--table", action="store_true", help="write the table in docs/onnx-import.md")
     parser.add_argument("--only", default="", help="cases whose name matches this expression")
     parser.add_argument("--failures", action="store_true", help="print every case that does not pass")
@@ -50,6 +53,8 @@ def main() -> int:
     first, step = map(int, options.shard.split("/"))
     found = {name: case for name, case in onnx_cases.cases().items() if re.search(options.only, name)}
     chosen = dict(list(found.items())[first::step])
+    if options.gradients:
+        return gradients(chosen, options.table)
     passed: dict[str, collections.Counter[str]] = {"eager": collections.Counter(), "compiled": collections.Counter()}
     refused: list[tuple[str, str]] = []
     for mode, compiler in (("eager", None), ("compiled", rushlight.compile))[: 2 if options.compiled else 1]:
@@ -69,6 +74,25 @@ def main() -> int:
     return 0
 
 
+def gradients(chosen: dict[str, Any], table: bool) -> int:
+    """Compare the gradients of cases with differences."""
+    counts, others = onnx_derivatives.counted(chosen)
+    print(dict(counts))
+    for name, what in others.items():
+        print(f"{name}: {what}")
+    if table:
+        replace(GRADIENTS, onnx_derivatives.rows(counts))
+    return 1 if others else 0
+
+
+def replace(marks: tuple[str, str], lines: list[str]) -> None:
+    """Put lines between two marks of the page."""
+    page = PAGE.read_text()
+    before, _, rest = page.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    PAGE.write_text(before + marks[0] + "\n" + "\n".join(lines) + "\n" + marks[1] + after)
+
+
 def write(chosen: dict[str, Any], passed: dict[str, Any], refused: list[tuple[str, str]], compiled: bool) -> None:
     """Write the table into the page."""
     totals = collections.Counter(name.partition("/")[0] for name in chosen)
@@ -80,10 +104,7 @@ def write(chosen: dict[str, Any], passed: dict[str, Any], refused: list[tuple[st
     if refused:
         lines += ["", "What does not pass:", "", "| case | why |", "|---|---|"]
         lines += [f"| `{name}` | {onnx_cases.NOT_PASSING.get(name, what).replace('|', ' ')[:160]} |" for name, what in refused]
-    page = PAGE.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    PAGE.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+    replace(TABLE, lines)
 
 
 if __name__ == "__main__":

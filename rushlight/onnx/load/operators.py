@@ -96,6 +96,8 @@ def coerced(form: str, value: Any) -> Any:
     """An input in the form that an importer asks for."""
     if not form or value is None or isinstance(value, Strings):
         return value
+    if form == "Number" and isinstance(value, TensorBase) and value.requires_grad:
+        return value.reshape(())  # type: ignore[attr-defined]
     value = as_numbers(value)
     if form == "Numbers":
         return value

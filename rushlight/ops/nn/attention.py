@@ -38,8 +38,9 @@ def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> tupl
 
 def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
     scores, empty = _scores(query, key, mask, causal, scale)
-    weights = scores.softmax(-1)
-    return weights if empty is None else weights.masked_fill(empty, 0)
+    if empty is None:
+        return scores.softmax(-1)
+    return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)  # filled before, too: the derivative of a row of -inf is nan
 
 
 def _attention_meta(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Spec]:

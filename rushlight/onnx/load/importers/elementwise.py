@@ -10,6 +10,7 @@ import numpy as np
 
 from ....core.symbolic import is_symbolic
 from .. import calls as rl
+from ..numbers import as_numbers
 from ..registry import NodeContext, Number, dtype_of, importer
 from ..strings import Strings
 from .values import is_text
@@ -142,10 +143,12 @@ def is_inf(node: NodeContext, x: Any) -> Any:
 
 @importer("Range")
 def value_range(node: NodeContext, start: Number, limit: Number, delta: Number) -> Any:
+    first, step = start, delta  # tensors where they have gradients
+    start, limit, delta = (as_numbers(each) for each in (start, limit, delta))
     whole = isinstance(start, int) and isinstance(delta, int)
     if whole and is_symbolic(limit - start):
         return rl.arange(start, limit, delta, dtype=dtype_of(node.input_type(0) or 7))
     count = max(-int((start - limit) // delta), 0)
     dtype = dtype_of(node.input_type(0) or (7 if whole else 1))
     exact = rl.float32 if dtype in (rl.float16, rl.bfloat16) and node.get("stash_type", 0) == 1 else dtype
-    return (start + rl.arange(count, dtype=exact) * delta).to(dtype)
+    return (first + rl.arange(count, dtype=exact) * step).to(dtype)
