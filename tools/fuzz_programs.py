@@ -2,17 +2,23 @@
 
 python tools/fuzz_programs.py --torch .venv-record/bin/python                    # 200 programs of each kind
 python tools/fuzz_programs.py --torch PYTHON --count 2000 modules optimizers     # of these kinds
+python tools/fuzz_programs.py --torch PYTHON --count 2000 --forms compiled dynamic -- chains
+
+Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import sys
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
+from fuzz.chains import chain, smaller  # noqa: E402
 from fuzz.compare import difference_of_programs  # noqa: E402
 from fuzz.outcome import run_program  # noqa: E402
 from fuzz.peer import PyTorch  # noqa: E402
@@ -20,17 +26,65 @@ from fuzz.programs import KINDS, program  # noqa: E402
 
 import rushlight  # noqa: E402
 
+FORMS: dict[str, Any] = {
+    "eager": lambda function: function,
+    "compiled": rushlight.compile,
+    "dynamic": lambda function: rushlight.compile(function, dynamic=True),
+}
+
+
+def difference_in(source: str, form: str, peer: PyTorch) -> str:
+    """How a chain differs: eagerly from PyTorch, in another form from the eager run."""
+    wanted = peer.ask([source])[0] if form == "eager" else run_program(rushlight, source)
+    found = run_program(rushlight, source, FORMS[form])
+    raised = any(isinstance(each, str) for each in (*wanted.results, *found.results))
+    if wanted.error or (raised and (form != "eager" or found.dtypes != wanted.dtypes)):
+        return ""
+    return difference_of_programs(found, wanted)
+
+
+def shrunk(source: str, form: str, peer: PyTorch) -> str:
+    """The smallest program that still differs, found greedily."""
+    for _ in range(40):
+        for other in smaller(source):
+            if difference_in(other, form, peer):
+                source = other
+                break
+        else:
+            break
+    return source
+
+
+def chains(peer: PyTorch, given: argparse.Namespace) -> int:
+    """Run chains in the forms that are asked for: how many programs differ."""
+    seen: set[str] = set()
+    for seed in range(given.seed, given.seed + given.count):
+        source = chain(random.Random(f"chain {seed}"), rushlight, given.length)
+        form = next((form for form in given.forms if difference_in(source, form, peer)), None)
+        if form is not None:
+            source = shrunk(source, form, peer)
+            if source not in seen:
+                seen.add(source)
+                print(f"chains {seed} {form}: {difference_in(source, form, peer)}\n{source.strip()}\n", flush=True)
+    print(f"chains: {len(seen)} differences in {given.count} programs, {', '.join(given.forms)}")
+    return len(seen)
+
 
 def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}; all by default")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains; all by default")
     parser.add_argument("--torch", required=True, metavar="PYTHON", help="the Python of an environment with PyTorch")
     parser.add_argument("--count", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="of chains")
+    parser.add_argument("--length", type=int, default=8, help="lines of a chain")
     given = parser.parse_args()
     peer, total = PyTorch(given.torch), 0
-    for kind in given.kinds or KINDS:
+    for kind in given.kinds or (*KINDS, "chains"):
+        if kind == "chains":
+            total += chains(peer, given)
+            continue
         seen: set[str] = set()
         for seed in range(given.seed, given.seed + given.count):
             source = program(kind, seed)

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
-from .base import Spec, Storage, TensorBase, View, make, mark_inference, storage_of
+from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
 from .devices import CPU, META, accelerator, alone, array_kinds, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
@@ -479,7 +479,10 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
 
 def keep_copy(target: TensorBase) -> Any:
     """A copy of the target before it is written to, with its history."""
-    old = make(target._array.copy() if target._array.__class__ is not Spec else target._array)
+    fake = target._array.__class__ is Spec
+    old = make(spec_of(target._array) if fake else target._array.copy())
+    if fake and state.capture is not None:
+        state.capture.copied(old, target)
     old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
     return old
 

@@ -9,26 +9,23 @@ from ..core.base import TensorBase, storage_of
 from ..core.declare import table
 from ..core.devices import device_type_of
 from ..core.errors import NotSupported, OperationError, ShapeError
-from ..ops.shape.memory import element_strides
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write a number to the main diagonal; ``wrap`` begins a new one behind each square block of a tall matrix."""
-    shape = tuple(self._array.shape)
+    shape = self.shape
     if len(shape) < 2:
         raise ShapeError("dimensions must larger than 1")
-    if len(shape) > 2 and len(set(shape)) > 1:
-        raise ShapeError("all dimensions of input must be of equal length")
-    strides = element_strides(self._array)
-    length = min(shape)
-    if wrap and len(shape) == 2 and shape[0] > shape[1]:
-        rows, columns = shape
-        for first in range(0, rows, columns + 1):
-            part = self[first : first + columns]
-            part.as_strided((min(part._array.shape),), (sum(strides),), part.storage_offset()).fill_(fill_value)
+    if len(shape) > 2:
+        if any(size != shape[0] for size in shape):
+            raise ShapeError("all dimensions of input must be of equal length")
+        self.as_strided((shape[0],), (sum(self.stride()),), self.storage_offset()).fill_(fill_value)
         return self
-    if length:
-        self.as_strided((length,), (sum(strides),), self.storage_offset()).fill_(fill_value)
+    rows, columns = shape
+    self.diagonal().fill_(fill_value)
+    if wrap:
+        for first in range(columns + 1, rows, columns + 1):
+            self[first:].diagonal().fill_(fill_value)
     return self
 
 

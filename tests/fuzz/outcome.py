@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,11 +104,18 @@ def outcome(torch: Any, call: Call) -> Outcome:
     return found
 
 
-def run_program(torch: Any, source: str) -> Outcome:
-    """What a package makes of a program (:mod:`fuzz.programs`): its list ``results``."""
+def run_program(torch: Any, source: str, form: Callable[[Any], Any] = lambda function: function) -> Outcome:
+    """What a package makes of a program (:mod:`fuzz.programs`): its list ``results``; ``form`` makes a chain's function compiled or traced."""
     found = Outcome()
     leaves = lambda value: [each for each in flatten(value) if isinstance(each, torch.Tensor)]
-    scope = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "flat": leaves}
+
+    def guarded(call: Callable[[], Any]) -> list[Any]:
+        try:
+            return list(call())
+        except Exception as error:
+            return [next((kind.__name__ for kind in ERRORS if isinstance(error, kind)), type(error).__name__)]
+
+    scope = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "flat": leaves, "form": form, "guarded": guarded}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

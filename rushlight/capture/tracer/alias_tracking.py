@@ -167,6 +167,17 @@ class AliasTracker:
             if other.tensor._array is target._array and other is not entry:  # another name: it sees the write, too
                 self.tracer.bind(other.tensor, entry.node, other.shape)
 
+    def others(self, *tensors: Any) -> bool:
+        """Whether there are views of the first of these tensors other than these."""
+        storage = storage_of(tensors[0])
+        known = {**self.names.get(id(storage), {}), **self.names.get(id(storage.array), {})}
+        return any(each not in map(id, tensors) for each in known)
+
+    def forget(self, tensor: Any) -> None:
+        """A tensor is not used any more."""
+        for known in self.names.values():
+            known.pop(id(tensor), None)
+
     def undo(self, base: Node, chain: tuple[Any, ...], new: Node) -> Node:
         """The base with the part replaced that a chain of views selects."""
         before = self.replay(base, chain)
@@ -228,6 +239,7 @@ def _undone(name: str) -> Inverse:
 view_inverse.set(_scattered("select_scatter"), "select")
 view_inverse.set(_scattered("slice_scatter"), "slice")
 view_inverse.set(_scattered("diagonal_scatter"), "diagonal")
+view_inverse.set(_scattered("strided_scatter"), "strided_view")
 view_inverse.set(_undone("transpose"), "transpose")
 view_inverse.set(_undone("t"), "t")
 view_inverse.set(_undone("view_as_complex"), "view_as_real")

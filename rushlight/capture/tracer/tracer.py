@@ -42,6 +42,8 @@ _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whos
 
 reshapes: Facet[bool] = Facet("reshapes", "a view that is a reshape where nothing is written to")
 reshapes.set(True, "view", "view_shape")
+changes_shape: Facet[bool] = Facet("changes its shape", "gives its operand another shape, in place")
+changes_shape.set(True, "unsqueeze_", "squeeze_", "transpose_", "t_", "as_strided_", "resize_", "resize_as_")
 
 
 class TracerWarning(Warning):
@@ -75,6 +77,7 @@ class Tracer(SymbolicSizes):
         super().__init__()
         self.graph = Graph()
         self.entries: dict[int, TracedTensor] = {}
+        self.given: set[int] = set()  # the ids of inputs
         self.attributes = {id(tensor): (name, tensor) for name, tensor in reversed(list(names))}
         self.by_name = dict(self.attributes.values())
         self.constants: dict[str, Any] = {}
@@ -137,6 +140,7 @@ class Tracer(SymbolicSizes):
             symbol = dynamic(dim)
             shape.append(size if symbol is None else self.new_symbol(node, dim, size, symbol))
         self.depends.add(node)
+        self.given.add(id(tensor))
         self.bind(tensor, node, tuple(shape))
 
     def bind(self, tensor: Any, node: Node, shape: tuple[int, ...] | None = None) -> None:
@@ -231,6 +235,8 @@ class Tracer(SymbolicSizes):
             return NotImplemented  # values have no strides: what its body calls has them as arguments
         state.capture = None
         try:
+            if self.symbols and op in changes_shape:
+                self.read_sizes(args[0])
             args = tuple([self.sized(value) if each.kind == "value" else value for each, value in zip(op.parameters, args)])
             recorded = tuple([self.argument(value) for value in args])
             in_place = op.functional is not None
@@ -343,6 +349,27 @@ class Tracer(SymbolicSizes):
         self.bind(target, node, shape)
         self.aliases.written(target, self.entries[id(target)])
         return result
+
+    def read_sizes(self, tensor: Any) -> None:
+        """Read the symbolic sizes of a tensor off it now, before its shape changes in place."""
+        for size in self.shape_of(tensor):
+            for name in size.expression.symbols() if isinstance(size, SymbolicInt) else ():
+                self.symbol_node(name)
+
+    def copied(self, copy: Any, tensor: Any) -> None:
+        """A fake tensor has been made that keeps the value of another, which is about to be written to."""
+        self.bind(copy, self.node_of(tensor), self.shape_of(tensor))
+
+    def reshaped(self, tensor: Any, seen: Any) -> None:
+        """A tensor has become, in place, what a view of it is: it has another shape or other strides."""
+        if not self.functional:
+            return
+        if id(tensor) in self.given:
+            raise CaptureError("the shape of an input is changed in place: view or clone() it instead")
+        if tensor._view is None and self.aliases.others(tensor, seen):
+            raise CaptureError("the shape of a tensor is changed in place while views of it are there: view or clone() it instead")
+        self.bind(tensor, self.entries[id(seen)].node, self.shape_of(seen))
+        self.aliases.forget(seen)
 
     def keep_constant(self, tensor: Any) -> None:
         """Before a write: a node that is a constant of the capture keeps the elements it has."""

@@ -390,34 +390,36 @@ def _become(target: Tensor, op: Any, *args: Any) -> Tensor:
     storage_of(target).version += 1
     if target._view is not None:
         target._view.version = storage_of(target).version
+    if state.capture is not None:
+        state.capture.reshaped(target, seen)
     return target
 
 
-@composite(namespace=None, method=True)
+@composite(namespace=None, method=True, of_storage=True)
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     """Put a dimension of size 1 into this tensor's shape."""
     return _become(input, unsqueeze, dim)
 
 
-@composite(namespace=None, method=True)
+@composite(namespace=None, method=True, of_storage=True)
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     """Leave dimensions of size 1 out of this tensor's shape."""
     return _become(input, squeeze, dim)
 
 
-@composite(namespace=None, method=("transpose_", "swapaxes_", "swapdims_"))
+@composite(namespace=None, method=("transpose_", "swapaxes_", "swapdims_"), of_storage=True)
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor."""
     return _become(input, transpose, dim0, dim1)
 
 
-@composite(namespace=None, method=True)
+@composite(namespace=None, method=True, of_storage=True)
 def t_(input: Tensor) -> Tensor:
     """Transpose this matrix."""
     return _become(input, t)
 
 
-@composite(namespace="", method=True)
+@composite(namespace="", method=True, of_storage=True)
 def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """Give this tensor another size, strides and offset in its memory."""
     return _become(input, as_strided, size, stride, storage_offset)

@@ -20,7 +20,7 @@ from ....graph import Node
 from ....graph.calls import bind
 from ....graph.node import only_computes
 from ....nn.parameter import Parameter
-from ...tracer.tracer import TracedTensor, Tracer, tensors_in
+from ...tracer.tracer import TracedTensor, Tracer, changes_shape, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_breaks import Break
@@ -48,6 +48,10 @@ counted: Facet[bool] = Facet("counted", "how many results there are follows from
 counted.set(
     True, "unbind", "split", "chunk", "tensor_split", "split_with_sizes", "split_evenly", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk"
 )  # fmt: skip
+without_ones: Facet[bool] = Facet(
+    "without ones", "leaves dimensions of size 1 out: whether a size is 1 decides on the dimensions of the result"
+)
+without_ones.set(True, "squeeze", "squeeze_", "squeeze_copy")
 memory_order: Facet[bool] = Facet("memory order", "draws numbers in the order of its operand's memory")
 memory_order.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
 
@@ -117,7 +121,12 @@ class CompileTracer(Tracer):
             raise Break("sparse", name="a method or function")
         node = self.new_input(source, tensor)
         self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor))
-        self.recorder.guards.tensor(source, tensor, self.entries[id(tensor)].shape)
+        shape = self.entries[id(tensor)].shape
+        self.recorder.guards.tensor(source, tensor, shape)
+        for size in shape:
+            if isinstance(size, SymbolicInt):  # what raises for tensors without elements is captured as it is for them
+                (name,) = size.expression.symbols()
+                self.recorder.guards.relation("==", size.expression, 0, False, {name: self.recorder.symbol_sources[name]})
 
     def new_input(self, source: Source, value: Any) -> Node:
         """A placeholder for what a source leads to."""
@@ -160,12 +169,28 @@ class CompileTracer(Tracer):
             check_arguments(self.recorder, op, args)
         if op in memory_order and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
             return self.in_memory_order(op, args)
+        if op.of_storage and op not in changes_shape and self.is_non_contiguous(args[0]):
+            self.recorder.discard_reason = f"{op.public_name}() of a value that is not contiguous, as values of graphs are"
+        if self.symbols and op in without_ones:
+            self.compare_with_one(args[0], args[1])
         try:
             return super().__call__(op, args, out)
         except Exception:
             if may_depend_on_values(self, op, args):
                 self.recorder.discard_reason = ERROR
             raise
+
+    def compare_with_one(self, tensor: Any, dims: Any) -> None:
+        """Guard which of a tensor's sizes are 1: of these dimensions, or of all."""
+        shape = self.shape_of(tensor)
+        chosen = (
+            range(len(shape))
+            if dims is None
+            else [dim % len(shape) for dim in (dims if isinstance(dims, (tuple, list)) else (dims,)) if shape]
+        )
+        for dim in chosen:
+            if isinstance(shape[dim], SymbolicInt):
+                self.recorder.compare_sizes("==", shape[dim], 1)
 
     def is_non_contiguous(self, tensor: Any) -> bool:
         """Whether a computed value is not contiguous, as all values of graphs are.  That follows from the strides of the inputs."""

@@ -442,6 +442,8 @@ class ValueRecorder(NameRecorder):
             raise Break("history", name=name)
         if source is not None and name in _LAYOUT:
             self.guards.strides(source, value)
+        elif traced and name in _LAYOUT:
+            self.guard_layout(value, name)
         if source is not None and name in ("is_leaf", "retains_grad", "is_inference", "is_shared", "is_pinned"):
             called = name.startswith("is_") and name != "is_leaf"
             now = getattr(value, name)
@@ -455,6 +457,15 @@ class ValueRecorder(NameRecorder):
         if source is not None and name in fields:
             return self.guard_value(self.new_source.attribute(source, name), result)
         return result
+
+    def guard_layout(self, value: Any, name: str) -> None:
+        """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
+        for source, each in self.tracer.inputs:
+            if isinstance(each, TensorBase):
+                self.guards.layout(source, each)
+        if name != "is_contiguous" or value._view is not None:
+            base = value if value._view is None else value._view.base
+            self.specialize(*self.tracer.shape_of(value), *self.tracer.shape_of(base))
 
     def store_attr(self, value: Any, name: str, new: Any) -> Any:
         if isinstance(value, TensorBase):

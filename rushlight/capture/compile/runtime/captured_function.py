@@ -314,7 +314,7 @@ class CapturedFunction:
                     return True
             if wanted is not None:
                 return bool(wanted) and size > 1
-            return bool(changed.get((source.describe(), dim), set()) - {size})
+            return size > 1 and bool(changed.get((source.describe(), dim), set()) - {size})
 
         return decide
 
