@@ -144,15 +144,13 @@ def test_lbfgs_without_any_gradient():
     assert torch.optim.LBFGS([p], 0.01, tolerance_grad=-float("inf")).step(lambda: torch.tensor([10])) == 10
 
 
-def test_names_that_test_files_read():
-    rushlight.compat.install()
+def test_names_that_test_files_read(alias):
     assert torch.Storage(2).dtype is torch.float32 and not torch.profiler.itt.is_available()
     assert torch.Tensor.__rdiv__(torch.tensor(2.0), 4) == 2 and torch.tensor(3).__long__() == 3
     assert torch._debug_has_internal_overlap(torch.rand(1).expand(3)) == 1
     assert [each.item() for each in torch._aminmax(torch.arange(3))] == [0, 2]
     with warnings.catch_warnings():
         torch.jit.TracerWarning.ignore_lib_warnings()
-    rushlight.compat.uninstall()
 
 
 def test_tables_of_hooks_for_all_modules_may_be_assigned():

@@ -195,7 +195,9 @@ print("as in eager mode")
 
 
 def test_flash_attention_by_the_interpreter() -> None:
-    pytest.importorskip("triton")
+    triton = pytest.importorskip("triton")
+    if np.lib.NumpyVersion(np.__version__) >= "2.5.0" and triton.__version__ < "3.7":
+        pytest.skip("the interpreter of Triton 3.6 makes numbers of arrays with one element, which NumPy 2.5 refuses")
     environment = dict(os.environ, TRITON_INTERPRET="1")
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(FLASH)], capture_output=True, text=True, env=environment, timeout=300, check=False

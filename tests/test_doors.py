@@ -8,14 +8,6 @@ import pytest
 from support.processes import run_python
 
 import rushlight as torch
-from rushlight import compat
-
-
-@pytest.fixture
-def alias():
-    compat.install()
-    yield
-    compat.uninstall()
 
 
 @pytest.mark.parametrize("name", ["cuda", "xpu", "mtia"])

@@ -28,9 +28,8 @@ DIFFERENT = {
 
 
 @pytest.fixture(scope="module")
-def programs():
+def programs(module_alias):
     """tests/export_programs.py, where ``import torch`` means rushlight."""
-    compat.install()
     return importlib.import_module("export_programs")
 
 

@@ -15,13 +15,7 @@ import rushlight.compat
 RECORDED = json.loads((Path(__file__).parent / "data" / "lazy_views.json").read_text(encoding="utf8"))
 
 
-@pytest.fixture(autouse=True)
-def _private_names():
-    was = rushlight.compat.installed()
-    rushlight.compat.install()
-    yield
-    if not was:
-        rushlight.compat.uninstall()
+pytestmark = pytest.mark.usefixtures("module_alias")
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -39,7 +39,7 @@ def check():
         assert np.allclose(compiled(x).numpy(), want, atol=1e-5)
 
 """
-SEVERAL = "torch.set_num_threads(max(4, torch.get_num_threads()))\n"  # the pool works, whatever the machine
+SEVERAL = "torch.set_num_threads(max(16, torch.get_num_threads()))\n"  # the pool works, whatever the machine
 
 
 def run(program: str, **environment: str) -> str:
@@ -104,6 +104,25 @@ stop.append(True)
 thread.join()
 """
     )
+    run(program)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_fork_while_another_thread_imports(tmp_path: Path) -> None:
+    (tmp_path / "slowly_imported.py").write_text("import time\ntime.sleep(0.3)\nvalue = 7\n")
+    program = f"""
+sys.path.insert(0, {str(tmp_path)!r})
+thread = threading.Thread(target=lambda: __import__("slowly_imported"))
+thread.start()
+while "slowly_imported" not in sys.modules:
+    time.sleep(0.001)
+child = os.fork()
+if not child:
+    import slowly_imported
+    os._exit(slowly_imported.value)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+thread.join()
+"""
     run(program)
 
 

@@ -18,14 +18,7 @@ PROGRAMS = script_conformance.programs()
 EXPECTED = json.loads(script_conformance.EXPECTED.read_text())
 
 
-@pytest.fixture(autouse=True, scope="module")
-def installed():
-    before = dict(sys.modules)
-    rushlight.compat.install()
-    yield
-    for name in set(sys.modules) - set(before):
-        if name.partition(".")[0] == "torch":
-            del sys.modules[name]
+pytestmark = pytest.mark.usefixtures("module_alias")
 
 
 @pytest.mark.parametrize("number, name", list(enumerate(PROGRAMS)), ids=list(PROGRAMS))

@@ -17,7 +17,7 @@ import pytest
 from checkpoint_objects import contents, state_dict
 
 import rushlight as torch
-from rushlight import compat, serialization
+from rushlight import serialization
 from rushlight.nn.parameter import Buffer, Parameter, UninitializedParameter
 
 FOLDER = pathlib.Path(__file__).parent / "data" / "checkpoints"
@@ -251,13 +251,9 @@ def test_functions_carry_the_names_of_pytorch():
     assert again([torch.relu, Parameter], weights_only=False) == [torch.relu, Parameter]
 
 
-def test_under_the_alias():
-    compat.install()
-    try:
-        found = torch.load(FOLDER / "zip.pt", weights_only=False)
-        assert again([torch.relu, found["parameter"]], weights_only=False)[0] is torch.relu
-    finally:
-        compat.uninstall()
+def test_under_the_alias(alias):
+    found = torch.load(FOLDER / "zip.pt", weights_only=False)
+    assert again([torch.relu, found["parameter"]], weights_only=False)[0] is torch.relu
 
 
 # -- options -----------------------------------------------------------------------------------------------------

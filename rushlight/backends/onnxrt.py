@@ -18,6 +18,7 @@ from ..capture.graph_module import GraphModule
 from ..capture.trace.capture import Captured
 from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, make
+from ..core.fork_safety import free_after_fork
 from ..graph import Graph, Interpreter, Node
 from ..onnx.cleanup import clean
 from ..onnx.exporter import flat_outputs
@@ -63,7 +64,7 @@ class ExportedGraph(GraphExecutable):
     def __init__(self, module: GraphModule) -> None:
         self.module = module
         self.run: Callable[..., Any] | None = None
-        self.lock = threading.RLock()
+        self.lock = free_after_fork(threading.RLock())
 
     def __call__(self, *args: Any) -> Any:
         if self.run is not None:

@@ -10,13 +10,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..core.base import Spec, TensorBase
+from ..core.base import Spec, TensorBase, contiguous_strides
 from ..core.dtypes import BY_NAME
 from ..core.symbolic import is_symbolic
 from ..graph import Graph, Node
 from ..ops.overloads import find_overload
+from ..ops.shape.memory import view_strides
 from ..tensor.layout import contiguous_format
 
 Rule = Callable[[Graph, Node], "Node | None"]
@@ -95,14 +94,6 @@ _MOVED = frozenset(
 )
 
 
-def contiguous(shape: Any) -> tuple[int, ...]:
-    """The strides of a tensor whose elements lie one behind the other."""
-    found = [1]
-    for each in reversed(shape[1:]):
-        found.append(found[-1] * int(each))
-    return tuple(reversed(found)) if shape else ()
-
-
 def strides_of(node: Any, known: dict[Any, Any]) -> tuple[int, ...] | None:
     """The strides that PyTorch gives a value; None where they are not known."""
     if not isinstance(node, Node):
@@ -125,7 +116,7 @@ def _strides(node: Node, known: dict[Any, Any]) -> tuple[int, ...] | None:
     inputs = [each for each in node.all_input_nodes if value_of(each) is not None]
     name = name_of(node).partition(".")[0]
     if node.op != "call_function" or _is_ordered(node, name):
-        return contiguous(value.shape)
+        return contiguous_strides(value.shape)
     if node.target is operator.getitem and name_of(node.args[0]).partition(".")[0] in ("split", "split_with_sizes", "chunk"):
         return strides_of(node.args[0].args[0], known)
     before = strides_of(node.args[0], known) if node.args else ()
@@ -140,21 +131,11 @@ def _strides(node: Node, known: dict[Any, Any]) -> tuple[int, ...] | None:
             order[first], order[second] = order[second], order[first]
         return tuple(order)
     if name == "view":
-        return viewed(value_of(node.args[0]).shape, before, value.shape)
+        return view_strides(tuple(value_of(node.args[0]).shape), before, tuple(value.shape))
     if name in _MOVED:
         return None
-    same = all(strides_of(each, known) == contiguous(value_of(each).shape) for each in inputs)
-    return contiguous(value.shape) if same else None
-
-
-def viewed(shape: Any, strides: Any, wanted: Any) -> tuple[int, ...] | None:
-    """The strides of a view with other sizes; None where there is none."""
-    array = np.lib.stride_tricks.as_strided(np.zeros(1, np.int8), tuple(map(int, shape)), strides)
-    try:
-        array.shape = tuple(map(int, wanted))
-    except AttributeError:
-        return None
-    return array.strides
+    same = all(strides_of(each, known) == contiguous_strides(value_of(each).shape) for each in inputs)
+    return contiguous_strides(value.shape) if same else None
 
 
 @rule("reshape.default", "flatten.using_ints", "_unsafe_view.default", "unflatten.int")
@@ -168,7 +149,7 @@ def view(graph: Graph, node: Node) -> Node | None:
         return None
     strides = strides_of(source, graph.__dict__.setdefault("_strides", {}))
     fits = (
-        viewed(value_of(source).shape, strides, sizes) is not None
+        view_strides(tuple(value_of(source).shape), strides, tuple(sizes)) is not None
         if strides is not None and is_static(value)
         else not _may_be_moved(source)
     )

@@ -14,6 +14,7 @@ import numpy as np
 from ....codegen.llvm.ir import FIRST, LAST, Code, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....codegen.llvm.vectors import Vectors, lanes
+from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.arena import address
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
@@ -21,7 +22,7 @@ from ....runtime.cpu.parallel_task import Task
 ACROSS = 2  # vectors of columns of a tile
 TILES = (8, 4, 1)  # rows of tiles: of as many as there are, then of what is left
 DEEPEST = 1 << 16  # products of bytes whose sum is less than 2 ** 31
-_lock = threading.Lock()
+_lock = free_after_fork(threading.Lock())
 _tasks: dict[Any, Task | None] = {}
 
 
