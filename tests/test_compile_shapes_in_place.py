@@ -69,11 +69,18 @@ def write_to_a_part(x: Any) -> Any:
     return x * 2
 
 
+def write_to_a_view_of_what_was_written(x: Any) -> Any:
+    row = x.narrow(0, 0, 1)
+    x.clamp_(-0.5, 0.5)
+    row.relu_()
+    return row
+
+
 @pytest.mark.parametrize(
     "program",
     (
         squeezed, transposed, beside_a_view, of_an_input, strided_write, diagonal, composite_write, composite_write_to_a_view, write_of_what_was_read,
-        write_to_a_part,
+        write_to_a_part, write_to_a_view_of_what_was_written,
     ),
 )  # fmt: skip
 def test_every_call_is_as_in_eager_mode(program: Callable[[Any], Any]) -> None:
@@ -106,3 +113,65 @@ def test_a_file_of_a_program_that_changes_shapes_in_place() -> None:
     session = onnxruntime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
     for wanted, got in zip(transposed(x), session.run(None, {"x": x.numpy()})):
         assert (wanted.numpy() == got).all()
+
+
+def through_a_reshape(x: Any) -> Any:
+    y = x + 1
+    y.reshape(-1).add_(1)
+    return y
+
+
+def through_a_reshape_of_a_view(x: Any) -> Any:
+    y = x + 1
+    y.t().reshape(-1).add_(1)
+    return y
+
+
+def through_contiguous(x: Any) -> Any:
+    y = x + 1
+    y.contiguous().add_(1)
+    return y
+
+
+def through_strides(x: Any) -> Any:
+    y = torch.where(x > 0, 0.5, x)
+    return y.as_strided((2,), (1,)) * 2, y + y.stride()[0]
+
+
+@pytest.mark.parametrize("program", (through_a_reshape, through_a_reshape_of_a_view, through_contiguous, through_strides))
+def test_writes_and_reads_that_depend_on_the_layout_of_a_computed_value(program: Callable[[Any], Any]) -> None:
+    """Whether reshape copies depends on the layout that a value has in eager mode."""
+    compiled = torch.compile(program, dynamic=True)
+    for rows in (3, 2, 3):
+        x = torch.linspace(-1, 2, rows * 4).reshape(rows, 4)
+        for given in (x, x.t().contiguous().t()):
+            wanted, got = program(given), compiled(given)
+            for one, other in zip(wanted, got) if isinstance(wanted, tuple) else [(wanted, got)]:
+                torch.testing.assert_close(other, one)
+
+
+def squeezed_size(x: Any) -> Any:
+    return torch.arange((x + 1).squeeze().shape[0])
+
+
+def size_after_transposing(x: Any) -> Any:
+    x.transpose_(0, -1)
+    return torch.arange(x.shape[0])
+
+
+def largest_of_a_part(x: Any) -> Any:
+    return x[2:].amax(0)
+
+
+@pytest.mark.parametrize("dynamic", (None, True))
+@pytest.mark.parametrize("program", (squeezed_size, size_after_transposing, largest_of_a_part))
+def test_sizes_of_0_and_1_among_dynamic_ones(program: Callable[[Any], Any], dynamic: bool | None) -> None:
+    compiled = torch.compile(program, dynamic=dynamic)
+    for shape in ((4, 1, 4), (1, 1, 4), (2, 1, 4), (3, 1, 2)):
+        found = []
+        for function in (program, compiled):
+            try:
+                found.append(function(torch.ones(shape)))
+            except (RuntimeError, IndexError) as error:
+                found.append(isinstance(error, IndexError))
+        assert type(found[0]) is type(found[1]) and (found[0] is found[1] or found[0].equal(found[1]))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,11 @@ def shrunk(source: str, form: str, peer: PyTorch) -> str:
 def chains(peer: PyTorch, given: argparse.Namespace) -> int:
     """Run chains in the forms that are asked for: how many programs differ."""
     seen: set[str] = set()
+    until, count = time.monotonic() + given.seconds, 0
     for seed in range(given.seed, given.seed + given.count):
+        if time.monotonic() > until:
+            break
+        count += 1
         source = chain(random.Random(f"chain {seed}"), rushlight, given.length)
         form = next((form for form in given.forms if difference_in(source, form, peer)), None)
         if form is not None:
@@ -66,7 +71,7 @@ def chains(peer: PyTorch, given: argparse.Namespace) -> int:
             if source not in seen:
                 seen.add(source)
                 print(f"chains {seed} {form}: {difference_in(source, form, peer)}\n{source.strip()}\n", flush=True)
-    print(f"chains: {len(seen)} differences in {given.count} programs, {', '.join(given.forms)}")
+    print(f"chains: {len(seen)} differences in {count} programs, {', '.join(given.forms)}")
     return len(seen)
 
 
@@ -78,6 +83,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="of chains")
+    parser.add_argument("--seconds", type=float, default=1e9, help="the most that chains take")
     parser.add_argument("--length", type=int, default=8, help="lines of a chain")
     given = parser.parse_args()
     peer, total = PyTorch(given.torch), 0

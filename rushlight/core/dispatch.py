@@ -479,9 +479,9 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
 
 def keep_copy(target: TensorBase) -> Any:
     """A copy of the target before it is written to, with its history."""
-    fake = target._array.__class__ is Spec
-    old = make(spec_of(target._array) if fake else target._array.copy())
-    if fake and state.capture is not None:
+    refresh(target)
+    old = make(target._array.copy() if target._array.__class__ is not Spec else spec_of(target._array))
+    if old._array.__class__ is Spec and state.capture is not None:
         state.capture.copied(old, target)
     old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
     return old

@@ -22,7 +22,7 @@ from ..core.devices import device_types
 from ..core.dispatch import dispatch
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
-from ..core.node import check_in_place
+from ..core.node import check_in_place, refresh
 from ..core.state import flags, state
 from ..graph import Graph, Node
 
@@ -129,6 +129,8 @@ class FunctionalTracer(Tracer):
         ):
             return super().write(op, args, recorded)
         check_in_place(target)
+        if target._view is not None:
+            refresh(target)  # its base may have been written to
         before = fake_of(target)  # gradient rules save the value of the target before the write
         before._grad_fn, before._output_index, before._requires_grad = target._grad_fn, target._output_index, target._requires_grad
         self.bind(before, self.node_of(target), self.shape_of(target))

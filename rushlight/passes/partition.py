@@ -49,9 +49,7 @@ def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
     tangents = set(joint.tangents)
     between = [node for node in graph.nodes if node in needed and node not in after and node not in tangents]  # depend on inputs alone
     used = {node for node in between if node in wanted or any(user in after and user in needed for user in node.users)}
-    saved_by_eager = {memory_of(node) for node in used} - {
-        joint.inputs[each.index] for each in joint.writes
-    }  # not those that the program itself writes to
+    saved_by_eager = {memory_of(node) for node in used}
     if kept is None:
         kept = [node.name for node in minimum_cut(between, used, forward, joint.forward, saved_by_eager)]
     by_name = {node.name: node for node in joint.forward}  # the same names whichever gradients are wanted

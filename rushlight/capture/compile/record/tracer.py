@@ -9,7 +9,7 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from ....core.base import Spec, TensorBase, make
+from ....core.base import Spec, TensorBase, make, storage_of
 from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
 from ....core.facets import Facet
@@ -52,6 +52,8 @@ without_ones: Facet[bool] = Facet(
     "without ones", "leaves dimensions of size 1 out: whether a size is 1 decides on the dimensions of the result"
 )
 without_ones.set(True, "squeeze", "squeeze_", "squeeze_copy")
+by_layout: Facet[bool] = Facet("by layout", "gives a view or a copy, as the layout of its operand has it")
+by_layout.set(True, "reshape", "reshape_as", "flatten", "ravel", "contiguous")
 memory_order: Facet[bool] = Facet("memory order", "draws numbers in the order of its operand's memory")
 memory_order.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
 
@@ -79,6 +81,9 @@ class CompileTracer(Tracer):
         self.last_input: Node | None = None  # inputs come before all other nodes
         self.large: list[TracedTensor] = []  # values whose elements take much memory
         self.deferring = False  # whether the op that is being called is one of them
+        self.viewed: dict[
+            int, tuple[Any, Any]
+        ] = {}  # by storage: views that other layouts of the inputs might make copies, and what they are of
 
     def node_of(self, tensor: Any) -> Node:
         if id(tensor) not in self.entries:
@@ -174,7 +179,10 @@ class CompileTracer(Tracer):
         if self.symbols and op in without_ones:
             self.compare_with_one(args[0], args[1])
         try:
-            return super().__call__(op, args, out)
+            if op.functional is not None and self.viewed:
+                self.check_layout(args[0])
+            result = super().__call__(op, args, out)
+            return result if op not in by_layout else self.viewed_or_copied(args[0], result)
         except Exception:
             if may_depend_on_values(self, op, args):
                 self.recorder.discard_reason = ERROR
@@ -191,6 +199,24 @@ class CompileTracer(Tracer):
         for dim in chosen:
             if isinstance(shape[dim], SymbolicInt):
                 self.recorder.compare_sizes("==", shape[dim], 1)
+
+    def viewed_or_copied(self, tensor: Any, result: Any) -> Any:
+        """A view or a copy of a computed value: in the graph, whose values are contiguous, it is what it is here."""
+        base = tensor if tensor._view is None else tensor._view.base
+        if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
+            return result
+        if base._array.flags.c_contiguous or result._storage is not None and result._storage is tensor._storage:
+            self.viewed[id(storage_of(result))] = result, base
+        elif self.is_non_contiguous(tensor):
+            entry = self.entries[id(result)]
+            self.bind(result, self.emit(_clone, bind(_clone, (entry.node,), {})), entry.shape)
+        return result
+
+    def check_layout(self, target: Any) -> None:
+        """Guard the layouts that make a tensor that is written to share memory with others."""
+        found = self.viewed.get(id(target._storage))
+        if found is not None and self.is_non_contiguous(found[1]):
+            self.recorder.discard_reason = "a write through a view of a value that is not contiguous, as values of graphs are"
 
     def is_non_contiguous(self, tensor: Any) -> bool:
         """Whether a computed value is not contiguous, as all values of graphs are.  That follows from the strides of the inputs."""
