@@ -23,13 +23,42 @@ ROWS = 32  # that are packed at a time, of a matrix with contiguous rows
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
+def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], place: Any, segments: int = 1) -> Piece:
+    """Pack a matrix with such distances of its rows (the depth) and columns.
+
+    Of several ``segments``, each has a part of the depth, and they lie one after the other.
+    """
+    c, depth = Code(module), panels.depth // segments
+    by_rows = steps[1] == 1  # some rows of all panels: what lies beside each other in memory is read together
+    units = -(-depth // ROWS) if by_rows else panels.count
+    with c.loop(FIRST, LAST) as unit:
+        segment = c.integer(0)
+        if segments > 1:
+            segment, unit = c.div(unit, units), c.rem(unit, units)
+        row = c.scale(unit, ROWS) if by_rows else c.integer(0)
+        at = c.add(c.scale(segment, depth * panels.width), c.scale(row, steps[0]))
+        source = c.address("%b1", c.add(matrix.offset, at), panels.type)
+        to = c.address("%b0", c.scale(c.add(c.scale(segment, depth), row), panels.columns), panels.type)
+        if by_rows:
+            panels.pack(c, steps, to, source, rows=c.min(ROWS, c.sub(depth, row)))
+        else:
+            panels.pack(c, steps, to, source, unit, c.add(unit, 1), rows=depth)
+    name = module.add("pack_matrix", c.function("", pointers(("%b0", "%b1"))))
+    return Piece(name, [place, matrix.value], segments * units, panels.size * PACKING)
+
+
 class BlockedProduct:
-    """A product of two matrices whose sizes are known."""
+    """A product of two matrices whose sizes are known.
+
+    ``parts`` of the depth are multiplied side by side and added up.  Matrices of several ``segments`` have a part of the depth in each (``pack_piece``).
+    """
 
     def __init__(
-        self, a: Reference, b: Reference, tile: Tile | None = None, block: tuple[int, int] | None = None, depth: int = DEPTH
-    ) -> None:
+        self, a: Reference, b: Reference, tile: Tile | None = None, block: tuple[int, int] | None = None, depth: int = DEPTH, parts: int = 1,
+        segments: int = 1,
+    ) -> None:  # fmt: skip
         self.left, self.right = a, b
+        self.parts, self.segments = parts, segments
         self.dtype, self.type = a.dtype, TYPES[a.dtype]
         self.tile = tile or choose_tile()
         (self.rows, self.depth), self.width = a.shape, b.shape[1]
@@ -41,7 +70,7 @@ class BlockedProduct:
     def block_for(self, threads: int) -> tuple[int, int]:
         """The rows and columns of a block: fewer where there would not be two blocks for each thread.  The results are the same."""
         high, across = HIGH, ACROSS
-        while -(-self.rows // high) * -(-self.width // across) < 2 * threads and max(high, across) > 32:
+        while self.parts * -(-self.rows // high) * -(-self.width // across) < 2 * threads and max(high, across) > 32:
             high, across = (high, across // 2) if across > high else (high // 2, across)
         return high, across
 
@@ -54,46 +83,56 @@ class BlockedProduct:
 
     @property
     def memory(self) -> list[tuple[int, ...]]:
-        """The shapes of scratch memory: the packed matrices."""
-        return [(each.size,) for each in self.panels(Module())]
+        """The shapes of scratch memory: the packed matrices, and the parts of the result but the first."""
+        packed: list[tuple[int, ...]] = [(each.size,) for each in self.panels(Module())]
+        return packed + ([(self.parts - 1, self.rows, self.width)] if self.parts > 1 else [])
 
     def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[Piece]:
         """Pack both, and multiply."""
-        a, b, type = self.left, self.right, self.type
-        left, right = self.panels(module)
         made = []
-        for matrix, panels, strides, place in ((a, left, a.strides[::-1], memory[0]), (b, right, b.strides, memory[1])):
-            c = Code(module)
-            steps = [stride if size > 1 else 1 for size, stride in zip((panels.depth, panels.width), strides)]
-            by_rows = steps[1] == 1  # some rows of all panels: what lies beside each other in memory is read together
-            if by_rows:
-                with c.loop(FIRST, LAST) as block:
-                    row = c.scale(block, ROWS)
-                    source = c.address("%b1", c.add(matrix.offset, c.scale(row, steps[0])), type)
-                    to, rows = c.address("%b0", c.scale(row, panels.columns), type), c.min(ROWS, c.sub(self.depth, row))
-                    panels.pack(c, (steps[0], 1), to, source, rows=rows)
-            else:
-                panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", matrix.offset, type), FIRST, LAST)
-            name = module.add("pack_matrix", c.function("", pointers(("%b0", "%b1"))))
-            made.append(Piece(name, [place, matrix.value], -(-self.depth // ROWS) if by_rows else panels.count, panels.size * PACKING))
+        for matrix, panels, strides, place in zip(
+            (self.left, self.right), self.panels(module), (self.left.strides[::-1], self.right.strides), memory
+        ):
+            down, along = (stride if size > 1 else 1 for size, stride in zip((panels.depth, panels.width), strides))
+            made.append(pack_piece(module, panels, matrix, (down, along), place, self.segments))
         c = Code(module)
         high, across = self.block
-        columns_of_blocks = -(-self.width // across)
+        blocks = -(-self.rows // high), -(-self.width // across)
         kernels = [self.kernel(accumulate) for accumulate in (False, True)]
+        deepest = self.depth // self.parts  # of a part
         with c.loop(FIRST, LAST) as number:
-            row, column = c.scale(c.div(number, columns_of_blocks), high), c.scale(c.rem(number, columns_of_blocks), across)
+            first, to = c.integer(0), "%b2"
+            if self.parts > 1:  # the first part goes to the result, others to memory beside it
+                part_number, number = c.div(number, blocks[0] * blocks[1]), c.rem(number, blocks[0] * blocks[1])
+                first = c.scale(part_number, deepest)
+                others = c.address("%b3", c.scale(c.max(c.sub(part_number, 1), 0), self.rows * self.width), self.type)
+                to = c.select(c.compare("eq", part_number, c.integer(0)), *[Scalar(each, "ptr") for each in ("%b2", others)]).name
+            row, column = c.scale(c.div(number, blocks[1]), high), c.scale(c.rem(number, blocks[1]), across)
             rows, columns = c.min(high, c.sub(self.rows, row)), c.min(across, c.sub(self.width, column))
             whole = c.mul(c.div(rows, self.tile.rows), self.tile.rows)
             for at, kernel in enumerate(kernels):
-                with c.loop(*((0, 1) if at == 0 else (1, -(-self.depth // self.deep)))) as part:
+                with c.loop(*((0, 1) if at == 0 else (1, -(-deepest // self.deep)))) as part:
                     begin = c.scale(part, self.deep)
-                    deep = c.min(self.deep, c.sub(self.depth, begin))
-                    self.multiply(c, kernel, row, column, whole, columns, begin, deep)
+                    deep = c.min(self.deep, c.sub(deepest, begin))
+                    begin = c.add(first, begin)
+                    self.multiply(c, kernel, row, column, whole, columns, begin, deep, to)
                     if self.rows % self.tile.rows:
-                        self.rest(c, at == 1, row, column, whole, rows, columns, begin, deep)
-        name = module.add("blocked_product", c.function("", pointers(("%b0", "%b1", "%b2"))))
+                        self.rest(c, at == 1, row, column, whole, rows, columns, begin, deep, to)
+        name = module.add("blocked_product", c.function("", pointers([f"%b{at}" for at in range(4 if self.parts > 1 else 3)])))
         work = 2.0 * self.rows * self.depth * self.width / FLOPS
-        return [*made, Piece(name, [*memory, result], -(-self.rows // high) * columns_of_blocks, work)]
+        made.append(Piece(name, [*memory[:2], result, *memory[2:]], self.parts * blocks[0] * blocks[1], work))
+        return [*made, self.add_parts(module, result, memory[2])] if self.parts > 1 else made
+
+    def add_parts(self, module: Module, result: Any, others: Any) -> Piece:
+        """Add up the parts of the depth."""
+        c, size = Code(module), self.rows * self.width
+        with c.loop(c.scale(FIRST, self.width), c.scale(LAST, self.width)) as at:
+            total = c.load("%b0", at, self.type)
+            for number in range(self.parts - 1):
+                total = c.binary("fadd", total, c.load("%b1", c.add(at, number * size), self.type))
+            c.store(total, "%b0", at)
+        name = module.add("add_parts", c.function("", pointers(("%b0", "%b1"), noalias=True)))
+        return Piece(name, [result, others], self.rows, self.parts * size * PACKING)
 
     def kernel(self, accumulate: bool, result_step: int | None = None) -> MicroKernel:
         return MicroKernel(
@@ -101,34 +140,33 @@ class BlockedProduct:
         )
 
     def multiply(
-        self, c: Code, kernel: MicroKernel, row: Scalar, column: Scalar, rows: Any, columns: Scalar, begin: Scalar, deep: Scalar, to: str = ""
+        self, c: Code, kernel: MicroKernel, row: Scalar, column: Scalar, rows: Any, columns: Scalar, begin: Scalar, deep: Scalar,
+        result: str, apart: bool = False,
     ) -> None:  # fmt: skip
-        """Multiply some rows and columns, of a part of the depth."""
+        """Multiply some rows and columns, of a part of the depth; ``result`` is where they go, or all of it."""
         left = c.address("%b0", c.add(c.scale(row, self.depth), c.scale(begin, self.tile.rows)), self.type)
         right = c.address("%b1", c.add(c.scale(column, self.depth), c.scale(begin, self.wide)), self.type)
-        result = to or c.address("%b2", c.add(c.scale(row, self.width), column), self.type)
-        kernel.call(
-            c,
-            left,
-            right,
-            result,
-            rows=rows,
-            columns=columns,
-            depth=deep,
-            left_step=self.depth,
-            right_step=self.depth,
-            result_step=self.width,
-        )
+        to = result if apart else c.address(result, c.add(c.scale(row, self.width), column), self.type)
+        sizes = {
+            "rows": rows,
+            "columns": columns,
+            "depth": deep,
+            "left_step": self.depth,
+            "right_step": self.depth,
+            "result_step": self.width,
+        }
+        kernel.call(c, left, right, to, **sizes)
 
     def rest(
-        self, c: Code, accumulate: bool, row: Scalar, column: Scalar, whole: Scalar, rows: Scalar, columns: Scalar, begin: Scalar, deep: Scalar
+        self, c: Code, accumulate: bool, row: Scalar, column: Scalar, whole: Scalar, rows: Scalar, columns: Scalar, begin: Scalar, deep: Scalar,
+        result: str,
     ) -> None:  # fmt: skip
         """The rows that fill no tile: multiplied as a whole tile into memory of the function's own, and copied from there."""
         across = self.block[1]
         place = c.shared_slot(self.type, self.tile.rows * across)
         with c.when(c.less(whole, rows)):
-            self.multiply(c, self.kernel(False, across), c.add(row, whole), column, self.tile.rows, columns, begin, deep, place)
+            self.multiply(c, self.kernel(False, across), c.add(row, whole), column, self.tile.rows, columns, begin, deep, place, True)
             with c.loop(whole, rows) as at, c.loop(columns) as step:
                 found = c.load(place, c.add(c.scale(c.sub(at, whole), across), step), self.type)
                 to = c.add(c.scale(c.add(row, at), self.width), c.add(column, step))
-                c.store(c.binary("fadd", c.load("%b2", to, self.type), found) if accumulate else found, "%b2", to)
+                c.store(c.binary("fadd", c.load(result, to, self.type), found) if accumulate else found, result, to)

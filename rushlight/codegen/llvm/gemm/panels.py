@@ -13,6 +13,7 @@ from ....core.parallel import pool as eager_pool
 from ....schedule.symbolic_shape import least
 from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, Code, Module, Scalar
+from ..target import processor
 from ..vectors import Mask, Vectors, fitting_lanes, lanes
 from .choose import choose_tile
 from .micro_kernel import MicroKernel
@@ -32,6 +33,8 @@ class Panels:
         self.tile = choose_tile()
         self.columns = columns or lanes(type) * self.tile.vectors  # of a panel
         self.lanes = fitting_lanes(type, self.columns & -self.columns)
+        if self.columns <= 8 and processor().masks:  # rows of a tile: copied as a part of a vector
+            self.lanes = fitting_lanes(type, 8)
         self.count = -(-width // self.columns)  # panels, the last of them filled up with zeros
         self.size = self.count * self.columns * depth  # elements in all
 
@@ -69,7 +72,7 @@ class Panels:
 
                     def copy(masks: list[Mask | None], source: Scalar = source, place: Scalar = place) -> None:
                         for start, mask in zip(starts, masks):  # zeros where there is no column
-                            v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start))
+                            v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start), min(lanes, wide - start))
 
                     v.masked(masks, copy)
                 return
