@@ -164,7 +164,7 @@ def wrong_annotation(x):
     return n
 
 
-@mistake("expected a value of type 'int' for argument 'n' but instead found type 'str'", 'takes_number("x")')
+@mistake("Expected a value of type 'int' for argument 'n' but instead found type 'str'", 'takes_number("x")')
 def wrong_argument(x):
     return takes_number("x")
 
@@ -205,7 +205,7 @@ def unknown_list_method(x):
     return x
 
 
-@mistake("can't be iterated over", "5")
+@mistake("'int' object is not iterable", "5")
 def iterates_number(x):
     for i in 5:
         x = x + i
@@ -235,7 +235,7 @@ def unknown_annotation(x, y: "object_type"):  # noqa: F821
     return x
 
 
-@mistake("'**' in a call is not supported", "torch.sum(x, **options)")
+@mistake("keyword-arg expansion is not supported", "torch.sum(x, **options)")
 def keyword_spread(x):
     options = {"dim": 1}
     return torch.sum(x, **options)

@@ -59,7 +59,7 @@ def same(function: Callable[..., Any], *shapes: Any) -> None:
 def test_a_device_that_is_not_registered() -> None:
     with pytest.raises(DeviceError, match="device 'xpu' is not available: rushlight has the devices cpu, meta and toy here"):
         torch.zeros(2, device="xpu")
-    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda, meta device type at start of device string: fridge"):
+    with pytest.raises(RuntimeError, match="Expected one of cpu, cuda, .* device type at start of device string: fridge"):
         torch.device("fridge")
 
 

@@ -528,4 +528,25 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
+def _nested_map(condition: Callable[[Any], bool], fn: Callable[[Any], Any], condition_msg: str | None = None) -> Callable[[Any], Any]:
+    """What applies a function to everything in nested lists, tuples and dicts for which a condition holds; None stays None."""
+
+    def run(given: Any) -> Any:
+        if condition(given):
+            return fn(given)
+        if given is None:
+            return None
+        if isinstance(given, (list, tuple)):
+            mapped = [run(each) for each in given]
+            return type(given)(*mapped) if hasattr(given, "_fields") else type(given)(mapped)
+        if isinstance(given, dict):
+            return {key: run(value) for key, value in given.items()}
+        raise ValueError(
+            f"Auto nesting doesn't know how to process an input object of type {type(given).__name__}"
+            + (f". Accepted types: {condition_msg}, or lists/tuples of them" if condition_msg else "")
+        )
+
+    return run
+
+
 __all__ = ["Function", "FunctionCtx", "InplaceFunction", "once_differentiable"]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
 from ..capture.script.overloads import _overload, _overload_method
@@ -17,6 +18,12 @@ _script_if_tracing = script_if_tracing
 def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a method that a scripted module has as well; all methods are looked up when they are called."""
     return fn
+
+
+@contextlib.contextmanager
+def _disable_emit_hooks() -> Iterator[None]:
+    """Compile without callbacks: there are none."""
+    yield
 
 
 def boolean_dispatch(

@@ -20,7 +20,9 @@ import numpy as np
 
 from .errors import DeviceError, OperationError
 
-_NAMES = ["cpu", "cuda", "meta", "mps", "xpu", "mkldnn", "hip", "xla"]  # the names PyTorch programs use, registered or not
+_NAMES = (
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone".split()
+)  # the names PyTorch has, registered or not
 
 
 class device:
@@ -48,7 +50,7 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         if type not in _NAMES:
-            raise RuntimeError(f"Expected one of cpu, cuda, meta device type at start of device string: {type}")
+            raise RuntimeError(f"Expected one of {', '.join(_NAMES)} device type at start of device string: {type}")
         self.type = type
         self.index = index
         self._entered: list[Any] = []

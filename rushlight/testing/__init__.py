@@ -1,4 +1,5 @@
-"""Helpers for tests, as in ``torch.testing``: ``assert_close`` compares values, ``make_tensor`` makes random tensors.
+"""Helpers for tests, as in ``torch.testing``: ``assert_close`` compares values, ``make_tensor`` makes random tensors,
+``FileCheck`` looks for texts in order.
 
 Read ``comparison.py`` first; ``case.py`` and ``parametrization.py`` are the test classes that ``compat`` offers under PyTorch's private names.
 """
@@ -6,7 +7,8 @@ Read ``comparison.py`` first; ``case.py`` and ``parametrization.py`` are the tes
 from ..core.missing import missing
 from .comparison import assert_allclose, assert_close
 from .creation import make_tensor
+from .file_check import FileCheck
 
-__all__ = ["assert_allclose", "assert_close", "make_tensor"]
+__all__ = ["FileCheck", "assert_allclose", "assert_close", "make_tensor"]
 
 __getattr__ = missing(__name__)

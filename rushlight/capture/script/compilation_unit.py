@@ -19,8 +19,8 @@ from .script_function import script_function
 _numbers = count()
 
 
-def functions_in(text: str) -> dict[str, Any]:
-    """The functions that a text defines, whose source can be read as that of any other."""
+def functions_in(text: str, around: Any = None) -> dict[str, Any]:
+    """The functions that a text defines, whose source can be read as that of any other; names are those of the frame that gives it, too."""
     text = textwrap.dedent(text)
     file = f"<string {next(_numbers)}>"
     names: dict[str, Any] = {**TYPE_NAMES, "torch": sys.modules[PACKAGE], "math": math, "__name__": file}
@@ -29,9 +29,12 @@ def functions_in(text: str) -> dict[str, Any]:
     except SyntaxError as error:
         raise ScriptError(f"the text can't be read: {error}") from None
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    known = set(names)
-    exec(code, names)
-    return {name: value for name, value in names.items() if name not in known and isinstance(value, FunctionType)}
+    if around is not None:
+        names = {**around.f_globals, **names, **around.f_locals}
+    defined: dict[str, Any] = {}
+    exec(code, names, defined)
+    names.update(defined)
+    return {name: value for name, value in defined.items() if isinstance(value, FunctionType)}
 
 
 class CompilationUnit:
@@ -40,11 +43,11 @@ class CompilationUnit:
     def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
         self._functions: dict[str, Any] = {}
         if lang is not None:
-            self.define(lang)
+            self.define(lang, _frames_up=_frames_up + 1)
 
     def define(self, lang: str, rcb: Any = None, _frames_up: int = 0) -> None:
         """Script further functions; they may call those that are there."""
-        found = functions_in(lang)
+        found = functions_in(lang, sys._getframe(1 + _frames_up))
         for function in found.values():
             function.__globals__.update({name: each for name, each in self._functions.items() if name not in found})
         self._functions.update({name: script_function(function) for name, function in found.items()})

@@ -83,7 +83,7 @@ class ScriptFunction(ScriptCallable):
         save(self, f, _extra_files, format)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise pickle.PickleError(f"a scripted function ({self.name}) can't be pickled: write it with jit.save(), which needs no pickle")
+        raise pickle.PickleError(f"ScriptFunction cannot be pickled ({self.name}): write it with jit.save(), which needs no pickle")
 
     def __repr__(self) -> str:
         return f"<scripted function {self.name}>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import sys
 import types
 import weakref
 from collections import OrderedDict
@@ -251,7 +252,7 @@ class ScriptModule(Module, metaclass=_Constructed):
 
     def define(self, src: str) -> None:
         """Script methods from a text: functions whose first parameter is ``self``."""
-        found = functions_in(src)
+        found = functions_in(src, sys._getframe(1))
         self.__dict__["_script_original"] = type(self._script_class.__name__, (self._script_class,), found)
         for name in found:
             self.__dict__["_script_programs"].pop(name, None)

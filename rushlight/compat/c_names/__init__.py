@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import jit, streams
+from ...autograd import grad_mode
 from ...backends import cudnn
 from ...core.devices import device, get_default_device
 from ...core.errors import LinAlgError
@@ -24,8 +25,34 @@ from ...tensor.generator import Generator as Generator_
 from ...tensor.storage import UntypedStorage
 from . import _functorch, _nn
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
+from .script_names import (
+    DictType,
+    EnumType,
+    FileCheck,
+    ListType,
+    OptionalType,
+    ScriptDict,
+    ScriptList,
+    ScriptMethod,
+    TupleType,
+    UnionType,
+    _get_graph_executor_optimize,
+    _jit_assert_is_instance,
+    _jit_clear_class_registry,
+    _jit_get_emit_hooks,
+    _jit_get_inline_everything_mode,
+    _jit_get_num_profiled_runs,
+    _jit_get_tracer_state_warn,
+    _jit_set_emit_hooks,
+    _jit_set_inline_everything_mode,
+    _jit_set_num_profiled_runs,
+    _jit_set_tracer_state_warn,
+    _set_graph_executor_optimize,
+)
 
 __getattr__ = missing("rushlight._C")
+has_lapack = has_spectral = True
+has_mkl = has_mkldnn = False
 Generator = Generator_
 _TensorBase = TensorBase = Tensor
 _TensorMeta = type(Tensor)
@@ -34,6 +61,7 @@ StorageBase = UntypedStorage
 Future = Future_
 ScriptModule, ScriptFunction = jit.ScriptModule, jit.ScriptFunction
 OutOfMemoryError = streams.OutOfMemoryError
+is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -10,6 +10,7 @@ import enum
 import sys
 import types as python_types
 import typing
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,15 @@ class Type:
         self.name = name
 
     def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self) -> Type:
+        """Itself: ``node.type`` is a type, and so is ``node.type()``, which is how TorchScript's graphs are asked."""
+        return self
+
+    @property
+    def annotation_str(self) -> str:
+        """The type as an annotation."""
         return self.name
 
     def __reduce__(self) -> Any:
@@ -72,7 +82,16 @@ class OptionalType(CompoundType):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"Optional[{self.inner}]"
+        return UnionType((*self.inner.options, NONE)).name if isinstance(self.inner, UnionType) else f"Optional[{self.inner}]"
+
+
+_KINDS = tuple("Any Enum< Tensor Tuple[ List[ Dict[ number float complex int NoneType str Generator bool Device".split())
+
+
+def _union_order(kind: Type) -> int:
+    """The place of a type among those that a union names, which is not the one that the program gives."""
+    name = repr(kind)
+    return next((at for at, each in enumerate(_KINDS) if name.startswith(each)), len(_KINDS))
 
 
 class UnionType(CompoundType):
@@ -85,7 +104,7 @@ class UnionType(CompoundType):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        return f"Union[{', '.join(map(repr, self.options))}]"
+        return f"Union[{', '.join(map(repr, sorted(self.options, key=_union_order)))}]"
 
 
 class ListType(CompoundType):
@@ -224,7 +243,7 @@ def parse_type(text: str) -> Type:
     if head == "Optional":
         return OptionalType(parts[0])
     if head == "Union":
-        return UnionType(tuple(parts))
+        return union(parts)
     if head == "List":
         return ListType(parts[0])
     return DictType(*parts) if head == "Dict" else TupleType(tuple(parts))
@@ -454,7 +473,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
     if isinstance(wanted, ListType):
         element = checker(wanted.element)
         return lambda value: (
-            (isinstance(value, (list, tuple)) and (element is None or all(map(element, value)))) or value.__class__.__name__ == "ScriptList"
+            (isinstance(value, (list, tuple, range, deque)) and (element is None or all(map(element, value))))
+            or value.__class__.__name__ == "ScriptList"
         )
     if isinstance(wanted, DictType):
         key, item = checker(wanted.key), checker(wanted.value)

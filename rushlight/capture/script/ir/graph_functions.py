@@ -82,7 +82,9 @@ UNDER_CAPTURE[check] = checked
 @has_side_effect
 def unused_call(name: str) -> None:
     """Stands for a call of a function that was marked as unused."""
-    raise UnusedCallError(f"{name}() is marked as unused (jit.unused), and was called by a scripted program")
+    raise UnusedCallError(
+        f"This Python function is annotated to be ignored and cannot be run: {name}() is marked as unused (jit.unused), and was called by a scripted program"
+    )
 
 
 @has_side_effect

@@ -73,7 +73,7 @@ class AttributeLowering(ObjectLowering):
             return self.object_attribute(base, name, node)
         if isinstance(kind, InterfaceType):
             if name not in kind.methods:
-                raise ScriptError(f"the interface {kind} has no method '{name}'", self.source, node)
+                raise ScriptError(f"'{kind}' object has no attribute or method '{name}'", self.source, node)
             return Bound(base, name)
         if isinstance(kind, TupleType) and kind.kind is not None and name in kind.kind._fields:
             return self.item(base, kind.kind._fields.index(name))

@@ -80,7 +80,7 @@ class Calls(AttributeLowering):
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
-                raise NotSupportedError("'**' in a call is not supported in scripts: write the keywords", self.source, node)
+                raise NotSupportedError("keyword-arg expansion is not supported: write the keywords in place of '**'", self.source, node)
             keywords[keyword.arg] = self.expression(keyword.value)
         if isinstance(called, Bound):
             return self.call_bound(called, arguments, keywords, node)
@@ -132,6 +132,8 @@ class Calls(AttributeLowering):
             return ScriptValue(BOOL, True)
         if found is _unwrap_optional and len(node.args) == 1:
             inner = self.value(node.args[0])
+            if inner.type == NONE:
+                raise ScriptError("the type could not be inferred from actual type None, which has no value", self.source, node)
             return self.emit(graph_functions.present, (inner.arg,), without_none(inner.type), impure=True)
         if found is wait and len(node.args) == 1:  # what was forked has run
             return self.expression(node.args[0])
@@ -146,7 +148,13 @@ class Calls(AttributeLowering):
     def sliced(self, arguments: list[Any], node: ast.Call) -> ScriptValue:
         """``slice(...)``: a value that stands in brackets later."""
         if not 1 <= len(arguments) <= 3 or node.keywords:
-            raise ScriptError(f"slice() takes one to three arguments, and {len(arguments)} are given", self.source, node)
+            raise ScriptError(
+                "Slice does not accept any keyword arguments"
+                if node.keywords
+                else f"slice() takes one to three arguments, and {len(arguments)} are given",
+                self.source,
+                node,
+            )
         bounds = [self.plain(each, node) for each in arguments]
         for each in bounds:
             if each.type not in (INT, NONE, ANY) and each.type != OptionalType(INT):
@@ -210,7 +218,9 @@ class Calls(AttributeLowering):
             return self.construct(found, arguments, keywords, node)
         if isinstance(found, Module):
             raise ScriptError(
-                "a Module from outside can't be called: make it an attribute of the Module that is scripted", self.source, node
+                "Cannot call a ScriptModule that is not a submodule of the caller: make it an attribute of the Module that is scripted",
+                self.source,
+                node,
             )
         if isinstance(found, FunctionType):
             found = getattr(found, "_script_wrapped", found)

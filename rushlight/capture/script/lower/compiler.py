@@ -71,7 +71,7 @@ class Signature:
                 value = compiler.emit(IMPLICIT[parameter.type], (value.arg,), parameter.type)
             if not assignable(value.type, parameter.type):
                 raise ScriptError(
-                    f"{self.name}() expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
+                    f"{self.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
                     f"'{value.type}'", compiler.source, node,
                 )  # fmt: skip
             bound.append(value.arg)
@@ -202,7 +202,7 @@ class FunctionCompiler(Statements):
         found = definition.type_comment
         if not found:
             return None
-        match = re.fullmatch(r"\s*\((.*)\)\s*(?:->\s*(.*))?", found, re.S)
+        match = re.fullmatch(r"\s*\((.*)\)\s*->\s*(.*)", found, re.S) or re.fullmatch(r"\s*\((.*)\)()\s*", found, re.S)
         if match is None:
             raise ScriptError(f"the type comment '{found}' can't be read: write it as (Tensor, int) -> Tensor", self.source, definition)
         inside = match[1].strip()
@@ -219,4 +219,4 @@ class FunctionCompiler(Statements):
                     self.source,
                     definition,
                 )
-        return kinds, None if match[2] is None else self.type_from(match[2])
+        return kinds, self.type_from(match[2]) if match[2] else None

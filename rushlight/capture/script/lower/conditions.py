@@ -143,7 +143,12 @@ class Conditions(Calls):
             return ScriptValue(BOOL, bool(value.type.elements))
         if isinstance(value.type, ClassType):
             named = [each for each in ("__bool__", "__len__") if value.type.described.member(each) is not None]
-            return self.truth(self.operated(named[0], value, [], node), node) if named else ScriptValue(BOOL, True)  # type: ignore[arg-type]
+            if not named:
+                return ScriptValue(BOOL, True)
+            found: Any = self.operated(named[0], value, [], node)
+            if found.type not in (BOOL, INT, TENSOR, ANY):
+                raise ScriptError(f"expected a bool expression for condition but found {found.type}", self.source, node)
+            return self.truth(found, node)
         if isinstance(value.type, OptionalType) or value.type == DEVICE:
             raise ScriptError(f"Could not cast value of type {value.type} to bool: test 'is not None'", self.source, node)
         return value if value.type == BOOL else self.emit(bool, (value.arg,), BOOL)

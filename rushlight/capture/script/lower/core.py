@@ -105,7 +105,14 @@ class Core:
                     self.source,
                     node,
                 )
-        raise ScriptError(f"{what} can't be used as a value in a script: call it, or write what it stands for", self.source, node)
+        reason = (
+            "builtin cannot be used as a value"
+            if isinstance(result, Bound) and isinstance(result.receiver, ScriptValue)
+            else f"python value of type '{type(result.object).__name__}' cannot be used as a value"
+            if isinstance(result, Static)
+            else "this cannot be used as a value"
+        )
+        raise ScriptError(f"{reason}: {what} in a script can be called, or write what it stands for", self.source, node)
 
     def wrap(self, found: Any, node: ast.AST) -> Any:
         """A Python object from outside as something the program can use."""

@@ -280,7 +280,7 @@ class Expressions(Conditions):
             return FLOAT if function is operator.truediv else left
         if isinstance(left, OptionalType) or isinstance(right, OptionalType) or left is NONE or right is NONE:
             raise ScriptError(
-                f"an operator on values of types {left} and {right}: one may be None; test 'is not None' (or assert it) before",
+                f"Arguments for call are not valid: an operator on values of types {left} and {right}: one may be None; test 'is not None' (or assert it) before",
                 self.source,
                 node,
             )
@@ -291,11 +291,15 @@ class Expressions(Conditions):
         repeats = function is operator.mul and {left, right} & {INT, BOOL}
         if STR in (left, right):
             if not (repeats or left == right or (left == STR and function is operator.mod)):
-                raise ScriptError(f"an operator on values of types {left} and {right}: convert one with str() or int()", self.source, node)
+                raise ScriptError(
+                    f"Arguments for call are not valid: an operator on values of types {left} and {right}: convert one with str() or int()",
+                    self.source,
+                    node,
+                )
             return STR
         if isinstance(left, ListType) != isinstance(right, ListType) and not repeats:
             raise ScriptError(
-                f"an operator on values of types {left} and {right}: a list can be added to a list, and repeated by an int",
+                f"Arguments for call are not valid: an operator on values of types {left} and {right}: a list can be added to a list, and repeated by an int",
                 self.source,
                 node,
             )
@@ -303,7 +307,9 @@ class Expressions(Conditions):
             return left if function is operator.mul else (unify(left, right) or left)
         if isinstance(right, ListType):
             return right
-        if isinstance(left, TupleType):
+        if isinstance(left, TupleType) or isinstance(right, TupleType):
+            if left.__class__ is not right.__class__ and not repeats:
+                raise ScriptError(f"Arguments for call are not valid: an operator on values of types {left} and {right}", self.source, node)
             return ANY
         if function is operator.truediv and {left, right} <= {INT, BOOL, FLOAT}:
             return FLOAT

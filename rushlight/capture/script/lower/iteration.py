@@ -58,7 +58,7 @@ class Iterating(Core):
             if issubclass(kind, (ModuleDict, ParameterDict)):
                 return Unrolled([ScriptValue(STR, key) for key in parts_of(found.module)])
             if not issubclass(kind, (ModuleList, Sequential, ParameterList)):
-                raise ScriptError(f"a {type(found.module).__name__} can't be iterated over", self.source, node)
+                raise ScriptError(f"'{type(found.module).__name__}' object is not iterable", self.source, node)
             return Unrolled([self.child(found, key, node) for key in parts_of(found.module)])
         if isinstance(found, Static) and isinstance(found.object, enum.EnumMeta):
             members: list[Any] = list(found.object)
@@ -74,7 +74,7 @@ class Iterating(Core):
         if isinstance(kind, DictType):
             value = self.emit(list, (value.arg,), ListType(kind.key))
         elif not isinstance(kind, ListType) and kind not in (TENSOR, STR, ANY):
-            raise ScriptError(f"a value of type {kind} can't be iterated over", self.source, node)
+            raise ScriptError(f"'{kind}' object is not iterable", self.source, node)
         elif kind == ANY:
             value = self.emit(list, (value.arg,), ListType(ANY))
         element = self.element_type(value.type)

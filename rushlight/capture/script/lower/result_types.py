@@ -26,6 +26,7 @@ from ..frontend.types import (
     UnknownAnnotation,
     common,
     from_annotation,
+    union,
 )  # fmt: skip
 
 _TENSOR_ATTRIBUTES: dict[str, Type] = {
@@ -133,8 +134,8 @@ def method_type(kind: Type, name: str, kinds: list[Type]) -> Type:
     if isinstance(kind, DictType):
         if name in ("pop", "setdefault"):
             return kind.value
-        if name == "get":
-            return ANY
+        if name == "get":  # without another value, None where the key is not there
+            return kind.value if len(kinds) > 1 or kind.value == ANY else union([kind.value, NONE])
         if name in ("keys", "values"):
             return ListType(kind.key if name == "keys" else kind.value)
         if name == "items":

@@ -184,7 +184,11 @@ class Statements(Contexts):
                 self.operated("__setitem__", base, [self.value(target.slice), value], target)
                 return
             if isinstance(base.type, TupleType) or base.type == STR:
-                raise ScriptError(f"a value of type {base.type} does not support item assignment", self.source, target)
+                raise ScriptError(
+                    f"a value of type {base.type} does not support item assignment: subscripted assignment is for tensors, lists and dicts",
+                    self.source,
+                    target,
+                )
             self.check_item(base, value, target)
             self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
         elif isinstance(target, ast.Attribute):
@@ -227,6 +231,10 @@ class Statements(Contexts):
         """``a, b = value``, also with ``*rest``."""
         elements = target.elts
         starred = [at for at, each in enumerate(elements) if isinstance(each, ast.Starred)]
+        if starred and len(elements) == 1:
+            raise ScriptError(
+                "A Starred expression may only appear on the lhs within the presence of another non-starred expression", self.source, target
+            )
         if isinstance(value, Unrolled):
             items = value.items
         elif isinstance(value, ScriptValue) and isinstance(value.type, TupleType):
@@ -277,6 +285,8 @@ class Statements(Contexts):
         right = self.value(node.value)
         if isinstance(target, ast.Subscript):
             base, index = self.value(target.value), self.index(target.slice)
+            if isinstance(base.type, TupleType) or base.type == STR:
+                raise ScriptError(f"a value of type {base.type} does not support augmented assignment", self.source, target)
             left = self.emit(operator.getitem, (base.arg, index), self.item_type(base.type, target.slice))
             made = self.augmented(left, right, node)
             self.emit(operator.setitem, (base.arg, index, made.arg), ANY, impure=True)
@@ -297,7 +307,7 @@ class Statements(Contexts):
         """``del d[key]``, ``del name``."""
         for target in node.targets:
             if isinstance(target, ast.Name):
-                self.block.set(target.id, Undefined(f"'{target.id}' was deleted"))
+                self.block.set(target.id, Undefined(f"undefined value {target.id}: it was deleted"))
             elif isinstance(target, ast.Subscript):
                 if self.value(target.value).type in (TENSOR, STR, INT, FLOAT):
                     raise ScriptError(

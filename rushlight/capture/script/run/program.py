@@ -14,7 +14,7 @@ from ...graph_module import Replay
 from ...tracer.tracer import tensors_in
 from ..frontend.conversions import conversion, from_tensor, results
 from ..frontend.errors import Raised
-from ..frontend.types import BOOL, FLOAT, OptionalType, checker
+from ..frontend.types import BOOL, FLOAT, OptionalType, UnionType, checker, type_of
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
@@ -148,6 +148,12 @@ class ScriptProgram:
 
     def refuse(self, parameter: ScriptParameter, value: Any) -> None:
         """An argument of the wrong type."""
+        kind = parameter.type
+        if isinstance(kind, UnionType) or (isinstance(kind, OptionalType) and isinstance(kind.inner, UnionType)):
+            raise RuntimeError(
+                f"{self.signature.name}() Expected a member of {kind} but instead found type {type_of(value)}.\n"
+                f"Position: {self.signature.parameters.index(parameter)}\nDeclaration: {self.signature}"
+            )
         raise RuntimeError(
             f"{self.signature.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
             f"'{type(value).__name__}'.\nPosition: {self.signature.parameters.index(parameter)}\nDeclaration: {self.signature}"

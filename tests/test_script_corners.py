@@ -1,0 +1,116 @@
+# ruff: noqa: UP006, UP007, UP035, UP045, F821  (scripts are written with the names of typing)
+"""Corners of the language of scripts that programs of others have found: names of texts, messages, types of unions and of ``get``."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Dict, List, Optional, Tuple, Union
+
+import pytest
+
+import rushlight as rl
+from rushlight import jit
+
+
+def refused(words: str, function):
+    with pytest.raises(RuntimeError, match=words):
+        jit.script(function)
+
+
+def test_a_text_sees_the_names_of_those_who_give_it():
+    def doubled(x):
+        return x * 2
+
+    class Pair:
+        def __init__(self, first: int):
+            self.first = first
+
+    jit.script(Pair)
+    unit = jit.CompilationUnit("def f(x, y: int):\n    return doubled(x) + Pair(y).first\n\ndef g(x):\n    return f(x, 3) + 1\n")
+    assert unit.g(rl.ones(2)).tolist() == [6.0, 6.0]
+    assert unit.find_function("doubled") is None
+
+
+def test_sequences_are_lists():
+    def total(x: List[int]) -> int:
+        return sum(x)
+
+    scripted = jit.script(total)
+    assert [scripted(each) for each in (range(4), deque([1, 2]), (5,), rl.Size([2, 2]))] == [6, 3, 5, 4]
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        scripted({1: 2})
+
+
+def test_unions_are_shown_in_one_order():
+    def f(x: Union[int, float], y: Optional[Union[str, int]] = None) -> bool:
+        return isinstance(x, int)
+
+    scripted = jit.script(f)
+    assert scripted(1) is True
+    with pytest.raises(RuntimeError, match=r"Expected a member of Union\[float, int\] but instead found type str"):
+        scripted("a")
+    with pytest.raises(RuntimeError, match=r"Union\[int, NoneType, str\]"):
+        scripted(1, [])
+
+
+def test_a_value_that_may_not_be_there():
+    def present(x: Dict[int, int], y: int) -> bool:
+        return x.get(y) is not None
+
+    def given(x: Dict[int, int], y: int) -> int:
+        return x.get(y, 7)
+
+    def wrong(x: Dict[int, int], y: int) -> int:
+        return x.get(y)
+
+    assert jit.script(present)({1: 2}, 1) and not jit.script(present)({1: 2}, 2)
+    assert jit.script(given)({1: 2}, 3) == 7
+    refused("is actually of type Optional", wrong)
+
+
+def test_mistakes_are_found_when_a_program_is_compiled():
+    def iterated(x: int):
+        for each in x:
+            print(each)
+
+    def method(x):
+        return x.unsqueeze
+
+    def deleted(x):
+        y = x
+        del y
+        return y
+
+    def item(x: Tuple[int, int]):
+        x[0] = 1
+
+    def augmented(x: Tuple[int, int]):
+        x[0] += 1
+
+    def starred(x):
+        (*y,) = (x, x)
+        return y
+
+    def added(x: Tuple[int, int]):
+        return x + 1
+
+    refused("'int' object is not iterable", iterated)
+    refused("builtin cannot be used as a value", method)
+    refused("undefined value y", deleted)
+    refused("subscripted assignment", item)
+    refused("does not support augmented assign", augmented)
+    refused("A Starred expression may only appear on the lhs", starred)
+    refused("Arguments for call are not valid", added)
+
+
+def test_a_type_in_parentheses_after_the_arrow():
+    unit = jit.CompilationUnit("def f(x, y):\n    # type: (int, int) -> (int)\n    return x + y\n")
+    assert unit.f(2, 3) == 5
+
+
+def test_types_of_graphs_are_asked_as_values():
+    def f(x: List[int]) -> int:
+        return x[0]
+
+    kind = next(jit.script(f).graph.inputs()).type()
+    assert (kind.annotation_str, str(kind)) == ("List[int]", "List[int]")
