@@ -5,6 +5,8 @@ from collections import namedtuple
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._higher_order_ops import scan
+from torch._higher_order_ops.map import map as map_rows
 from torch.export import Dim
 
 Pair = namedtuple("Pair", ["left", "right"])
@@ -88,6 +90,36 @@ class BranchWeights(nn.Module):
 class Loop(nn.Module):
     def forward(self, n, x):
         return torch._higher_order_ops.while_loop(lambda n, x: n < 4, lambda n, x: (n + 1, x * 2), (n, x))
+
+
+class LoopWeights(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, n, x):
+        return torch._higher_order_ops.while_loop(lambda n, x: n < 3, lambda n, x: (n + 1, self.layer(x)), (n, x))
+
+
+class Rows(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("shift", torch.ones(4))
+
+    def forward(self, x):
+        mapped = map_rows(lambda row, shift: self.layer(row) + shift, x, self.shift)
+        last, steps = scan(lambda carry, row: (self.layer(carry) + row, carry * row), torch.zeros(4), x)
+        other, rest = scan(lambda carry, row: (carry + row, [carry * row, carry.sum()]), torch.zeros(3), x, dim=1, reverse=True)
+        return mapped, last, steps, other, rest
+
+
+class BranchNested(nn.Module):
+    def forward(self, x):
+        def deeper(x):
+            return torch.cond(x.mean() > 1, lambda x: {"a": x + 1, "b": (x.sum(),)}, lambda x: {"a": x + 2, "b": (x.mean(),)}, (x,))
+
+        return torch.cond(x.sum() > 0, deeper, lambda x: {"a": x - 1, "b": (x.amax(),)}, (x,))
 
 
 class Constants(nn.Module):
@@ -319,6 +351,9 @@ def cases():
         ("branch", Branch(), (f(3),), {}, None),
         ("branch_weights", BranchWeights(), (torch.tensor(True), f(2, 3)), {}, None),
         ("loop", Loop(), (torch.tensor(0), f(3)), {}, None),
+        ("loop_weights", LoopWeights(), (torch.tensor(0), f(2, 3)), {}, None),
+        ("rows", Rows(), (f(3, 4),), {}, None),
+        ("branch_nested", BranchNested(), (f(2, 3),), {}, None),
         ("constants", Constants(), (f(2, 3),), {}, None),
         ("nested", Nested(), ((f(2), f(2)), {"a": f(3), "b": f(1)}), {"scale": f(3)}, None),
         (

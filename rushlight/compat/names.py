@@ -57,7 +57,11 @@ PRIVATE_NAMES.update({f"torch.onnx.symbolic_opset{number}": "rushlight.compat.sy
 PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark", "torch.cuda.amp"}
 
 # Packages that come with PyTorch under a name of their own.
-OTHER_PACKAGES = {"functorch": "rushlight.compat.functorch"}
+OTHER_PACKAGES = {
+    "functorch": "rushlight.compat.functorch",
+    "functorch.experimental": "rushlight.compat.functorch.experimental",
+    "functorch.experimental.control_flow": "rushlight.compat.functorch.experimental.control_flow",
+}
 
 # Private names in public modules: module of PyTorch's -> module here -> names.
 PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {

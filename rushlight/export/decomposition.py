@@ -485,10 +485,12 @@ class _Lowered:
                 inner = node.meta["graph"]
                 body = Graph()
                 known: dict[Node, Any] = {}
+                around, self.submodules = self.submodules, {}  # graphs within have names of their own
                 self.copy(inner.graph, body, known)
                 result = inner.graph.output_node().args[0]
                 body.output(map_arg(result, known.__getitem__))
-                self.submodules[node.target] = GraphModule({}, body)
+                around[node.target] = GraphModule(self.submodules, body)
+                self.submodules = around
                 made = graph.create_node("get_attr", node.target, (), {}, node.target)
             elif node.op == "get_attr":
                 value = self.tracer.constants[node.target]

@@ -192,7 +192,7 @@ class GraphReader:
             keyword = each.get("kind") == 2 or (
                 each.get("kind") in (None, 0) and names is not None and (len(args) >= len(names) or names[len(args)] != name)
             )
-            if schema is None and isinstance(value, list):
+            if schema is None and isinstance(value, list) and not target.endswith((".scan", ".map_impl")):
                 value = tuple(value)
             if keyword:
                 kwargs[name] = value

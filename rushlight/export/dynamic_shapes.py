@@ -192,7 +192,7 @@ class ShapesCollection:
             raise AssertionError(f"Cannot assign shape to non-tensor or non-int type {type(t)}")
         found = self._shapes.get(id(t))
         if found is not None and found != shape:
-            raise AssertionError(f"Shapes assigned to input is a {found}, but expected {shape}")
+            raise AssertionError(f"Shapes assigned to input do not match: expected {found}, got {shape}")
         self._shapes[id(t)] = shape
         self._held.append(t)
 

@@ -12,6 +12,7 @@ from ..amp.autocast_mode import autocast
 from ..autograd.grad_mode import set_grad_enabled
 from ..capture.control.operators import cond as _cond
 from ..capture.control.operators import while_loop as _while_loop
+from ..capture.control.scans import mapped, scanned
 
 
 class HigherOrderOperator:
@@ -52,6 +53,14 @@ def _run_while(cond_fn: Any, body_fn: Any, carried_inputs: Any, additional_input
     return _while_loop(lambda *values: cond_fn(*values, *more), lambda *values: body_fn(*values, *more), tuple(carried_inputs))
 
 
+def _run_scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> Any:
+    return scanned(lambda *values: list(combine_fn(*values)), init, xs, additional_inputs)
+
+
+def _run_map(f: Any, xs: Any, args: Any = ()) -> Any:
+    return mapped(lambda *values: list(f(*values)), xs, args)
+
+
 def _run_with_grad(enabled: bool, wrapped: Any, *args: Any, **kwargs: Any) -> Any:
     with set_grad_enabled(enabled):
         return wrapped(*args, **kwargs)
@@ -67,6 +76,8 @@ OPERATORS = {
     for name, run in (
         ("cond", _run_cond),
         ("while_loop", _run_while),
+        ("scan", _run_scan),
+        ("map_impl", _run_map),
         ("wrap_with_set_grad_enabled", _run_with_grad),
         ("wrap_with_autocast", _run_with_autocast),
     )  # fmt: skip

@@ -333,7 +333,8 @@ class _Copier:
         """The graph of a branch or body as a module."""
         graph = Graph()
         outer, self.here = self.here, dict(self.here)
-        made, self.tracer, tracer = self.made, inner, self.tracer
+        self.tracer, tracer = inner, self.tracer
+        around, self.made.submodules = self.made.submodules, {}  # graphs within have names of their own
         names = [self.here[each].name for each in inner.outside]
         for node in inner.graph.nodes:
             if node.op == "placeholder":
@@ -346,16 +347,10 @@ class _Copier:
                 raise AssertionError("a constant in a branch is an input of it")
             else:
                 self.copy(graph, node)
-        self.here, self.made, self.tracer = outer, made, tracer
+        within, self.made.submodules = self.made.submodules, around
+        self.here, self.tracer = outer, tracer
         _remove_dead(graph)
-        return GraphModule(
-            {
-                name: self.made.submodules[name]
-                for name in self.made.submodules
-                if any(n.op == "get_attr" and n.target == name for n in graph.nodes)
-            },
-            graph,
-        )
+        return GraphModule(within, graph)
 
     def wrap(self, nodes: list[Node]) -> None:
         """A region in another grad mode: one node that runs its graph in that mode."""

@@ -17,7 +17,6 @@ from ..compat import pytree
 from ..core import symbolic
 from ..core.base import Spec, TensorBase, make, spec_of
 from ..core.declare import Op
-from ..core.errors import CaptureError, OperationError
 from ..core.state import state
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
@@ -26,8 +25,8 @@ from ..nn.parameter import Parameter
 from ..ops.overloads import OpOverload, find_overload
 from ..symbols import sym_max, sym_min
 from .aten_forms import call_of
+from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
-from .higher_order import OPERATORS
 from .operator_forms import picks, rewrites
 
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
@@ -86,7 +85,7 @@ def _combined(name: str) -> Callable[[Any, Any], Any]:
     return run
 
 
-class ExportTracer(Tracer):
+class ExportTracer(ControlFlow, Tracer):
     """Records PyTorch's operators while a program runs."""
 
     keeps_control = True
@@ -283,6 +282,10 @@ class ExportTracer(Tracer):
             found = self.lifted[id(tensor)] = tensor, mine
         return found[1]
 
+    def nested(self) -> ExportTracer:
+        """A tracer for a function within this program."""
+        return ExportTracer((), self)
+
     def knows(self, tensor: Any) -> bool:
         """Whether a tensor is a value of this capture, or of one around it."""
         return id(tensor) in self.entries or id(tensor) in self.attributes or (self.parent is not None and self.parent.knows(tensor))
@@ -296,107 +299,6 @@ class ExportTracer(Tracer):
         if isinstance(value, TensorBase):
             return any(each.__class__ is SymbolicInt for each in self.shape_of(value))
         return super().is_dynamic(value)
-
-    def body(self, function: Callable[..., Any], operands: tuple[Any, ...], names: list[str]) -> tuple[ExportTracer, Any]:
-        """The graph of a function of given operands, and its result."""
-        inner = ExportTracer((), self)
-        given = []
-        for operand, name in zip(operands, names):
-            if not isinstance(operand, TensorBase):
-                raise OperationError(f"Expected operands to be a tuple of tensors, but got {type(operand)}")
-            stand_in = make(spec_of(operand._array)) if operand._array.__class__ is Spec else make(operand._array.copy())
-            stand_in._requires_grad = operand._requires_grad
-            node = inner.graph.placeholder(name)
-            inner.depends.add(node)
-            inner.bind(stand_in, node, self.shape_of(operand))
-            given.append(stand_in)
-        state.interceptors.remove(self)  # what the function does is recorded in its own graph alone
-        try:
-            with inner:
-                result = function(*given)
-                state.capture = None
-                inner.result = inner.argument(result)
-                state.capture = inner
-        finally:
-            state.interceptors.append(self)
-        return inner, result
-
-    def control(self, kind: str, pred: Any, functions: dict[str, Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
-        """``cond`` or ``while_loop``: a node that takes graphs, and tensors that its functions read beside their operands."""
-        names = [f"arg{at}_1" for at in range(len(operands))]
-        made = {name: self.body(function, operands, names) for name, function in functions.items()}
-        state.capture = None
-        try:
-            outside: dict[int, Any] = {}
-            for inner, _ in made.values():
-                outside.update({key: tensor for key, (tensor, _) in inner.lifted.items()})
-            graphs = []
-            for name, (inner, _) in made.items():
-                for key, tensor in outside.items():
-                    if key not in inner.lifted:
-                        inner.node_of(tensor)
-                order = [inner.lifted[key][1] for key in outside]
-                if kind == "cond":
-                    inner.outside = [self.node_of(each) for each in (*operands, *outside.values())]
-                graphs.append(self.add_graph(name, inner, order, kind, name == "while_loop_cond_graph"))
-            nodes = tuple(self.argument(each) for each in operands)
-            more = tuple(self.argument(each) for each in outside.values())
-            args = (self.argument(pred), *graphs, (*nodes, *more)) if kind == "cond" else (*graphs, nodes, more)
-            node = self.operator_node(OPERATORS[kind], args)
-            self.depends.add(node)
-            if any(each.meta.get("impure") for inner, _ in made.values() for each in inner.graph.nodes):
-                raise CaptureError(f"{kind}: the functions of an exported program may not write to tensors in place")
-            return self.control_results(node, made, kind)
-        finally:
-            state.capture = self
-
-    def control_results(self, node: Node, made: dict[str, Any], kind: str) -> Any:
-        """What ``cond`` gives: a value like those of both branches; of a loop, values like the last."""
-        results = [result for _, result in made.values()]
-        like = results[0] if kind == "cond" else results[1]
-        inner = list(made.values())[0 if kind == "cond" else 1][0]
-        single = isinstance(like, TensorBase)
-        items = [like] if single else list(like)
-        if kind == "cond":
-            other = [results[1]] if isinstance(results[1], TensorBase) else list(results[1])
-            shapes = [[(tuple(each._array.shape), each._array.dtype) for each in group] for group in (items, other)]
-            if shapes[0] != shapes[1]:
-                raise OperationError(
-                    f"Expect outputs of both branches to have the same shapes and dtypes, but got {shapes[0]} and {shapes[1]}"
-                )
-        values, specs = [], []
-        for at, each in enumerate(items):
-            part = self.part(node, at, True)
-            self.depends.add(part)
-            value = make(spec_of(each._array)) if each._array.__class__ is Spec else make(each._array.copy())
-            value._requires_grad = each._requires_grad
-            self.bind(value, part, inner.shape_of(each))
-            values.append(value)
-            specs.append(part.meta["val"])
-        node.meta["val"] = tuple(specs)
-        return values[0] if single and kind == "cond" else tuple(values)
-
-    def add_graph(self, name: str, inner: ExportTracer, lifted: list[Node], kind: str, single: bool) -> Node:
-        """A graph of a branch or body, as a node of this one."""
-        number = 0
-        while f"{name}_{number}" in self.graphs:
-            number += 1
-        place = f"{name}_{number}"
-        for node in lifted:  # after the operands, in the order in which they are passed
-            last = [
-                each
-                for each in inner.graph.nodes
-                if each.op == "placeholder" and each not in lifted or each in lifted[: lifted.index(node)]
-            ][-1:]
-            if last:
-                last[0].append(node)
-        result = inner.result
-        inner.graph.output(result if single else tuple(result) if isinstance(result, (tuple, list)) else (result,))
-        self.graphs[place] = inner
-        node = self.graph.create_node("get_attr", place, (), {}, place)
-        node.meta["source"], node.meta["module"] = self.where()
-        node.meta["graph"] = inner
-        return node
 
 
 class Capture:

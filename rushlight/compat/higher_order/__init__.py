@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ...compiler import cond, while_loop
 from ...core.missing import missing
 from .associative_scan import associative_scan
+from .cond import cond
+from .map import map
+from .scan import scan
+from .while_loop import while_loop
 
 __getattr__ = missing("rushlight._higher_order_ops")

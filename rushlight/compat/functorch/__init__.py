@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..core.missing import missing
-from ..func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
-from .make_functional import (
+from ...core.missing import missing
+from ...func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+from ..make_functional import (
     FunctionalModule,
     FunctionalModuleWithBuffers,
     combine_state_for_ensemble,
