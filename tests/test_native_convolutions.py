@@ -121,6 +121,8 @@ SHAPES = {
     "a stride beyond the kernel": Case((13, 10), (2, 1), (5, 3), (0, 0), (1, 1), 1, 3, 4, 2),
     "fewer multiplications": Case((14, 13), (3, 3), (1, 1), (1, 1), (1, 1), 1, 16, 20, 9),
     "fewer multiplications, strides": Case((17, 33), (3, 3), (2, 2), (1, 1), (1, 1), 1, 17, 16, 8),
+    "fewer multiplications, all images at once": Case((14, 13), (3, 3), (1, 1), (1, 1), (1, 1), 1, 65, 70, 3),
+    "fewer multiplications, strides, all images at once": Case((28, 28), (3, 3), (2, 2), (1, 1), (1, 1), 1, 64, 66, 3),
     "double": Case((13, 16), (3, 3), (2, 1), (1, 1), (1, 1), 2, 3, 4, 2, dtype="d"),
 }
 
@@ -392,3 +394,16 @@ def test_gradients_of_a_model_are_those_of_eager_mode() -> None:
     for gradients in found[1:]:
         for one, other in zip(gradients, found[0]):
             np.testing.assert_allclose(one, other, 1e-3, 1e-5)
+
+
+def test_tiles_of_all_images_are_multiplied_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    original = convolution.BatchedWinogradConvolution.write
+    monkeypatch.setattr(
+        convolution.BatchedWinogradConvolution, "write", lambda self, *rest: seen.append(self.transposed) or original(self, *rest)
+    )
+    for name in ("fewer multiplications, all images at once", "fewer multiplications, strides, all images at once"):
+        calls = SHAPES[name].calls()
+        for kind in ("convolution", "transposed"):
+            native(kind, calls[kind][0])
+    assert seen == [False, True, False, True]

@@ -29,6 +29,7 @@ from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, pointwise, winograd, winograd_transforms
 from .im2col import UNROLLED, Strip, odd_step
 from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of, contiguous
+from .winograd_batched import BatchedWinogradConvolution
 
 llvm = lowering("llvm")
 CODE_LIMIT = 64  # phases: for each there is code
@@ -349,15 +350,17 @@ def convolution(builder: Builder, op: Convolution, spec: Any, node: Node) -> Any
     bias = None if op.bias is None else contiguous(builder, op.bias)
     op = replace(op, source=contiguous(builder, op.source), weight=contiguous(builder, op.weight), bias=bias)
     work: Any = Im2colConvolution(op)
-    if not work.takes_epilogue and pointwise.is_pointwise(op.weight.shape[2:], op.padding, op.groups, op.images, op.channels, op.rows):
-        met = op.source if op.transposed else pointwise.sampled(builder, op.source, op.stride, tuple(spec.shape[2:]))
+    pixels = op.source.shape[2:] if op.transposed else tuple(spec.shape[2:])
+    if not work.takes_epilogue and pointwise.is_pointwise(op, op.weight.shape[2:], pixels):
+        met = op.source if op.transposed else pointwise.sampled(builder, op.source, op.stride, pixels)
         product = pointwise.PointwiseConvolution(replace(op, source=met), tuple(spec.shape[2:]))
-        if product.possible:
-            sources = [met, op.weight] + ([] if bias is None else [bias])
-            return builder.routine(sources, [spec], node, product.write, product.scratch())[0]
+        sources = [met, op.weight] + ([] if bias is None else [bias])
+        return builder.routine(sources, [spec], node, product.write, product.scratch())[0]
     axes = winograd.axes_for(op.weight.shape[2:], op.stride, op.padding, op.dilation, op.transposed)
     if axes is not None:
         other = winograd.WinogradConvolution(op, axes, (spec.shape[2], spec.shape[3]))
+        if other.tiles.possible and BatchedWinogradConvolution.is_worthwhile(op, other):
+            other = BatchedWinogradConvolution(op, axes, (spec.shape[2], spec.shape[3]))
         if other.tiles.possible and may_reach(other.units, cost.UNITS) and cost.saves(work.cost, other.cost, op.rows, op.channels):
             work = other
     sources = [op.source, op.weight] + ([] if bias is None else [bias])
@@ -373,11 +376,10 @@ def weight_gradient(builder: Builder, op: ConvolutionWeightGradient, spec: Any, 
     if not is_possible(op.sweep):
         return NotImplemented
     op = replace(op, source=contiguous(builder, op.source), grad=contiguous(builder, op.grad))
-    if pointwise.is_pointwise(op.kernel, op.padding, op.groups, op.images, op.channels, op.rows):
-        met = pointwise.sampled(builder, op.source, op.stride, tuple(op.grad.shape[2:]))
+    if pointwise.is_pointwise(op, op.kernel, op.grad.shape[2:]):
+        met = pointwise.sampled(builder, op.source, op.stride, op.grad.shape[2:])
         product = pointwise.PointwiseWeightGradient(replace(op, source=met))
-        if product.possible:
-            return builder.routine([met, op.grad], [spec], node, product.write, product.scratch())[0]
+        return builder.routine([met, op.grad], [spec], node, product.write, product.scratch())[0]
     work: Any = Im2colWeightGradient(op)
     axes = winograd.axes_for(op.kernel, op.stride, op.padding, op.dilation, False)
     if axes is not None:

@@ -21,7 +21,7 @@ from ..gemm.panels import Panels
 from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..target import processor
-from ..vectors import BYTES, lanes
+from ..vectors import lanes
 from . import cost, winograd_transforms
 from .image_routine import UnitIndices, begin_of, contiguous
 
@@ -30,9 +30,14 @@ LEAST = 16  # channels, and pixels of an image, that pay for packing
 MOST, MOST_OF_GRADIENT = 512, 1024  # pixels of an image: of more, strips are read where they are without loss (by measurement)
 
 
-def is_pointwise(kernel: tuple[int, ...], padding: tuple[int, ...], groups: int, images: Any, *channels: int) -> bool:
-    """Whether a convolution has one tap, and enough channels."""
-    return math.prod(kernel) == 1 and not any(padding) and groups == 1 and not differs(images) and min(channels) >= LEAST
+def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int, ...], size: tuple[int, ...]) -> bool:
+    """Whether a convolution has one tap, enough channels, and images whose pixels (of such a size) are few enough to be packed."""
+    gradient = isinstance(op, ConvolutionWeightGradient)
+    if math.prod(kernel) != 1 or any(op.padding) or op.groups != 1 or differs(op.images) or min(op.channels, op.rows) < LEAST:
+        return False
+    pixels, channels = math.prod(size), max(op.channels, op.rows if gradient else 0)
+    most = MOST_OF_GRADIENT if gradient else MOST
+    return LEAST <= pixels <= most and bool(op.images * pixels * channels * op.source.dtype.itemsize <= PACKED_BYTES)
 
 
 def sampled(builder: Builder, source: Reference, stride: tuple[int, ...], counts: tuple[int, ...]) -> Reference:
@@ -74,11 +79,6 @@ class PointwiseConvolution:
     @property
     def units(self) -> int:
         return self.images * -(-self.count // self.high) * -(-self.width // self.across)
-
-    @property
-    def possible(self) -> bool:
-        """Whether the packed pixels are not too large."""
-        return LEAST <= self.pixels <= MOST and self.images * self.pixels * self.depth * BYTES[self.type] <= PACKED_BYTES
 
     def panels(self, module: Module) -> tuple[Panels, Panels]:
         """The pixels of an image, and the weights, as they are packed."""
@@ -202,12 +202,6 @@ class PointwiseWeightGradient:
         blocks = -(-op.rows // 64) * -(-op.channels // 64)
         self.parts = cost.divisor(self.images, min(cost.UNITS, -(-32 // blocks)))  # sums of some images each
         self.product = BlockedProduct(left, transposed, parts=self.parts, segments=self.images)
-
-    @property
-    def possible(self) -> bool:
-        """Whether the packed matrices are not too large."""
-        most = max(self.product.rows, self.product.width)
-        return LEAST <= self.pixels <= MOST_OF_GRADIENT and self.images * self.pixels * most * BYTES[self.product.type] <= PACKED_BYTES
 
     def scratch(self) -> list[Spec]:
         return [Spec(each, self.source.dtype) for each in self.product.memory]

@@ -43,7 +43,10 @@ def uneven(type: str, elements: int) -> int:
 class WinogradTiles:
     """The tiles of an image, strip by strip, and the memory that their transforms take."""
 
-    def __init__(self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int) -> None:
+    def __init__(
+        self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int, whole: bool = False
+    ) -> None:
+        """Of several images, tiles are side by side; an image is ``whole`` where it is not split into strips."""
         self.type, self.axes, self.size, self.target, self.channels, self.images = (
             type,
             axes,
@@ -55,9 +58,8 @@ class WinogradTiles:
         self.results = len(axes.down.result), len(axes.across.result)
         self.down, self.across = (-(-count // each) for count, each in zip(target, self.results))
         self.wide = winograd_transforms.lanes_for(type, self.across)
-        self.rows = cost.strip_length(
-            self.down, cost.SUM_BYTES // (BYTES[type] * axes.products * channels * self.across * images)
-        )  # of a strip
+        fitting = cost.SUM_BYTES // (BYTES[type] * axes.products * channels * self.across * images)
+        self.rows = self.down if whole else cost.strip_length(self.down, fitting)  # of a strip
         self.strips = -(-self.down // self.rows)
         self.count = self.rows * self.across  # of one image
         over = self.wide - 1 if self.across % self.wide else 0  # what vectors write beyond the last tile
@@ -91,8 +93,8 @@ class WinogradTiles:
         """Zeros for the padding around what will be copied."""
         c.zero_fill(self.type, border, 0, self.lines * self.line)
 
-    def transform(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str) -> None:
-        """Transform a strip; ``at`` is where the first channel begins."""
+    def transform(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str, channels: int | None = None) -> None:
+        """Transform a strip of all channels, or so many; ``at`` is where the first one begins."""
         height, width = self.size
         axis = self.axes.down
         rows = self.number_of_rows(c, strip)
@@ -104,7 +106,7 @@ class WinogradTiles:
         function = winograd_transforms.transform_source(c.module, self.type, self.axes, self.wide)
         inside = c.add(c.scale(skipped, self.line), self.left)
         sizes = (
-            self.channels,
+            channels or self.channels,
             height * width,
             width,
             lines,

@@ -1,0 +1,145 @@
+"""Winograd convolutions of small images with many channels: the tiles of all images side by side are the columns of a few large products.
+
+Strip by strip (``winograd.py``), an image of 14 x 14 leaves a quarter of all lanes idle, and each strip reads all weights again.  Here the source is transformed
+as a whole, then multiplied, then the products are transformed, each by all threads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ....core.base import Spec
+from ....core.parallel import pool as eager_pool
+from ....schedule.routines.convolution import Convolution
+from ....schedule.symbolic_shape import differs
+from ....schedule.tensor_ir import Routine
+from ..gemm.blas import FLOPS_PER_NANOSECOND
+from ..gemm.choose import choose_tile
+from ..gemm.micro_kernel import MicroKernel
+from ..ir import FIRST, LAST, Code, Module, pointers
+from ..piece import Lowering, Piece
+from ..scratch_pool import ScratchPool
+from ..vectors import BYTES, lanes
+from . import cost, winograd_transforms
+from .image_routine import UnitIndices, begin_of
+from .winograd import WinogradConvolution, WinogradTiles, lookup, uneven
+from .winograd_transforms import WinogradAxes
+
+MOST_BYTES = 16 << 20  # of transformed sources, and of products
+LEAST = 64  # channels, and rows of results
+GAIN = 1.2  # times fewer multiplications than strip by strip
+TRANSFORM = 0.4  # nanoseconds for an element
+
+
+class BatchedWinogradConvolution(WinogradConvolution):
+    """A convolution, or its transpose, of all images at once."""
+
+    def __init__(self, op: Convolution, axes: WinogradAxes, target: tuple[int, int]) -> None:
+        super().__init__(op, axes, target)
+        type = self.type
+        self.tiles = WinogradTiles(type, axes, (op.source.shape[2], op.source.shape[3]), target, self.channels, self.images, whole=True)
+        self.vectors = self.tiles.row_step // lanes(type)
+        self.tile = choose_tile(vectors=self.vectors)
+        self.padded = -(-self.rows // self.tile.rows) * self.tile.rows
+        self.matrix = uneven(type, self.padded * self.tiles.row_step)
+        self.kind = uneven(type, self.padded * self.channels)
+        self.weights = axes.kinds * self.kind
+        self.takes_epilogue = False
+        most = 2 * max(cost.UNITS, eager_pool.threads)  # units; what they compute does not depend on it
+        self.part = cost.divisor(self.channels, max(4, self.channels // most))
+        self.high = self.tile.rows * max(1, self.padded // self.tile.rows * axes.products // (4 * most))
+        self.some = cost.divisor(self.rows, max(4, self.rows * self.images // most))
+        self.cost = cost.ConvolutionCost(self.tiles.multiplications, axes.kinds / self.images, self.weights * BYTES[type])
+
+    @staticmethod
+    def is_worthwhile(op: Convolution, plain: WinogradConvolution) -> bool:
+        """Whether sizes are known and tiles fill vectors better than those of strips do, of which each reads all weights."""
+        if differs(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
+            return False
+        made = plain.tiles
+        tiles = op.images * made.down * made.across
+        if made.axes.products * tiles * max(op.rows, op.channels) * BYTES[plain.type] > MOST_BYTES:
+            return False
+        shared = plain.weights * BYTES[plain.type] <= cost.SHARED_BYTES
+        return not shared or op.images * made.multiplications >= GAIN * made.axes.products * -(-tiles // lanes(plain.type)) * lanes(
+            plain.type
+        )
+
+    @property
+    def units(self) -> int:
+        """The number of products of some rows."""
+        return self.axes.products * -(-self.padded // self.high)
+
+    @property
+    def pool(self) -> ScratchPool:
+        return ScratchPool(self.channels // self.part, self.tiles.border_bytes)
+
+    def scratch(self) -> list[Spec]:
+        """Scratch memory: borders, transformed weights, transformed sources, products."""
+        sizes = (self.weights, self.axes.products * self.tiles.block, self.axes.products * self.matrix)
+        return [self.pool.spec, *(Spec((each,), self.source.dtype) for each in sizes)]
+
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        """The pieces: transforms of weights and of the source, products, transforms of these."""
+        source, weight, *bias = [each.value for each in routine.sources]
+        result, pool, weights, panel, products = routine.others
+        name, units = self.transform_weights(module)
+        work = 2.0 * self.axes.products * self.tiles.row_step * self.channels * self.rows / FLOPS_PER_NANOSECOND
+        sources, results = self.axes.products * self.tiles.block * TRANSFORM, self.axes.products * self.matrix * TRANSFORM
+        return [
+            self.pool.clear(module, pool),
+            Piece(name, [weight, weights], units, self.weights * 1.0),
+            Piece(self.transform(module), [source, pool, panel], self.channels // self.part, sources),
+            Piece(self.multiply(module), [weights, panel, products], self.units, work),
+            Piece(self.finish(module, bool(bias)), [products, result, *bias], self.images * (self.rows // self.some), results),
+        ]
+
+    def transform(self, module: Module) -> str:
+        """The function that transforms some channels of all images."""
+        c, tiles = Code(module), self.tiles
+        source = begin_of(c, "%source", self.source)
+        with self.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
+            tiles.clear(c, slot)
+            channel = c.scale(unit, self.part)
+            with c.loop(self.images) as image:  # in order: the last vector of an image reaches into the tiles of the next one
+                at = c.scale(c.add(c.scale(image, self.channels), channel), math.prod(tiles.size))
+                to = c.add(c.scale(channel, tiles.row_step), c.scale(image, tiles.count))
+                tiles.transform(c, source, at, c.integer(0), slot, c.address("%panel", to, self.type), self.part)
+        return module.add("transform_source", c.function("", pointers(("%source", "%pool", "%panel"))))
+
+    def multiply(self, module: Module) -> str:
+        """The function that multiplies some rows of weights by one of the transformed sources."""
+        c, tiles, axes, type = Code(module), self.tiles, self.axes, self.type
+        c.rolled = True
+        kernel = MicroKernel(type, self.tile, left_step=0, left_packed=True, padded="all")
+        across = len(axes.across.source)
+        with c.loop(FIRST, LAST) as unit:
+            indices = UnitIndices(c, unit)
+            row, product = c.scale(indices.take(self.units // axes.products), self.high), indices.rest
+            one, two = c.div(product, across), c.rem(product, across)
+            kind = c.add(c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)), lookup(c, two, axes.across.kind_of))
+            left = c.address("%weights", c.add(c.scale(kind, self.kind), c.scale(row, self.channels)), type)
+            right = c.address("%panel", c.scale(product, tiles.block), type)
+            to = c.address("%products", c.add(c.scale(product, self.matrix), c.scale(row, tiles.row_step)), type)
+            kernel.call(
+                c, left, right, to, rows=c.min(self.high, c.sub(self.padded, row)), columns=tiles.row_step, depth=self.channels,
+                right_step=tiles.row_step, result_step=tiles.row_step,
+            )  # fmt: skip
+        return module.add("multiply_tiles", c.function("", pointers(("%weights", "%panel", "%products"))))
+
+    def finish(self, module: Module, starts: bool) -> str:
+        """The function that makes results of products: some rows of an image."""
+        c, tiles, type = Code(module), self.tiles, self.type
+        bias = begin_of(c, "%bias", self.bias) if self.bias is not None else ""
+        function = winograd_transforms.transform_products(module, type, self.axes, tiles.wide, starts)
+        with c.loop(FIRST, LAST) as unit:
+            indices = UnitIndices(c, unit)
+            row, image = c.scale(indices.take(self.rows // self.some), self.some), indices.rest
+            at = c.add(c.scale(row, tiles.row_step), c.scale(image, tiles.count))
+            to = c.scale(c.add(c.scale(image, self.rows), row), math.prod(tiles.target))
+            given: tuple[Any, ...] = (self.some, tiles.down, tiles.across, tiles.row_step, self.matrix, 0, *tiles.target)
+            start = c.address(bias, row, type) if starts else "null"
+            c.call_function(function, c.address("%products", at, type), start, c.address("%result", to, type), *given)
+        names = ("%products", "%result", "%bias") if starts else ("%products", "%result")
+        return module.add("transform_products", c.function("", pointers(names)))
