@@ -270,7 +270,7 @@ def _remainder(xp: Functions, a: Any, b: Any) -> Array:
     rest = xp.call("fmod", a, b)
     b = Array(element(b, rest.dtype), rest.shape)
     found = xp.where((rest < 0) != (b < 0), rest + b, rest)
-    return xp.where(rest == 0, xp.call("copysign", rest.dtype.type(0), b), found)
+    return xp.where(rest == 0, rest, found)  # a rest of 0 has the sign of the dividend
 
 
 def _floor_divide(xp: Functions, a: Any, b: Any) -> Array:

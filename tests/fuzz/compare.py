@@ -54,7 +54,59 @@ def close(a: np.ndarray, b: np.ndarray, tolerance: tuple[float, float]) -> bool:
         return bool(np.allclose(a, b, rtol=tolerance[0], atol=tolerance[1] * scale, equal_nan=True))
 
 
+# What PyTorch says where it has no kernel for a type, and where it fails by itself.
+NO_KERNEL = (
+    "not implemented for '",
+    "is not supported for complex",
+    "Unsupported dtype",
+    "does not support bool input",
+    "is not implemented for torch.",
+)
+FAILS_ITSELF = (
+    "INTERNAL ASSERT", "MKL FFT error", "could not create a primitive", "view size is not compatible with input tensor's size and stride",
+    "does not support automatic differentiation", "is not differentiable with respect to argument", "Autograd not support dtype",
+    "a leaf Variable that requires grad is being used in an in-place operation", "ArrayRef: invalid",
+)  # fmt: skip
+FREE_NOT_FINITE = frozenset("std_mean var_mean grid_sample grid_sampler_2d grid_sampler_3d upsample_bilinear _standard_gamma_grad".split())
+
+
+def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
+    """Why a difference of errors or of undefined values is deliberate (docs/differences.md, "Calls"); empty where it is not."""
+    op: Any = table.get(call.op)
+    arrays = [each for value in (*call.args, *call.kwargs.values()) for each in arrays_in(value)]
+    empty = any(not each.values.size for each in arrays)
+    finite = all(np.isfinite(each.values).all() and not (np.abs(each.values) > 1e20).any() for each in arrays)
+    if theirs.error and any(text in theirs.message for text in NO_KERNEL):
+        return "a type that PyTorch has no kernel for"
+    if ours.error and any(text in ours.message for text in NO_KERNEL) and (theirs.error or empty):
+        return "a type without a kernel is refused before anything else, and for empty tensors too"
+    if theirs.error and not ours.error and any(text in theirs.message for text in FAILS_ITSELF):
+        return "PyTorch fails by itself"
+    if theirs.backward_error and not ours.backward_error:
+        return "a gradient that PyTorch refuses"
+    if not finite and (
+        call.op in FREE_NOT_FINITE
+        or op is not None
+        and (".fft" in op.source_module or "polynomial" in call.op or ".linalg." in op.source_module)
+    ):
+        return "numbers that are not finite in an op that mixes all of its elements"
+    if call.op in ("bucketize", "searchsorted") and any(each.values.ndim and (np.diff(each.values.real) < 0).any() for each in arrays):
+        return "boundaries that are not sorted"
+    if call.op in DELIBERATE:
+        return "in docs/differences.md by name"
+    return ""
+
+
+DELIBERATE = frozenset("_standard_gamma_grad as_strided_scatter fractional_max_pool2d _pad_packed_sequence lobpcg".split())
+
+
 def difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False) -> str:
+    """How our outcome differs from PyTorch's, in a line; empty where it does not, or where that is known and deliberate."""
+    said = any_difference(call, ours, theirs, strides)
+    return "" if said and known(call, ours, theirs) else said
+
+
+def any_difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False) -> str:
     """How our outcome differs from PyTorch's, in a line; empty where it does not."""
     if ours.error or theirs.error:
         if ours.error == theirs.error or (ours.error, theirs.error) == ("NotImplementedError", "RuntimeError"):

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, legacy_name
-from ...core.errors import DtypeError, LinAlgError, ShapeError
+from ...core.errors import DtypeError, LinAlgError, ShapeError, UnsupportedDtype
 
 
 def check_floating(name: str, matrix: Any, low_precision: bool = False) -> None:
     """Refuse integers and, unless allowed, types narrower than float32."""
     if BY_NUMPY[matrix.dtype].category < FLOATING:
-        raise DtypeError(f"{name}: Expected a floating point or complex tensor as input. Got {legacy_name(matrix.dtype)}")
+        raise UnsupportedDtype(f"{name}: Expected a floating point or complex tensor as input. Got {legacy_name(matrix.dtype)}")
     if matrix.dtype in LOW_PRECISION and not low_precision:
-        raise DtypeError(f"{name}: Low precision dtypes not supported. Got {legacy_name(matrix.dtype)}")
+        raise UnsupportedDtype(f"{name}: Low precision dtypes not supported. Got {legacy_name(matrix.dtype)}")
 
 
 def check_matrix(name: str, matrix: Any, what: str = "A") -> None:

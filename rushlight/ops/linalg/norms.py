@@ -40,10 +40,11 @@ def _vector_norm_kernel(xp: Any, input: Any, ord: float, dim: Any, keepdim: bool
     axes = normalize_dims(dim, input.ndim)
     if ord == 2 and len(axes) == input.ndim and input.flags.c_contiguous:  # one pass of BLAS, no temporary
         flat = input.reshape(-1)
+        flat = flat if flat.dtype.kind == "f" else flat.view(flat.real.dtype)
         result = xp.sqrt(xp.vdot(flat, flat).real)
         return result.reshape((1,) * input.ndim) if keepdim else result
-    if ord == 2 and axes == (input.ndim - 1,):
-        result = xp.sqrt(xp.matmul(input.conj()[..., None, :], input[..., :, None]).real[..., 0])
+    if ord == 2 and axes == (input.ndim - 1,) and input.dtype.kind == "f":
+        result = xp.sqrt(xp.matmul(input[..., None, :], input[..., :, None])[..., 0])
         return result if keepdim else result[..., 0]
     if ord == 2:
         squares = input * input if input.dtype.kind == "f" else input.real**2 + input.imag**2
@@ -209,6 +210,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     ndim = v._array.ndim
     if dim == -1:
         return vector_norm(v, pow, None, False)
+    dim = normalize_dim(dim, ndim)
     return vector_norm(v, pow, [each for each in range(ndim) if each != dim], True)
 
 

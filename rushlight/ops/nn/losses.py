@@ -98,7 +98,9 @@ def smooth_l1_loss(
         return l1_loss(input, target, reduction=reduction)
     input, target = matched(input, target, "smooth_l1_loss")
     distance = (input - target).abs()
-    return reduced(table["where"].call(distance < beta, distance * distance * (0.5 / beta), distance - 0.5 * beta), reduction)
+    far = distance >= beta
+    near = table["where"].call(far, 0, distance)  # of what is far away, and may be infinite, no square is taken
+    return reduced(table["where"].call(far, distance - 0.5 * beta, near * near * (0.5 / beta)), reduction)
 
 
 @composite(namespace="nn.functional", name="huber_loss")
@@ -108,7 +110,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
         raise OperationError("huber_loss does not support non-positive values for delta.")
     input, target = matched(input, target, "huber_loss")
     distance = (input - target).abs()
-    loss = table["where"].call(distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta)
+    far = distance > delta
+    near = table["where"].call(far, 0, distance)
+    loss = table["where"].call(far, (distance - 0.5 * delta) * delta, near * near * 0.5)
     return _weighted(loss, weight, reduction)
 
 
@@ -276,7 +280,7 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, smo
     ),
     vjp={
         "input": lambda g, input, target: g * (input - target) / ((1 - input) * input).clamp(min=1e-12),
-        "target": lambda g, input: g * ((-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)),
+        "target": lambda g, input: g * ((-input).log1p() - input.log()),
     },
     namespace=None,
     method=False,
@@ -323,11 +327,16 @@ def binary_cross_entropy_with_logits(
     if tuple(input._array.shape) != tuple(target._array.shape):
         raise ValueRangeError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
+    kind = target._array.dtype
+    if kind.kind not in "fc" and input._array.dtype.kind == "f":
+        raise DtypeError(f"result type {legacy_name(input._array.dtype)} can't be cast to the desired output type {legacy_name(kind)}")
     logs = table["logsigmoid"].call(input)
     if pos_weight is None:
         loss = (1 - target) * input - logs
     else:
         loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * logs
+    if loss._array.dtype != kind:  # PyTorch computes it in the place of the targets
+        loss = loss.to(target.dtype)
     if weight is not None:
         loss = loss * weight
     return reduced(loss, old_reduction(reduction, size_average, reduce))
@@ -376,8 +385,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
                 raise ValueRangeError("var is of incorrect size")
         if var._array.__class__ is np.ndarray and (var._array < 0).any():
             raise ValueRangeError("var has negative entry/entries")
-        clamped = var.detach().clamp(min=eps)
-        var = var + (clamped - var.detach())
+        fixed = var.detach()
+        var = var + table["where"].call(fixed < eps, eps - fixed, 0.0)  # the gradient is that of the variance as it was given
         loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     else:
         if var < 0:

@@ -57,7 +57,7 @@ def cosine_embedding_loss(
         raise ShapeError(f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes {sizes[0]} and {sizes[1]}.")
     first, second = (input1 * input1).sum(dim) + 1e-12, (input2 * input2).sum(dim) + 1e-12
     cosine = (input1 * input2).sum(dim) / (first * second).sqrt()
-    zero = cosine * 0
+    zero = table["zeros_like"].call(cosine)
     apart = (cosine - margin).clamp(min=0)
     loss = table["where"].call(target == 1, 1 - cosine, zero) + table["where"].call(target == -1, apart, zero)
     return reduced(loss, old_reduction(reduction, size_average, reduce))

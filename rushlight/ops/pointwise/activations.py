@@ -138,7 +138,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size = {channels}."
             )
         weight = weight.reshape([count if i == 1 else 1 for i in range(len(shape))])
-    return table["where"].call(input > 0, input, input * weight)
+    return input * table["where"].call(input > 0, 1, weight)  # gradients of positive elements do not meet a slope that is infinite
 
 
 def _elu_kernel(xp: Any, input: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.base import TensorBase as Tensor
-from ...core.declare import composite, primitive
+from ...core.declare import composite, primitive, table
 from ...core.errors import ArgumentError, DtypeError, OperationError, ValueRangeError
 from ...core.families import Elementwise, elementwise
 from .arithmetic_onnx import division_form, power_form
@@ -129,8 +129,10 @@ def _divide(xp: Any, input: Any, other: Any, rounding_mode: str | None) -> Any:
     kernel=_divide,
     ufunc="true_divide",
     vjp={
-        "input": lambda g, other, rounding_mode: g / conjugate(other) if rounding_mode is None else g * 0,
-        "other": lambda g, input, other, rounding_mode: -g * conjugate((input / other) / other) if rounding_mode is None else g * 0,
+        "input": lambda g, other, rounding_mode: g / conjugate(other) if rounding_mode is None else table["zeros_like"].call(g),
+        "other": lambda g, input, other, rounding_mode: (
+            -g * conjugate((input / other) / other) if rounding_mode is None else table["zeros_like"].call(g)
+        ),
     },
     aliases=("divide",),
     onnx={9: division_form},

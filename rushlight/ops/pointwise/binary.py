@@ -38,8 +38,10 @@ def underivable(name: str) -> Any:
 # -- division that leaves a rest ---------------------------------------------------------------------------------
 
 
-def _check_divisor(divisor: Any) -> None:
-    if isinstance(divisor, (np.ndarray, np.generic)) and divisor.dtype.kind in "iu" and not divisor.all():  # on other devices: undefined
+def _check_divisor(input: Any, divisor: Any) -> None:
+    if not isinstance(divisor, (np.ndarray, np.generic)) or divisor.dtype.kind not in "iu":  # on other devices: undefined
+        return
+    if not divisor.all() and (not isinstance(input, np.ndarray) or input.size):
         raise ZeroDivisionError("ZeroDivisionError")
 
 
@@ -68,7 +70,7 @@ def _divided_rest(xp: Any, input: Any, other: Any) -> Any:
 
 
 def _fmod(xp: Any, input: Any, other: Any) -> Any:
-    _check_divisor(other)
+    _check_divisor(input, other)
     return xp.fmod(input, other)
 
 
@@ -84,8 +86,11 @@ def fmod(input: Tensor, other: Tensor | Number) -> Tensor:
 
 
 def _remainder(xp: Any, input: Any, other: Any) -> Any:
-    _check_divisor(other)
-    return _divided(xp, input, other, rest=True)
+    _check_divisor(input, other)
+    rest = _divided(xp, input, other, rest=True)
+    if isinstance(rest, np.ndarray) and rest.dtype.kind == "f" and not rest.all():  # a rest of 0 has the sign of the dividend
+        return np.where(rest == 0, np.copysign(rest, input), rest)
+    return rest
 
 
 @primitive(
@@ -99,7 +104,7 @@ def remainder(input: Tensor | Number, other: Tensor | Number) -> Tensor:
 
 
 def _floor_divide(xp: Any, input: Any, other: Any) -> Any:
-    _check_divisor(other)
+    _check_divisor(input, other)
     return _divided(xp, input, other, rest=False)
 
 

@@ -145,7 +145,7 @@ def _logit(xp: Any, input: Any, eps: float | None) -> Any:
 
 def _logit_gradient(g: Any, input: Any, eps: float | None) -> Any:
     low, outside = (0.0, math.nan) if eps is None else (eps, 0.0)
-    return where((input < low) | (input > 1 - low), outside, g / (input * (1 - input)))
+    return where((input < low) | (input > 1 - low), outside, g / (input * (1 - input)).abs())
 
 
 @primitive(meta=elementwise("int_to_float", refuse="complex"), kernel=_logit, vjp={"input": _logit_gradient})

@@ -215,7 +215,9 @@ def _xlog1py(xp: Any, input: Any, other: Any) -> Any:
     meta=elementwise("int_to_float", refuse="complex"),
     kernel=_xlog1py,
     vjp={
-        "input": lambda g, other: g * log1p(as_tensor(other, g)),
+        "input": lambda g, input, other: (
+            as_tensor(g, g).masked_fill((as_tensor(input, g) == 0) & (as_tensor(other, g) <= -1), 0) * log1p(as_tensor(other, g))
+        ),
         "other": lambda g, input, other: g * (input / (other + 1)),
     },
     in_place=False,

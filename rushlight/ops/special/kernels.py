@@ -273,7 +273,7 @@ def _incomplete(xp: Any, a: Any, x: Any, upper: int) -> Any:
     big = _incomplete_large(xp, xp.where(usual & large, a, 200.0), xp.where(usual & large, x, 200.0))[upper]
     lower_edge = xp.where((a == 0) | xp.isinf(x), one, 0 * one)  # P is 1 there; at x = 0 and a = inf it is 0
     edge = 1 - lower_edge if upper else lower_edge
-    undefined = (a < 0) | (x < 0) | ((a == 0) & (x == 0)) | (xp.isinf(a) & xp.isinf(x)) | xp.isnan(a) | xp.isnan(x)
+    undefined = (a < 0) | (x < 0) | ((a == 0) & (x == 0)) | (xp.isinf(a) & xp.isinf(x)) | (xp.isnan(a) & (x != 0)) | xp.isnan(x)
     return xp.where(usual, xp.where(large, big, small), xp.where(undefined, np.nan, edge))
 
 
