@@ -9,7 +9,7 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from ....core.base import Spec, TensorBase, make, storage_of
+from ....core.base import Spec, TensorBase, make
 from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
 from ....core.facets import Facet
@@ -174,6 +174,8 @@ class CompileTracer(Tracer):
             check_arguments(self.recorder, op, args)
         if op in memory_order and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
             return self.in_memory_order(op, args)
+        if op.of_storage and op not in changes_shape:
+            self.compute_deferred()
         if op.of_storage and op not in changes_shape and self.is_non_contiguous(args[0]):
             self.recorder.discard_reason = f"{op.public_name}() of a value that is not contiguous, as values of graphs are"
         if self.symbols and op in without_ones:
@@ -203,19 +205,31 @@ class CompileTracer(Tracer):
     def viewed_or_copied(self, tensor: Any, result: Any) -> Any:
         """A view or a copy of a computed value: in the graph, whose values are contiguous, it is what it is here."""
         base = tensor if tensor._view is None else tensor._view.base
-        if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
+        if base._array.__class__ not in (np.ndarray, Spec) or id(base) in self.recorder.sources:
             return result
-        if base._array.flags.c_contiguous or result._storage is not None and result._storage is tensor._storage:
-            self.viewed[id(storage_of(result))] = result, base
+        if (
+            base._array.__class__ is Spec
+            or base._array.flags.c_contiguous
+            or result._storage is not None
+            and result._storage is tensor._storage
+        ):
+            self.viewed[id(result._storage or result._array)] = id(base)
         elif self.is_non_contiguous(tensor):
             entry = self.entries[id(result)]
             self.bind(result, self.emit(_clone, bind(_clone, (entry.node,), {})), entry.shape)
         return result
 
+    def compute_deferred(self) -> None:
+        """Compute what was left to the graph: its layout matters."""
+        if self.deferred is not None and self.deferred.calls:
+            self.deferred.compute()
+
     def check_layout(self, target: Any) -> None:
         """Guard the layouts that make a tensor that is written to share memory with others."""
-        found = self.viewed.get(id(target._storage))
-        if found is not None and self.is_non_contiguous(found[1]):
+        found = self.entries.get(self.viewed.get(id(target._storage or target._array), 0))
+        if found is not None:
+            self.compute_deferred()
+        if found is not None and self.is_non_contiguous(found.tensor):
             self.recorder.discard_reason = "a write through a view of a value that is not contiguous, as values of graphs are"
 
     def is_non_contiguous(self, tensor: Any) -> bool:

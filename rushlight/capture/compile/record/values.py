@@ -460,6 +460,7 @@ class ValueRecorder(NameRecorder):
 
     def guard_layout(self, value: Any, name: str) -> None:
         """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
+        self.tracer.compute_deferred()
         for source, each in self.tracer.inputs:
             if isinstance(each, TensorBase):
                 self.guards.layout(source, each)
