@@ -133,6 +133,7 @@ class PackedRows:
         self.scales = np.ascontiguousarray(np.broadcast_to(channel_scales(weight), len(weight)), np.float64)
         self.totals = weight.integers.sum(1, dtype=np.int32)
         self.version = version
+        self.places: list[int] | None = None  # addresses, for native code
 
 
 def keep_rows(weight: Tensor) -> None:
@@ -147,9 +148,10 @@ def _natively(input: Any, weight: Any, bias: Any, scale: float, zero_point: int,
     rows: PackedRows | None = getattr(weight, "rows", None)
     if rows is None or rows.integers is None:
         return None
-    added = np.zeros(len(rows.scales)) if bias is None else bias.astype(np.float64)
-    flat, inverse = np.ascontiguousarray(input).reshape(-1, input.shape[-1]), np.float32(1) / np.float32(scale)
-    made = faster_integers(flat, rows.integers, rows.totals, rows.scales * scale, added, inverse, zero_point, most, relu)
+    if bias is not None and (bias.dtype != np.float32 or not bias.flags.c_contiguous):
+        return None
+    flat = input if input.ndim == 2 and input.flags.c_contiguous else np.ascontiguousarray(input).reshape(-1, input.shape[-1])
+    made = faster_integers(flat, rows, bias, scale, zero_point, most, relu)
     return made if made is None or input.ndim == 2 else made.reshape(*input.shape[:-1], len(rows.scales))
 
 

@@ -6,7 +6,9 @@ The weight is packed once: four neighbours of a row to a lane, and as many rows 
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,19 @@ from ....codegen.llvm.target import processor
 from ....codegen.llvm.vectors import Vectors, lanes
 from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.arena import address
-from ....runtime.cpu.jit import log
-from ....runtime.cpu.parallel_task import Task
+from ....runtime.cpu.jit import jit, log
+from ....runtime.cpu.thread_pool import pool
 
 ACROSS = 2  # vectors of columns of a tile
-TILES = (8, 4, 1)  # rows of tiles: of as many as there are, then of what is left
+TILES = (8, 4, 2, 1)  # rows of tiles: of as many as there are, then of what is left
+MANY = 1 << 14  # elements of rows that are quantized by several threads
+WORDS = (
+    "integers", "made", "rows", "bias", "scale", "weight", "scales", "totals", "count", "width", "depth", "padded", "zero_point", "most",
+)  # fmt: skip
 DEEPEST = 1 << 16  # products of bytes whose sum is less than 2 ** 31
 _lock = free_after_fork(threading.Lock())
-_tasks: dict[Any, Task | None] = {}
+_products: dict[bool, ByteProduct | None] = {}
+_BOTH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_int64] * 3)
 
 
 def packed(weight: Any) -> Any:
@@ -35,67 +42,107 @@ def packed(weight: Any) -> Any:
     return np.ascontiguousarray(whole.reshape(-1, wide, depth // 4, 4).transpose(0, 2, 1, 3))
 
 
-def run(rows: Any, weight: Any, totals: Any, scales: Any, bias: Any, inverse: Any, zero_point: int, most: int, relu: bool) -> Any:
+def run(rows: Any, weight: Any, bias: Any, scale: float, zero_point: int, most: int, relu: bool) -> Any:
     """``(rows in integers - zero_point) @ weight.T * scales + bias``, at least 0 with ``relu``; None where there is no native code.
 
-    ``rows`` are float32, ``inverse`` is 1 / their scale, and their integers are from 0 to ``most``; the weight is ``packed``.  There is a number for each of
-    its rows in ``totals``, which are the sums of its elements (int32), and in ``scales`` and ``bias`` (float64).
+    ``rows`` are float32 of a scale, and their integers are from 0 to ``most``.  The weight is ``PackedRows``: its integers, ``packed``, and numbers for each of
+    its rows, of which ``totals`` are the sums of elements (int32), and ``scales`` (float64) are still to be multiplied by that of the rows.
     """
-    (count, depth), width = rows.shape, len(scales)
-    quantize, multiply = task("quantize"), task("multiply", relu)
-    if depth > DEEPEST or not rows.size or not width or quantize is None or multiply is None:
+    (count, depth), width = rows.shape, len(weight.scales)
+    both = product(relu)
+    if depth > DEEPEST or not rows.size or not width or both is None:
         return None
     padded = -(-depth // 4) * 4
-    integers, made = np.empty((count, padded), np.uint8), np.empty((count, width), np.float32)
-    numbers = np.array([inverse, zero_point, most], np.float32)
-    quantize([address(rows), address(integers), address(numbers), depth, padded], count)
-    words = [address(each) for each in (integers, weight, made, scales, bias, totals)]
-    multiply([*words, count, width, padded, zero_point], len(weight))
+    integers, made, number = np.empty((count, padded), np.uint8), np.empty((count, width), np.float32), ctypes.c_double(scale)
+    if weight.places is None:
+        weight.places = [address(each) for each in (weight.integers, weight.scales, weight.totals)]
+    both(
+        address(integers), address(made), address(rows), 0 if bias is None else address(bias), ctypes.addressof(number), *weight.places,
+        count, width, depth, padded, zero_point, most, len(weight.integers),
+    )  # fmt: skip
     return made
 
 
-def task(kind: str, *options: Any) -> Task | None:
-    """A compiled function, or None where it can't be compiled."""
-    key = (kind, *options)
-    if key not in _tasks:
+def product(relu: bool) -> Callable[..., None] | None:
+    """The compiled function, or None where it can't be compiled."""
+    if relu not in _products:
         with _lock:
             try:
-                module = Module()
-                _tasks[key] = Task(module, *(multiplication(module, *options) if options else quantization(module)))
+                _products[relu] = ByteProduct(relu)
             except Exception as error:  # nothing is lost: NumPy computes it
                 log.info("no native code for products of integers: %s: %s", type(error).__name__, error)
-                _tasks[key] = None
-    return _tasks[key]
+                _products[relu] = None
+    return _products[relu]
 
 
-def words(c: Code, names: str, first: int) -> list[Scalar]:
-    """Arguments that are numbers, of a function whose words are pointers."""
-    return [c.convert("ptrtoint", Scalar(f"%a{at}", "ptr"), "i64") for at, _ in enumerate(names.split(), first)]
+class ByteProduct:
+    """Quantizes rows and multiplies them, in one call from Python: of a layer of few rows, that is half of its time."""
+
+    def __init__(self, relu: bool) -> None:
+        module = Module()
+        self.workers = pool() if pool().compiled is not None else None
+        names = [module.add(name, emit(Code(module), relu)) for name, emit in (("quantize", quantization), ("multiply", multiplication))]
+        loads = [f"  %p{at} = getelementptr ptr, ptr %table, i64 {at}\n  %a{at} = load ptr, ptr %p{at}" for at in range(len(WORDS))]
+        given = ", ".join(f"ptr %a{at}" for at in range(len(WORDS)))
+        lines = []
+        for name in names:
+            lines += [f"define void @{name}_task(ptr %table, i64 %first, i64 %last) {{", *loads]
+            lines += [f"  call void @{name}({given}, i64 %first, i64 %last)", "  ret void", "}"]
+        lines += ["define void @both(ptr %parallel, ptr %pool, ptr %table, i64 %rows, i64 %groups, i64 %split) {"]
+        lines += ["  %few = icmp eq i64 %split, 0", "  br i1 %few, label %one, label %many"]
+        lines += ["one:", f"  call void @{names[0]}_task(ptr %table, i64 0, i64 %rows)", "  br label %go"]
+        lines += ["many:", f"  call void %parallel(ptr %pool, ptr @{names[0]}_task, ptr %table, i64 %rows)", "  br label %go"]
+        lines += ["go:", "  %alone = icmp eq ptr %pool, null", "  br i1 %alone, label %here, label %shared"]
+        lines += ["here:", f"  call void @{names[1]}_task(ptr %table, i64 0, i64 %groups)", "  ret void"]
+        lines += ["shared:", f"  call void %parallel(ptr %pool, ptr @{names[1]}_task, ptr %table, i64 %groups)", "  ret void", "}", ""]
+        self.compiled = jit().compile(str(module) + "\n" + "\n".join(lines))
+        self.function = _BOTH(self.compiled.address("both"))
+        self.table = ctypes.c_int64 * len(WORDS)
+
+    def __call__(self, *words: int) -> None:
+        """Run it: the words, and the number of groups of columns."""
+        table, workers, rows, depth = self.table(*words[:-1]), self.workers, words[8], words[10]
+        if workers is None:
+            self.function(None, None, table, rows, words[-1], 0)
+        else:
+            workers.prepare()
+            self.function(workers.parallel, workers.address, table, rows, words[-1], rows > 1 and rows * depth > MANY)
 
 
-def quantization(module: Module) -> tuple[str, int]:
-    """Rows as bytes, with zeros to the end of a vector: the function's name and the number of its words."""
-    c = Code(module)
-    depth, padded = words(c, "depth padded", 3)
-    inverse, zero_point, most = (c.load("%a2", at, "float") for at in range(3))
+def numbers(c: Code) -> dict[str, Scalar]:
+    """The arguments that are numbers, of a function whose words are pointers."""
+    return {name: c.convert("ptrtoint", Scalar(f"%a{at}", "ptr"), "i64") for at, name in enumerate(WORDS) if at >= 8}
+
+
+def function(c: Code) -> Any:
+    """A function of the words and a range."""
+    given = ", ".join(f"ptr {'noalias ' if at < 3 else ''}%a{at}" for at in range(len(WORDS)))
+    return c.function("", f"{given}, i64 %first, i64 %last")
+
+
+def quantization(c: Code, relu: bool) -> Any:
+    """Rows as bytes, with zeros to the end of a vector."""
+    size = numbers(c)
+    depth, padded = size["depth"], size["padded"]
+    scale = c.convert("fptrunc", c.load("%a4", 0, "double"), "float")
+    inverse = c.binary("fdiv", c.constant("float", 1), scale)
+    zero_point, most = (c.convert("sitofp", size[each], "float") for each in ("zero_point", "most"))
     with c.loop(FIRST, LAST) as row:
         begin, to = c.mul(row, depth), c.mul(row, padded)
         with c.loop(depth) as at:
-            scaled = c.binary("fadd", c.binary("fmul", c.load("%a0", c.add(begin, at), "float"), inverse), zero_point)
+            scaled = c.binary("fadd", c.binary("fmul", c.load("%a2", c.add(begin, at), "float"), inverse), zero_point)
             whole = c.intrinsic("minnum", c.intrinsic("rint", scaled), most)
             positive = c.intrinsic("maxnum", whole, c.constant("float", 0))
-            c.store(c.convert("trunc", c.convert("fptosi", positive, "i32"), "i8"), "%a1", c.add(to, at))
+            c.store(c.convert("trunc", c.convert("fptosi", positive, "i32"), "i8"), "%a0", c.add(to, at))
         with c.loop(depth, padded) as at:
-            c.store(Scalar("0", "i8"), "%a1", c.add(to, at))
-    return module.add("quantize", c.function("", "ptr noalias %a0, ptr noalias %a1, ptr %a2, ptr %a3, ptr %a4, i64 %first, i64 %last")), 5
+            c.store(Scalar("0", "i8"), "%a0", c.add(to, at))
+    return function(c)
 
 
-def multiplication(module: Module, relu: bool) -> tuple[str, int]:
-    """The product of bytes: the function's name and the number of its words."""
-    c = Code(module)
+def multiplication(c: Code, relu: bool) -> Any:
+    """The product of bytes."""
     Product(c, relu).emit()
-    given = ", ".join(f"ptr {'noalias ' if at < 3 else ''}%a{at}" for at in range(10))
-    return module.add("multiply", c.function("", f"{given}, i64 %first, i64 %last")), 10
+    return function(c)
 
 
 class Product:
@@ -108,27 +155,38 @@ class Product:
         self.bytes = Vectors(c, "i8", 4 * self.sums.count)
         self.double = Vectors(c, "double", self.sums.count)
         self.single = Vectors(c, "float", self.sums.count)
-        self.count, self.width, self.padded, self.zero_point = words(c, "count width padded zero_point", 6)
+        size = numbers(c)
+        self.count, self.width, self.padded, self.zero_point = (size[each] for each in ("count", "width", "padded", "zero_point"))
 
     def emit(self) -> None:
         """All rows, for one group of columns after another: what is read of the weight stays in the cache."""
         c, wide = self.c, self.sums.count
         with c.loop(FIRST, LAST) as group:
             column = c.scale(group, wide * ACROSS)
-            weight = c.address("%a1", c.mul(column, self.padded), "i8")
+            weight = c.address("%a5", c.mul(column, self.padded), "i8")
             columns = [c.add(column, at * wide) for at in range(ACROSS)]
             masks = [self.single.first(c.max(c.sub(self.width, each), 0)) for each in columns]
             zero = self.sums.splat(c.convert("trunc", self.zero_point, "i32"))
+            scale = self.double.splat(c.load("%a4", 0, "double"))
             given = []
             for first, mask in zip(columns, masks):
-                shift = c.binary("mul", self.sums.load("%a5", first, mask), zero)
-                given.append((first, mask, shift, *[self.double.load(f"%a{at}", first, mask) for at in (3, 4)]))
+                shift = c.binary("mul", self.sums.load("%a7", first, mask), zero)
+                given.append((first, mask, shift, c.binary("fmul", self.double.load("%a6", first, mask), scale), self.bias(first, mask)))
             done = c.integer(0)
             for high in TILES:
                 tiles = c.div(c.sub(self.count, done), high)
                 with c.loop(tiles) as tile:
                     self.tile(c.add(done, c.scale(tile, high)), high, weight, given)
                 done = c.add(done, c.scale(tiles, high))
+
+    def bias(self, first: Scalar, mask: Scalar) -> Scalar:
+        """The bias of some columns; zeros, where there is none."""
+        c = self.c
+        place = c.slot(self.single.type)
+        c.write(self.single.zero(), place)
+        with c.when(c.compare("ne", c.convert("ptrtoint", Scalar("%a3", "ptr"), "i64"), c.integer(0))):
+            c.write(self.single.load("%a3", first, mask), place)
+        return c.convert("fpext", c.read(place, self.single.type), self.double.type)
 
     def tile(self, row: Scalar, high: int, weight: str, given: list[Any]) -> None:
         """Some rows with the columns of a group."""
@@ -147,7 +205,7 @@ class Product:
         for at, line in enumerate(slots):
             begin = c.mul(c.add(row, at), self.width)
             for slot, (first, mask, *numbers) in zip(line, given):
-                self.single.store(self.real(c.read(slot, self.sums.type), *numbers), "%a2", c.add(begin, first), mask)
+                self.single.store(self.real(c.read(slot, self.sums.type), *numbers), "%a1", c.add(begin, first), mask)
 
     def dot(self, sums: Scalar, left: Scalar, right: Scalar) -> Scalar:
         """Sums with the products of four unsigned bytes (in a lane of 32 bits) and four signed ones added in each lane."""
