@@ -171,6 +171,8 @@ def mirror() -> None:
                 sys.modules.setdefault(second, module)
             if second in PACKAGES and "__path__" not in vars(module):
                 vars(module)["__path__"] = []  # a package of PyTorch's that is one file here
+            if second in PRIVATE_ATTRIBUTES and "__getattr__" not in vars(module):
+                vars(module)["__getattr__"] = missing.missing(name)  # by which the private names are found
 
 
 _create_extension = ExtensionFileLoader.create_module

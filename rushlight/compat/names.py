@@ -9,6 +9,9 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.utils._cxx_pytree": "rushlight.compat.pytree",
     "torch.utils.pytree": "rushlight.compat.pytree",
     "torch.utils._python_dispatch": "rushlight.compat.python_dispatch",
+    "torch.utils._device": "rushlight.compat.device_context",
+    "torch.utils._ordered_set": "rushlight.compat.ordered_set",
+    "torch.utils._config_module": "rushlight.compat.config_module",
     "torch.utils._mode_utils": "rushlight.compat.mode_utils",
     "torch._subclasses": "rushlight.compat.subclasses",
     "torch.utils._foreach_utils": "rushlight.compat.foreach_utils",
@@ -83,13 +86,26 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
         "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _conj _conj_physical _debug_has_internal_overlap _neg_view _shape_as_tensor _softmax_backward_data _unique _unique2 _scaled_mm _segment_reduce "
-        "eig matrix_rank segment_reduce symeig",
+        "_addmm_activation _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _has_compatible_shallow_copy_type "
+        "eig lstsq matrix_rank segment_reduce solve symeig",
         "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
         "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader",
         "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
         "rushlight.nn.grouped_products": "_grouped_mm",
+    },
+    "torch.nn.functional": {
+        "rushlight.compat.nn_functional": "_Reduction _canonical_mask _check_key_padding_mask _get_softmax_dim _in_projection _in_projection_packed _list_with_default "
+        "_mha_shape_check _none_or_dtype _pair _single _triple _verify_batch_size _verify_spatial_size assert_int_or_pair boolean_dispatch handle_torch_function "
+        "has_torch_function has_torch_function_unary has_torch_function_variadic",
+    },
+    "torch.serialization": {
+        "rushlight.compat.serialization_internal": "StorageType _check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
+        "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly check_module_version_greater_or_equal mkdtemp validate_hpu_device zipfile",
+    },
+    "torch.utils.checkpoint": {
+        "rushlight.compat.checkpoint_internal": "SAC_IGNORED_OPS _VersionWrapper _get_device_module _infer_device_type _policy_from_bool",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
     "torch.optim.optimizer": {
@@ -102,3 +118,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
     },
 }
+PRIVATE_ATTRIBUTES.update(
+    {
+        f"torch.optim.{name}": {"rushlight.compat.functional_optimizers": name}
+        for name in "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd".split()
+    }
+)

@@ -155,3 +155,28 @@ def _removed(name: str, instead: str) -> Any:
 symeig = _removed("symeig", "`torch.linalg.eigh`")
 eig = _removed("eig", "`torch.linalg.eig`")
 matrix_rank = _removed("matrix_rank", "`torch.linalg.matrix_rank`")
+lstsq = _removed("lstsq", "`torch.linalg.lstsq`")
+solve = _removed("solve", "`torch.linalg.solve`")
+
+
+def _cast(name: str) -> Any:
+    def cast(input: Any, non_blocking: bool = False) -> Any:
+        return input.to(BY_NAME[name])
+
+    cast.__name__ = cast.__qualname__ = f"_cast_{name}"
+    return cast
+
+
+_cast_Long, _cast_Float, _cast_Double, _cast_Half = map(_cast, ("int64", "float32", "float64", "float16"))
+_cast_Int, _cast_Short, _cast_Char, _cast_Byte = map(_cast, ("int32", "int16", "int8", "uint8"))
+
+
+def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
+    """Whether ``tensor.data = other`` can take another's memory: tensors of the same kind."""
+    return bool(input.layout == from_.layout and input.device.type == from_.device.type)
+
+
+def _addmm_activation(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+    """A product with a sum, and an activation of it."""
+    made = exports["", "addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+    return exports["nn.functional", "gelu"](made, approximate="tanh") if use_gelu else made.relu()

@@ -450,6 +450,7 @@ def dispatched(values: Iterable[Any]) -> list[Any]:
 
 def push_dispatch_mode(mode: Any) -> None:
     """Make a dispatch mode the innermost of this thread."""
+    importlib.import_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
     state.dispatch_modes.append(mode)
     flags.enter()
 
