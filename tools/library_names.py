@@ -88,7 +88,9 @@ def files_of(place: Path) -> Iterator[Path]:
     if place.is_file():
         yield place
     else:
-        yield from (file for file in sorted(place.rglob("*.py")) if not {"tests", "test", "testing"} & set(file.relative_to(place).parts[:-1]))
+        yield from (
+            file for file in sorted(place.rglob("*.py")) if not {"tests", "test", "testing"} & set(file.relative_to(place).parts[:-1])
+        )
 
 
 def installed_packages() -> dict[str, Path]:

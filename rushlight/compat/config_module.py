@@ -1,10 +1,10 @@
 """`torch.utils._config_module`: modules whose variables are settings with a type and a default, as libraries make them.
 
-    import sys
-    from torch.utils._config_module import install_config_module
+import sys
+from torch.utils._config_module import install_config_module
 
-    flag = False
-    install_config_module(sys.modules[__name__])
+flag = False
+install_config_module(sys.modules[__name__])
 """
 
 from __future__ import annotations
@@ -144,7 +144,11 @@ def install_config_module(module: ModuleType) -> None:
     """Make the variables of a module its settings."""
     settings: dict[str, _ConfigEntry] = {}
     for name, value in list(vars(module).items()):
-        if name.startswith("__") or isinstance(value, ModuleType | Callable) or (hasattr(value, "__module__") and not isinstance(value, _Config)):  # type: ignore[arg-type]
+        if (
+            name.startswith("__")
+            or isinstance(value, ModuleType | Callable)
+            or (hasattr(value, "__module__") and not isinstance(value, _Config))
+        ):  # type: ignore[arg-type]
             continue
         if isinstance(value, (_Config, *_PLAIN)):
             settings[name] = _ConfigEntry(value if isinstance(value, _Config) else _Config(value))

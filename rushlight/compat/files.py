@@ -1,13 +1,15 @@
-"""`torch.PyTorchFileReader`: the records of a file that `save` wrote, an archive in one folder."""
+"""`torch.PyTorchFileReader` and `torch.PyTorchFileWriter`: the records of a file that `save` writes, an archive in one folder."""
 
 from __future__ import annotations
 
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..core.base import make
+from ..serialization.records import ArchiveWriter
 
 
 class PyTorchFileReader:
@@ -37,3 +39,37 @@ class PyTorchFileReader:
     def get_all_records(self) -> list[str]:
         """The names of all records."""
         return [name.partition("/")[2] for name in self._archive.namelist()]
+
+
+class PyTorchFileWriter:
+    """Writes the records of a file."""
+
+    def __init__(self, file: Any, compute_crc32: bool = True, alignment: int = 64) -> None:
+        path = file if isinstance(file, str) else getattr(file, "name", "archive")
+        self._file = open(file, "wb") if isinstance(file, str) else file  # noqa: SIM115  (closed at the end of the file)
+        self._owned = isinstance(file, str)
+        self._archive = ArchiveWriter(self._file, Path(str(path)).stem or "archive")
+        self._names: list[str] = []
+
+    def write_record(self, name: str, data: Any, size: int) -> None:
+        """Write the bytes of a record: bytes, a storage or a tensor."""
+        if isinstance(data, str):
+            data = data.encode()
+        elif not isinstance(data, (bytes, bytearray, memoryview)):
+            data = data.untyped_storage() if hasattr(data, "untyped_storage") else data.untyped()
+        self._archive.write(name, bytes(data)[:size])
+        self._names.append(name)
+
+    def get_all_written_records(self) -> list[str]:
+        """The names of what was written."""
+        return list(self._names)
+
+    def archive_name(self) -> str:
+        """The name of the folder in the archive."""
+        return self._archive.root
+
+    def write_end_of_file(self) -> None:
+        """Finish the file."""
+        self._archive.close()
+        if self._owned:
+            self._file.close()

@@ -23,15 +23,20 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._ops": "rushlight.ops.overloads",
     "torch._library": "rushlight.library",
     "torch._custom_ops": "rushlight.compat.custom_ops",
+    "torch._decomp": "rushlight.compat.decompositions",
+    "torch._logging": "rushlight.compat.logging_internal",
+    "torch._vmap_internals": "rushlight.compat.vmap_internals",
     "torch._jit_internal": "rushlight.compat.jit_internal",
     "torch._inductor": "rushlight.compat.inductor",
     "torch._higher_order_ops": "rushlight.compat.higher_order",
     "torch._functorch": "rushlight.compat.functorch_internal",
+    "torch.quantization": "rushlight.ao.quantization",
     "torch.functorch": "rushlight.compat.functorch",
     "torch.compiler.config": "rushlight.compat.dynamo.config",
     "torch.testing._internal": "rushlight.compat.testing_internal",
     "torch._dynamo": "rushlight.compat.dynamo",
     "torch._C": "rushlight.compat.c_names",
+    "torch.distributed.elastic.utils": "rushlight.compat.elastic_utils",
     "torch._C._distributed_c10d": "rushlight.distributed.distributed_c10d",
     "torch.utils.data._utils": "rushlight.compat.data_utils",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
@@ -90,9 +95,11 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "eig lstsq matrix_rank segment_reduce solve symeig",
         "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
         "rushlight.compat.storage": "StorageBase",
-        "rushlight.compat.files": "PyTorchFileReader",
+        "rushlight.compat.files": "PyTorchFileReader PyTorchFileWriter",
+        "rushlight.compat.tag": "Tag",
         "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
+        "rushlight.compat.compiling": "_disable_dynamo",
         "rushlight.nn.grouped_products": "_grouped_mm",
     },
     "torch.nn.functional": {
@@ -102,12 +109,28 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "torch.serialization": {
         "rushlight.compat.serialization_internal": "StorageType _check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
-        "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly check_module_version_greater_or_equal mkdtemp validate_hpu_device zipfile",
+        "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly check_module_version_greater_or_equal mkdtemp validate_hpu_device zipfile pickle",
+    },
+    "torch.distributed": {"rushlight.compat.c10d": "_get_process_group_name"},
+    "torch.distributed.distributed_c10d": {
+        "rushlight.compat.c10d": "_GLOO_AVAILABLE _MPI_AVAILABLE _NCCL_AVAILABLE _UCC_AVAILABLE _get_default_timeout _get_global_rank _get_object_coll_device "
+        "_get_process_group_name _get_process_group_store _pg_map _pickler _resolve_process_group _unpickler _warn_not_in_group _world rendezvous",
     },
     "torch.utils.checkpoint": {
         "rushlight.compat.checkpoint_internal": "SAC_IGNORED_OPS _VersionWrapper _get_device_module _infer_device_type _policy_from_bool",
     },
     "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
+    "torch.backends.cuda": {
+        "rushlight.compat.attention_kernels": "SDPAParams can_use_cudnn_attention can_use_efficient_attention can_use_flash_attention preferred_blas_library "
+        "preferred_linalg_library",
+    },
+    "torch.cuda": {"rushlight.compat.cuda_internal": "_initialized _is_compiled _sleep"},
+    "torch.cuda.memory": {"rushlight.compat.cuda_internal": "_dump_snapshot _snapshot _set_allocator_settings get_allocator_backend"},
+    "torch.autograd.functional": {
+        "rushlight.compat.autograd_functional": "_as_tuple _construct_standard_basis_for _grad_postprocess _grad_preprocess _tuple_postprocess _validate_v",
+    },
+    "torch.autograd.graph": {"rushlight.compat.autograd_functional": "_get_grad_fn_or_grad_acc"},
+    "torch.amp.autocast_mode": {"rushlight.compat.compiling": "_cast"},
     "torch.optim.optimizer": {
         "rushlight.compat.optim_internal": "_default_to_fused_or_foreach _device_dtype_check_for_fused _disable_dynamo_if_unsupported _dispatch_sqrt "
         "_get_capturable_supported_devices _get_scalar_dtype _get_value _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real",

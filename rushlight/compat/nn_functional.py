@@ -59,7 +59,9 @@ def _mha_shape_check(query: Any, key: Any, value: Any, key_padding_mask: Any, at
             f"For {how} `query`, expected `key_padding_mask` to be `None` or {query.dim() - 1}-D but found {key_padding_mask.dim()}-D tensor instead"
         )
     if attn_mask is not None and attn_mask.dim() not in (2, 3):
-        raise AssertionError(f"For {how} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead")
+        raise AssertionError(
+            f"For {how} `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found {attn_mask.dim()}-D tensor instead"
+        )
     if not batched and attn_mask is not None and attn_mask.dim() == 3:
         wanted = (num_heads, query.shape[0], key.shape[0])
         if tuple(attn_mask.shape) != wanted:
@@ -74,9 +76,7 @@ def _none_or_dtype(input: Any) -> Any:
     raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
 
 
-def _canonical_mask(
-    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True
-) -> Any:
+def _canonical_mask(mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any, check_other: bool = True) -> Any:
     """A mask as numbers to add: minus infinity where a mask of bools is True."""
     if mask is None:
         return None
@@ -85,9 +85,7 @@ def _canonical_mask(
     if not is_bool and not is_float:
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype is not other_type:
-        warnings.warn(
-            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2
-        )
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type for both instead.", stacklevel=2)
     return mask if is_float else exports["", "zeros_like"](mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 

@@ -174,7 +174,9 @@ def infer_size(shape: Any, numel: int) -> tuple[int, ...]:
         raise RuntimeError("only one dimension can be inferred")
     if -1 in shape:
         if known == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous")
+            raise RuntimeError(
+                f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 can be any value and is ambiguous"
+            )
         if numel % known:
             raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
     elif known != numel:

@@ -99,6 +99,11 @@ def _dict_unflatten(values: Iterable[Any], context: Any) -> Any:
     return dict(zip(context, values))
 
 
+def _namedtuple_flatten(value: Any) -> tuple[list[Any], Any]:
+    """The elements of a named tuple, and its class."""
+    return list(value), type(value)
+
+
 def _namedtuple_unflatten(values: Iterable[Any], context: Any) -> Any:
     return context(*values)
 
@@ -107,13 +112,15 @@ def _defaultdict_flatten(value: Any) -> Any:
     return list(value.values()), [value.default_factory, list(value.keys())]
 
 
+_list_flatten = _tuple_flatten
+
 SUPPORTED_NODES: dict[Any, NodeDef] = {
     tuple: NodeDef(tuple, _tuple_flatten, lambda values, context: tuple(values), _sequence_keys),
     Size: NodeDef(Size, _tuple_flatten, lambda values, context: tuple(values), _sequence_keys),
     list: NodeDef(list, _tuple_flatten, lambda values, context: list(values), _sequence_keys),
     dict: NodeDef(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
     namedtuple: NodeDef(
-        namedtuple, lambda value: (list(value), type(value)), _namedtuple_unflatten,  # type: ignore[arg-type]
+        namedtuple, _namedtuple_flatten, _namedtuple_unflatten,  # type: ignore[arg-type]
         lambda value: ([(GetAttrKey(name), getattr(value, name)) for name in value._fields], type(value)),
     ),
     OrderedDict: NodeDef(OrderedDict, _dict_flatten, lambda values, context: OrderedDict(zip(context, values)), _dict_flatten_with_keys),

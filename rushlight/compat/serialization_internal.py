@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import pickle
 import zipfile
 from tempfile import mkdtemp
 from typing import Any, TypeAlias
@@ -72,7 +73,9 @@ def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[
         found = tuple(kind(part) for kind, part in zip(map(type, req_version_tuple), module.__version__.split(".")))
     except (AttributeError, ValueError) as error:
         if error_if_malformed:
-            raise RuntimeError(f"'{module.__name__}' module version string is malformed '{getattr(module, '__version__', None)}'") from error
+            raise RuntimeError(
+                f"'{module.__name__}' module version string is malformed '{getattr(module, '__version__', None)}'"
+            ) from error
         return True
     return found >= req_version_tuple
 
@@ -95,4 +98,4 @@ def _should_read_directly(f: Any) -> bool:
         return False
 
 
-__all__ = ["mkdtemp", "zipfile"]
+__all__ = ["mkdtemp", "pickle", "zipfile"]

@@ -427,6 +427,8 @@ for _name in ("neg", "pos", "invert"):
         lambda self, function=getattr(operator, _name): self.tracer.create_proxy("call_function", function, (self,), {}),
     )
 
+Argument = Any  # of a node
+
 __all__ = [
     "Attribute", "GraphAppendingTracer", "ParameterProxy", "Proxy", "Scope", "TraceError", "TracerBase", "base_types", "find_proxy", "map_aggregate",
 ]  # fmt: skip

@@ -30,7 +30,11 @@ class ExtensionNotSupported(NotSupported, OSError):
 
 
 # Folder of a library's compiled ops, and the beginning of the file's name -> the module here that declares these ops in Python.
-provided_libraries = {("torchvision", "_C"): "compat.torchvision_ops"}
+provided_libraries = {
+    ("torchvision", "_C"): "compat.torchvision_ops",
+    ("lib", "_torchaudio"): "compat.torchaudio_ops",
+    ("lib", "libtorchaudio"): "compat.torchaudio_ops",
+}
 
 
 def load_library(path: str) -> None:

@@ -156,7 +156,11 @@ def create_selective_checkpoint_contexts(policy_fn_or_list: Any, allow_cache_ent
             if not hasattr(each, "_schema"):
                 raise ValueError(
                     f"Expected op in `op_list` to be an OpOverload but got: {each} of type {type(each)}."
-                    + (" Please update the OpOverloadPacket to a specific OpOverload. For example, if you have `torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`." if hasattr(each, "overloads") else "")
+                    + (
+                        " Please update the OpOverloadPacket to a specific OpOverload. For example, if you have `torch.ops.aten.mm`, change it to `torch.ops.aten.mm.default`."
+                        if hasattr(each, "overloads")
+                        else ""
+                    )
                 )
         listed = list(policy_fn_or_list)
 

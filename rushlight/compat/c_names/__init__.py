@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from ... import jit, streams
+from ...__config__ import show
 from ...autograd import grad_mode
+from ...autograd.grad_mode import inference_mode
 from ...backends import cudnn
 from ...core.devices import device, get_default_device
+from ...core.dtypes import dtype as dtype_
 from ...core.errors import LinAlgError
 from ...core.futures import Future as Future_
 from ...core.missing import missing
 from ...core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
+from ...core.size import Size as Size_
 from ...core.state import state
 from ...onnx.ir import OnnxGraph as Graph
 from ...onnx.ir import OnnxNode as Node
@@ -22,9 +26,15 @@ from ...onnx.ir import TensorType
 from ...onnx.proto import check_proto as _check_onnx_proto
 from ...tensor import Tensor
 from ...tensor.generator import Generator as Generator_
+from ...tensor.layout import layout as layout_
+from ...tensor.layout import memory_format as memory_format_
 from ...tensor.storage import UntypedStorage
-from . import _functorch, _nn
+from ..files import PyTorchFileReader, PyTorchFileWriter
+from ..python_dispatch import _disable_current_modes as _DisableTorchDispatch_
+from ..tag import Tag
+from . import _functorch, _nn, _profiler
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
+from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
 from .script_names import (
     DictType,
     EnumType,
@@ -60,6 +70,12 @@ _LinAlgError = LinAlgError
 StorageBase = UntypedStorage
 Future = Future_
 ScriptModule, ScriptFunction = jit.ScriptModule, jit.ScriptFunction
+ErrorReport = RuntimeError
+_GLIBCXX_USE_CXX11_ABI = True
+has_cuda = has_mps = has_xpu = has_openmp = False
+dtype, layout, memory_format, Size = dtype_, layout_, memory_format_, Size_
+_InferenceMode = inference_mode
+_DisableTorchDispatch = _DisableTorchDispatch_
 OutOfMemoryError = streams.OutOfMemoryError
 is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
 
@@ -91,6 +107,30 @@ def _is_torch_function_mode_enabled() -> bool:
 def _is_alias_of(input: Any, other: Any) -> bool:
     """Whether two tensors have the same memory."""
     return bool(input.untyped_storage().data_ptr() == other.untyped_storage().data_ptr())
+
+
+def _show_config() -> str:
+    """What the package was built with."""
+    return show()
+
+
+def _dispatch_key_for_device(device_type: str) -> str:
+    """The name of the dispatch key of a kind of device."""
+    return {"cpu": "CPU", "cuda": "CUDA", "meta": "Meta", "mps": "MPS", "xpu": "XPU"}.get(device_type, device_type.upper())
+
+
+def _len_torch_dispatch_stack() -> int:
+    """How many dispatch modes are on."""
+    return len(state.dispatch_modes)
+
+
+def _len_torch_function_stack() -> int:
+    """How many function modes are on."""
+    return len(state.function_modes)
+
+
+def _debug_only_display_vmap_fallback_warnings(enabled: bool) -> None:
+    """Accepted: vmap has no slow path that would warn."""
 
 
 def _get_cudnn_enabled() -> bool:

@@ -24,7 +24,12 @@ from ...compiler import (
     set_stance,
 )
 from ...core.missing import missing
-from . import config, eval_frame, exc, test_case, testing, utils
+from . import backends, compiled_autograd, config, decorators, eval_frame, exc, external_utils, test_case, testing, utils
+from .backends.registry import lookup_backend
+
+disallow_in_graph = disable
+nonstrict_trace = allow_in_graph
+reset_code_caches = reset
 
 
 def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:

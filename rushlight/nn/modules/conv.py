@@ -282,6 +282,9 @@ class ConvTranspose3d(_ConvTransposeNd):
 # -- lazy --------------------------------------------------------------------------------------------------------
 
 
+_ConvTransposeMixin = _ConvTransposeNd  # the name of PyTorch before 1.9
+
+
 class _LazyConvXdMixin(LazyModuleMixin):
     """A convolution that takes ``in_channels`` from its first input."""
 

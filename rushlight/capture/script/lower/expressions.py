@@ -253,12 +253,22 @@ class Expressions(Conditions):
             first = [self.item(left, at) for at in range(len(left.type.elements))]
             second = [self.item(right, at) for at in range(len(right.type.elements))]
             return ScriptValue(TupleType((*left.type.elements, *right.type.elements)), tuple(each.arg for each in (*first, *second)))
+        if function is operator.add:  # a tuple that is added to a list, such as sizes, counts as one
+            left, right = self.listed_beside(left, right.type), self.listed_beside(right, left.type)
         if isinstance(left.type, ClassType):
             return self.operated(f"__{function.__name__.strip('_')}__", left, [right], node)  # type: ignore[return-value]
         if isinstance(right.type, ClassType):
             return self.operated(f"__r{function.__name__.strip('_')}__", right, [left], node)  # type: ignore[return-value]
         kind = self.binary_type(function, left.type, right.type, node)
         return self.emit(function, (left.arg, right.arg), kind)
+
+    def listed_beside(self, value: ScriptValue, other: Type) -> ScriptValue:
+        """A tuple as the list that it is beside a list of its elements' type; all else as it is."""
+        if not isinstance(other, ListType) or not isinstance(value.type, TupleType):
+            return value
+        if not all(assignable(each, other.element) for each in value.type.elements):
+            return value
+        return ScriptValue(ListType(other.element), [self.item(value, at).arg for at in range(len(value.type.elements))])
 
     def formatted_parts(self, text: ScriptValue, value: ScriptValue) -> ScriptValue:
         """The right side of ``text % value``; what stands for %s is written as scripts write it."""

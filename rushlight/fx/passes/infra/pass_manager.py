@@ -41,7 +41,9 @@ def _check(constraint: Callable[..., bool], passes: list[Callable[..., Any]]) ->
     for index, a in enumerate(passes):
         for b in passes[index + 1 :]:
             if not constraint(a, b):
-                raise RuntimeError(f"pass schedule constraint violated. Expected {a} before {b} but found {a} at index {index} and {b} at later index")
+                raise RuntimeError(
+                    f"pass schedule constraint violated. Expected {a} before {b} but found {a} at index {index} and {b} at later index"
+                )
 
 
 class PassManager:
@@ -79,7 +81,11 @@ class PassManager:
         """Put the passes into an order that the constraints allow."""
         left, placed = list(self.passes), []
         while left:
-            free = [a for a in left if all(constraint(b, a) is False or constraint(a, b) for b in left if b is not a for constraint in self.constraints)]
+            free = [
+                a
+                for a in left
+                if all(constraint(b, a) is False or constraint(a, b) for b in left if b is not a for constraint in self.constraints)
+            ]
             if not free:
                 raise RuntimeError(f"Circular dependency detected within the following passes: {left}")
             placed.append(free[0])
@@ -110,7 +116,9 @@ class PassManager:
                     result = wrapped(module)
                 except Exception as error:
                     names = [getattr(done, "__name__", type(done).__name__) for done in self.passes[:number]]
-                    raise Exception(f"An error occurred when running the '{wrapped.__name__}' pass after the following passes: {names}") from error
+                    raise Exception(
+                        f"An error occurred when running the '{wrapped.__name__}' pass after the following passes: {names}"
+                    ) from error
                 module = result.graph_module
                 changed = changed or result.modified
                 if self.run_checks_after_each_pass:
