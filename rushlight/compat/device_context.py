@@ -6,18 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.declare import exports
+from ..core.declare import table
 from ..core.devices import CPU, as_device, default
 from ..core.missing import missing
 from ..overrides import TorchFunctionMode
 from ..serialization import load
 from ..tensor.construct import as_tensor, tensor
 
-_CONSTRUCTORS = (
-    "empty empty_permuted empty_strided ones arange bartlett_window blackman_window eye fft.fftfreq fft.rfftfreq full hamming_window hann_window "
-    "kaiser_window linspace logspace nested.nested_tensor normal rand randn randint randperm range sparse_coo_tensor sparse_compressed_tensor "
-    "sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor tril_indices triu_indices zeros asarray"
-).split()
 _missing = missing("rushlight.utils._device")
 
 
@@ -30,12 +25,12 @@ def __getattr__(name: str) -> Any:
 @functools.cache
 def _device_constructors() -> set[Any]:
     """The functions that make tensors, and take a device."""
-    found = {load, tensor, as_tensor}
-    for name in _CONSTRUCTORS:
-        place, _, last = name.rpartition(".")
-        if (place, last) in exports:
-            found.add(exports[place, last])
-    return found
+    made = (
+        op.call
+        for op in table.values()
+        if op.public_name and not op.tensor_positions and any(each.name == "device" for each in op.parameters)
+    )
+    return {load, tensor, as_tensor, *made}
 
 
 class DeviceContext(TorchFunctionMode):
