@@ -73,7 +73,7 @@ class Decomposed:
 def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any], half_products: bool = False) -> Decomposed:
     """Decompose a graph for inputs like the examples: Specs for tensors; other values are constants.
 
-    ``half_products`` says that there is a library for products in half precision; else they are computed in float32.
+    ``half_products`` says that there is a library for products in half precision, which adds a layer's bias, too; else they are computed in float32.
     """
     tracer = Decomposer(half_products)
     fakes = [make(each) if isinstance(each, Spec) else each for each in examples]
@@ -196,6 +196,8 @@ class Decomposer(Tracer):
         if base.kernel is None and base.body is not None:
             return NotImplemented  # the body is followed
         formula = decomposition.of(op)
+        if self.half_products and formula is _linear and adds_bias(*args):
+            formula = None
         if formula is None and op.body is not None and op not in whole:
             formula = lambda *values: call_body(op, values)  # noqa: E731
         if formula is not None and out is None and (op in with_integers or all(of_floats(value) for value in args)):
@@ -259,6 +261,12 @@ class Decomposer(Tracer):
 def of_floats(value: Any) -> bool:
     """Whether an argument is no tensor, or has a dtype in which formulas are as precise as kernels."""
     return not isinstance(value, TensorBase) or value._array.dtype in FLOATS or value._array.dtype in HALF_PRECISION
+
+
+def adds_bias(input: Any, weight: Any, bias: Any = None) -> bool:
+    """Whether a layer has a bias that a library's product adds."""
+    shapes = [each._array.shape for each in (input, weight, bias) if each is not None]
+    return len(shapes) == 3 and len(shapes[0]) > 1 and all(shapes[0]) and len(shapes[1]) == 2 and shapes[2] == shapes[1][:1]
 
 
 # -- formulas ----------------------------------------------------------------------------------------------------
