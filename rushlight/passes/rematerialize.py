@@ -64,25 +64,37 @@ class Rematerializer:
         node.args = (gradient, result, result, *rest)
 
     def layer_norm(self, node: Node) -> None:
-        """The result is a scale and a shift of the standardized input, which is kept in any case."""
-        gradient, _, weight, standard, *rest = node.args
-        node.args = (gradient, standard, weight, standard, *rest)
+        """The result is a scale and a shift of the standardized input, which is kept in any case; devices with fast arithmetic compute that again, too."""
+        gradient, input, weight, standard, variance, dims, eps = node.args
+        node.args = (gradient, standard, weight, standard, variance, dims, eps)
         whole = standard.args[0] if standard.target is operator.getitem else standard
-        if whole.table_op is not table["layer_standardize"]:
+        if whole.table_op is not table["layer_standardize"] or not is_float(standard):
             return
         results = [each for each in whole.users if each.args[1] == 0]
         users = [user for each in results for user in self.late(each, gradient)]
-        if not users or not is_float(standard):
+        place, shape = standard.meta["val"].device, standard.meta["val"].shape
+        from_input = (
+            place is not None and place != CPU and is_float(input) and list(dims) == list(range(len(shape) - len(dims), len(shape)))
+        )
+        if not users and not from_input:
             return
         bias = whole.args[2]
         with self.first([*users, node]):
             # The gradient starts from the same elements, so that one pass computes both.
-            again = made = self.call(standard, "after", standard, gradient)
+            if from_input:  # which a residual connection keeps anyway: one array less is written and held
+                again = self.call(standard, "after", input, gradient)
+                scale = self.call(variance, "rsqrt", self.call(variance, "add", variance, eps))
+                again = self.call(
+                    standard, "mul", self.call(standard, "sub", again, self.call(variance, "mean", again, list(dims), True)), scale
+                )
+            else:
+                again = self.call(standard, "after", standard, gradient)
+            made = again
             if weight is not None and bias is not None:
                 made = self.call(standard, "scale_shift", again, weight, bias)
             elif weight is not None or bias is not None:
                 made = self.call(standard, "add" if weight is None else "mul", again, bias if weight is None else weight)
-        node.args = (gradient, again, weight, again, *rest)
+        node.args = (gradient, again, weight, again, variance, dims, eps)
         for user in users:
             for each in results:
                 user.replace_input_with(each, made)

@@ -153,6 +153,8 @@ class Fusion:
             group = self.home.get(each.value)
             if isinstance(group, FusionGroup) and each.aligned() and group not in candidates:
                 candidates.append(group)
+        if not candidates and value in self.columns and self.target.sums_late:
+            candidates = self.readers(value.inputs())
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
             if role and not self.makes_cycle(group, value):
@@ -162,7 +164,7 @@ class Fusion:
         if role == "column":
             group.axes = other_axes(value)  # those of a group that is merged with it must be the same
         for other in candidates:
-            if other is not group and role != "reduction" and self.can_merge(group, other, value):
+            if other is not group and role != "reduction" and not self.is_sibling(other, value) and self.can_merge(group, other, value):
                 self.merge(group, other)
         if role == "column":
             self.begin_column(group, value)
@@ -175,6 +177,19 @@ class Fusion:
         group.add(value)
         self.home[value] = group
         self.depend(group, value)
+
+    def readers(self, sources: list[Reference]) -> list[FusionGroup]:
+        """The groups that read the same elements from memory: a sum can be taken on the way."""
+        wanted = {(each.value, each.shape, each.strides, each.offset) for each in sources}
+        return [
+            group for group in dict.fromkeys(self.home.values())
+            if isinstance(group, FusionGroup)
+            and wanted & {(each.value, each.shape, each.strides, each.offset) for member in group.members for each in member.inputs()}
+        ]  # fmt: skip
+
+    def is_sibling(self, group: FusionGroup, value: Value) -> bool:
+        """Whether a value has no operand in a group."""
+        return not any(self.home.get(each.value) is group for each in value.inputs())
 
     def begin_column(self, group: FusionGroup, value: Reduce) -> None:
         """Have a group compute the partial sums of a column sum for blocks of its rows; the sum then adds those."""

@@ -34,6 +34,12 @@ tensor_form: Facet[Form] = Facet(
     "tensor IR", "how the op becomes values of tensor IR, where its family does not say it", source="rushlight.schedule.tensor_forms"
 )
 routine: Facet[Describe] = Facet("routine", "what the op computes, as a description that targets lower")
+# Of the arguments (with references in place of tensors) and the Specs of the results: the shapes of the values that hold them, and for each result the number
+# of its value, its strides there (in elements) and its offset; None where each result is a row-major value of its own.
+Layout = Callable[[tuple[Any, ...], list[Any]], "tuple[list[tuple[int, ...]], list[tuple[int, tuple[int, ...], int]]] | None"]
+call_layout: Facet[Layout] = Facet(
+    "layout of a call", "how results of an op lie in memory, where a device's kernel lays them out like its arguments"
+)
 _lowerings: dict[str, Facet[Lower]] = {}
 
 
@@ -56,4 +62,4 @@ def lower(builder: Any, op: Op, args: tuple[Any, ...], spec: Any, node: Node) ->
     return NotImplemented if emit is None else emit(builder, description, spec, node)
 
 
-__all__ = ["Describe", "Form", "Lower", "lower", "lowering", "routine", "tensor_form"]
+__all__ = ["Describe", "Form", "Layout", "Lower", "call_layout", "lower", "lowering", "routine", "tensor_form"]

@@ -23,6 +23,7 @@ class Target:
     half_conversion: bool = True  # whether float16 can be converted to and from float32
     functions: frozenset[str] | None = None  # the functions of scalar IR (exp, tanh, ...) that it has; None: all
     matrix_products: bool = True  # whether there is a library for products that no generated kernel takes
+    keeps_layouts: bool = False  # whether ops that are called lay results out like their arguments (see lowering.call_layout)
     # -- reductions
     chunk: int = 512  # float32 elements of a row that are summed before the sum goes on in float64
     tile_chunk: int = 128  # the same where a tile of rows is summed at once

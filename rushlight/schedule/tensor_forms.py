@@ -10,7 +10,8 @@ from ..graph import Node
 from ..passes.decompose import Declined
 from .lowering import Form, tensor_form
 from .scalar_ir import constant
-from .tensor_ir import Builder, Leaf, Reference, Routine, strides_of
+from .tensor_ir import Builder, Call, Leaf, Reference, Routine, strides_of
+from .view_strides import reshape_strides
 
 
 @tensor_form.register("cast", "masked_fill", "fill", "zero", "copy")
@@ -53,7 +54,10 @@ def _reshape_copy(ir: Builder, op: Op, args: tuple[Any, ...], spec: Any, node: N
         made = ir.reshape(args[0], spec)
         ir.reshaped.add(made.value)
         return made
-    shape = tuple(spec.shape)
+    shape, source = tuple(spec.shape), args[0].value
+    if isinstance(source, Call) and (source.first or source).results is not None and reshape_strides(args[0], shape) == strides_of(shape):
+        ir.reshaped.add(source)  # it is laid out like the arguments of its op
+        return Reference(source, shape, strides_of(shape), args[0].offset)
     return Reference(ir.copy(args[0], node).value, shape, strides_of(shape))
 
 

@@ -19,7 +19,7 @@ from ..core.families import Elementwise, Reduction
 from ..graph import Node
 from ..graph.calls import bind
 from ..passes.decompose import Declined, Decomposed
-from .lowering import lower, tensor_form
+from .lowering import call_layout, lower, tensor_form
 from .reductions import reduction_form
 from .scalar_ir import (
     BOOL,
@@ -143,6 +143,7 @@ class Call(Value):
     part: int | None = None  # which of several results
     first: Call | None = None  # the first result, of another than the first
     others: list[Call]
+    results: list[Reference] | None = None  # of the first: where the results are in these values, if they are not the values themselves
 
     def inputs(self) -> list[Reference]:
         found: list[Reference] = []
@@ -523,9 +524,12 @@ class Builder:
             raise Declined(f"{node.name} returns something that is no tensor")
         if op.factory and not node.is_impure() and not node.all_input_nodes:
             return self.constant_of(node, op, args, kwargs)
+        layout = call_layout.of(op) if self.target.keeps_layouts else None
+        laid = None if layout is None else layout(tuple([self.argument(each) for each in bind(op, node.args, dict(node.kwargs))]), specs)
+        shapes = [each.shape for each in specs] if laid is None else laid[0]
         made: list[Call] = []
-        for part, each in enumerate(specs):
-            value = self.make(Call, each.shape, each.dtype, node)
+        for part, shape in enumerate(shapes):
+            value = self.make(Call, shape, specs[part].dtype, node)
             value.target, value.part, value.others = op.call, part if several else None, made
             value.args, value.kwargs = (args, kwargs) if part == 0 else ((), {})
             value.first = made[0] if made else None
@@ -536,7 +540,11 @@ class Builder:
             made[0].after, self.last_effect = self.last_effect, made[0]
         for source in made[0].inputs():
             source.value.stored = True
-        references = [Reference(value, value.shape, value.strides) for value in made]
+        if laid is None:
+            references = [Reference(value, value.shape, value.strides) for value in made]
+        else:
+            references = [Reference(made[at], tuple(each.shape), strides, offset) for (at, strides, offset), each in zip(laid[1], specs)]
+            made[0].results = references
         return tuple(references) if several else references[0]
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:

@@ -13,6 +13,7 @@ TARGET = Target(
     "Triton",
     lowerings="",
     matrix_products=False,  # products, convolutions and attention are calls of the ops, which have libraries of their own on a GPU
+    keeps_layouts=True,
     vector_bits=32,
     column_rows=128,  # fewer are reduced by the kernel that computes them: a launch takes longer
     cached_row=PERSISTENT,

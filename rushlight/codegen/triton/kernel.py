@@ -469,11 +469,17 @@ def expressions_of(part: Pass | RowStage) -> list[Expression]:
 
 
 class CombinedKernel:
-    """Several kernels with blocks of one size that do not depend on each other, as one launch: each program computes a block of one of them."""
+    """Several kernels with blocks of one size that do not depend on each other, as one launch: each program computes a block of one of them.
+
+    Parts with the same function are one call, whose pointers are chosen by the number of the block: Triton compiles each function once.
+    """
 
     def __init__(self, name: str, parts: list[tuple[Kernel, str]], comments: list[str]) -> None:
         """``parts`` have the names of the functions that they are."""
-        self.name, self.parts, self.comments = name, parts, comments
+        self.name, self.comments = name, comments
+        self.functions: dict[str, list[Kernel]] = {}
+        for part, function in parts:
+            self.functions.setdefault(function, []).append(part)
         self.buffers = list(dict.fromkeys(value for part, _ in parts for value in part.plan.buffers))
         first = parts[0][0]
         self.options, self.constants = first.options, first.constants
@@ -498,12 +504,25 @@ class CombinedKernel:
         ]
         lines.append("    block = tl.program_id(0)")
         start = 0
-        for at, (part, function) in enumerate(self.parts):
-            end = start + part.grid[0]
-            condition = "else:" if at == len(self.parts) - 1 else f"{'elif' if at else 'if'} block < {end}:"
+        for at, (function, parts) in enumerate(self.functions.items()):
+            end = start + sum(part.grid[0] for part in parts)
+            if len(self.functions) > 1:
+                lines.append("    else:" if at == len(self.functions) - 1 else f"    {'elif' if at else 'if'} block < {end}:")
+            indent = "    " * (2 if len(self.functions) > 1 else 1)
+            rows = [[names[value] for value in part.plan.buffers] for part in parts]
+            chosen = [column for column, given in enumerate(zip(*rows)) if len(set(given)) > 1]
             block = f"block - {start}" if start else "block"
-            given = ", ".join([block, *(names[value] for value in part.plan.buffers), *sizes])
-            lines += [f"    {condition}", f"        {function}({given})"]
+            if chosen:
+                pointers, block = ", ".join(["first", *(f"a{column}" for column in chosen)]), "block - first"
+                for number, (part, row) in enumerate(zip(parts, rows)):
+                    condition = "else:" if number == len(parts) - 1 else f"{'elif' if number else 'if'} block < {start + part.grid[0]}:"
+                    lines += [
+                        f"{indent}{condition}",
+                        f"{indent}    {pointers} = {', '.join([str(start), *(row[column] for column in chosen)])}",
+                    ]
+                    start += part.grid[0]
+            given = [f"a{column}" if column in chosen else name for column, name in enumerate(rows[0])]
+            lines.append(f"{indent}{function}({', '.join([block, *given, *sizes])})")
             start = end
         return "\n".join(lines)
 

@@ -119,6 +119,11 @@ def graph_memory(cupy: Any) -> GraphMemory:
     return _memories[index]
 
 
+def held_by_graphs() -> int:
+    """The bytes of memory inside the graphs of compiled programs, on all devices; results are tensors like others."""
+    return sum(each.pool.total_bytes() for each in _memories.values())
+
+
 class Allocations:
     """The allocations of a program, in order: those of its results come from memory that other programs never use.
 
@@ -165,4 +170,4 @@ class Allocations:
         return self.count == len(self.places) and all(each.data.mem.ptr in self.given for each in arrays)
 
 
-__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "put_words"]
+__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "held_by_graphs", "put_words"]

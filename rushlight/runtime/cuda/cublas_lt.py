@@ -1,6 +1,7 @@
 """Products by cuBLASLt: the algorithm is chosen once for shapes, layouts and alignment, so that a call has nothing left to decide.
 
-A bias can be added by the product itself.
+A bias can be added by the product itself.  The library's heuristics name several algorithms: the first is used, unless another was measured to be faster
+(``measured_products.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from .libraries import library
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER = 3, 4, 7, 8  # attributes of a product
 _BATCH_COUNT, _BATCH_OFFSET = 5, 6  # of a matrix
 _MOST_WORKSPACE, _REDUCTIONS, _ALIGNMENTS = 1, 3, (5, 6, 7, 8)  # of what is asked for
-_SMALL = 1 << 26  # multiplications of a product that is over before a second kernel, which adds parts of it, could be launched
+_SMALL, _SHORT = (
+    1 << 26,
+    256,
+)  # multiplications, and the length of sums, of a product that is over before a second kernel could add parts of it
+_ALGORITHMS = (8, 4)  # that are asked for where they are measured: of the way of adding parts that seems best, and of the other
+_NOT_SUPPORTED = 15
 _ADD_BIAS = 4
 
 
@@ -33,6 +39,8 @@ class Lt:
         made = ctypes.c_void_p()
         self.check(self.library.cublasLtCreate(ctypes.byref(made)))
         self.handle = made.value
+        self.library.cublasLtGetVersion.restype = ctypes.c_size_t
+        self.version = int(self.library.cublasLtGetVersion())
         self.call = self.library.cublasLtMatmul
         self.call.argtypes = [ctypes.c_void_p] * 14 + [ctypes.c_size_t, ctypes.c_void_p]
         for name in ("cublasLtMatmulDescSetAttribute", "cublasLtMatrixLayoutSetAttribute", "cublasLtMatmulPreferenceSetAttribute"):
@@ -61,7 +69,21 @@ class Lt:
 class Product:
     """One product of column-major matrices: all arguments of a call but the addresses."""
 
-    __slots__ = ("_algorithm", "_bias", "_layouts", "_one", "_operation", "_tail", "_zero", "lt", "workspace")
+    __slots__ = (
+        "_algorithm",
+        "_bias",
+        "_layouts",
+        "_one",
+        "_operation",
+        "_tail",
+        "_ways",
+        "_zero",
+        "description",
+        "found",
+        "lt",
+        "measured",
+        "used",
+    )
 
     def __init__(
         self, lt: Lt, first: tuple[int, int, int], second: tuple[int, int, int], sizes: tuple[int, int, int, int], types: tuple[int, int, int],
@@ -69,7 +91,8 @@ class Product:
     ) -> None:  # fmt: skip
         """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
         result, the length of sums, the number of matrices; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
-        self.lt, self._bias = lt, 0
+        self.lt, self._bias, self.measured = lt, 0, False
+        self.description = (first, second, sizes, types, alignment, bias, workspace)
         rows, columns, length, count = sizes
         code, compute, scale = types
         self._operation: Any = lt.create("MatmulDesc", compute, scale)
@@ -88,26 +111,44 @@ class Product:
                 lt.set("MatrixLayout", layout, _BATCH_COUNT, count)
                 lt.set("MatrixLayout", layout, _BATCH_OFFSET, ctypes.c_int64(stride))
             self._layouts.append(layout)
+        short = rows * columns * length * count < _SMALL and length <= _SHORT
+        self._ways = (0, 7) if short else (7, 0)  # of adding parts: none, or all
+        self.found = next((found for found in (self.asked(ways, 1) for ways in self._ways) if found), [])
+        lt.check(0 if self.found else _NOT_SUPPORTED)
+        self._one, self._zero = (ctypes.addressof(each) for each in numbers)
+        self.use(0)
+        self._layouts = [each.value for each in self._layouts]
+        self._operation = self._operation.value
+
+    def asked(self, ways: int, count: int) -> list[Any]:
+        """Algorithms that the heuristics name, the one that they hold for the fastest first; ``ways`` are those of adding parts."""
+        lt, alignment, workspace = self.lt, self.description[4], self.description[-1]
+        a, b, c = self._layouts
         wanted = lt.create("MatmulPreference")
         lt.set("MatmulPreference", wanted, _MOST_WORKSPACE, ctypes.c_uint64(workspace))
         for each in _ALIGNMENTS:
             lt.set("MatmulPreference", wanted, each, alignment)
-        found, returned = (_Found * 1)(), ctypes.c_int()
-        a, b, c = self._layouts
-        for ways in (0, 7) if rows * columns * length * count < _SMALL else (7,):  # of adding parts: none, or all
-            lt.set("MatmulPreference", wanted, _REDUCTIONS, ways)
-            status = lt.library.cublasLtMatmulAlgoGetHeuristic(
-                lt.handle, self._operation, a, b, c, c, wanted, 1, ctypes.addressof(found), ctypes.addressof(returned)
-            )
-            if not status and returned.value and not found[0].status:
-                break
+        lt.set("MatmulPreference", wanted, _REDUCTIONS, ways)
+        found, returned = (_Found * count)(), ctypes.c_int()
+        status = lt.library.cublasLtMatmulAlgoGetHeuristic(
+            lt.handle, self._operation, a, b, c, c, wanted, count, ctypes.addressof(found), ctypes.addressof(returned)
+        )
         lt.library.cublasLtMatmulPreferenceDestroy(wanted)
-        lt.check(status or (0 if returned.value and not found[0].status else 15))
-        self._algorithm = found[0]
-        self._one, self._zero = (ctypes.addressof(each) for each in numbers)
+        return [each for each in found[: 0 if status else returned.value] if not each.status]
+
+    def find_more(self) -> None:
+        """Ask for algorithms beside the first."""
+        kept = {bytes(each.algorithm): each for each in self.found}
+        for ways, count in zip(self._ways, _ALGORITHMS):
+            for each in self.asked(ways, count):
+                kept.setdefault(bytes(each.algorithm), each)
+        self.found = list(kept.values())
+
+    def use(self, number: int) -> None:
+        """Compute by one of the algorithms that were found."""
+        self.used, workspace = number, self.description[-1]
+        self._algorithm = self.found[number]
         self._tail = (ctypes.addressof(self._algorithm), workspace)
-        self._layouts = [each.value for each in self._layouts]
-        self._operation = self._operation.value
 
     def run(self, first: int, second: int, made: int, workspace: int, stream: int, bias: int = 0) -> None:
         """Compute, given addresses."""

@@ -17,6 +17,7 @@ import numpy as np
 
 from ...core.errors import AcceleratorError
 from ...core.precision import precision
+from . import measured_products
 from .cublas_lt import Lt, Product
 from .libraries import library
 
@@ -123,7 +124,10 @@ class Plan:
         if product is not None:
             stream = blas._stream().ptr
             found = blas.workspaces.get(stream)
-            product.run(right, left, made, blas.workspace_of(stream) if found is None else found.ptr, stream, bias)
+            workspace = blas.workspace_of(stream) if found is None else found.ptr
+            if measured_products.measuring and not product.measured:
+                measured_products.choose(blas.cupy, product, (right, left, made), workspace, bias)
+            product.run(right, left, made, workspace, stream, bias)
             return
         blas.enter()
         _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))

@@ -22,6 +22,7 @@ from ...core.devices import device_types
 from ...core.errors import RushlightError
 from ...schedule.tensor_ir import Input
 from .captured_work import Allocations, CapturedWork, graph_memory
+from .measured_products import measured_products
 from .schedule_run import TritonSchedule
 
 log = logging.getLogger("rushlight.triton")
@@ -118,7 +119,7 @@ class ReplayedSchedule:
             return self.program.run(args)
         self.program.release_arena()
         noted = Allocations(self.cupy)
-        with self.cupy.cuda.using_allocator(noted.note):
+        with self.cupy.cuda.using_allocator(noted.note), measured_products():
             results = self.program.run(args)
         noted.found(self.made(results))
         self.allocations = noted

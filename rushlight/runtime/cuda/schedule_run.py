@@ -9,12 +9,13 @@ import importlib
 import math
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...codegen.triton.kernel import PROGRAMS
 from ...codegen.triton.module import GeneratedModule, LaunchRecord
-from ...core.base import TensorBase, make
+from ...core.base import TensorBase, contiguous_strides, make
 from ...core.declare import table
 from ...core.devices import device, device_of, device_type_of, device_types, on_device
 from ...core.dtypes import BY_NUMPY, uint8
@@ -104,7 +105,7 @@ class TritonSchedule:
                 except Exception as error:
                     raise KernelFailed(f"{record.name}: {type(error).__name__}: {error}\n{self.sources[record.name]}") from error
 
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 32)) as pool:
             list(pool.map(compile, {each.name: each for each in self.records}.values()))
 
     def __call__(self, args: tuple[Any, ...]) -> list[Any]:
@@ -163,6 +164,9 @@ class TritonSchedule:
         except Exception as error:
             error.add_note(f"in the op {value.node.name}{source_of(value.node, ', ')}" if value.node is not None else f"in {value}")
             raise
+        if value.results is not None:
+            self.hold(value, value.results, result if value.part is not None else (result,), memory)
+            return
         for each, output in zip(value.others, result if value.part is not None else (result,)):
             if isinstance(output, TensorBase) and output._array.__class__ is not device_type_of(output._array).array_type:
                 memory[self.schedule.slots[each]] = output  # what one op keeps for another, in a form of the device's own
@@ -174,6 +178,38 @@ class TritonSchedule:
                 made = table["empty"].call(each.shape, dtype=output.dtype, device=device_of(output._array))
                 output = made.copy_(output)
             memory[self.schedule.slots[each]] = output
+
+    def hold(self, value: Call, results: list[Reference], outputs: Sequence[Any], memory: list[Any]) -> None:
+        """Have the values of a call hold its outputs: as they are where they lie as was expected, else copied there."""
+        for each in value.others:
+            parts: list[tuple[Any, Reference]] = [
+                (output._array, reference) for output, reference in zip(outputs, results) if reference.value is each
+            ]
+            first, reference = parts[0]
+            kind = device_type_of(first)
+            if first.__class__ is not kind.array_type:
+                memory[self.schedule.slots[each]] = next(output for output in outputs if output._array is first)
+                continue
+            if any(array.shape != own.shape or array.dtype != each.dtype for array, own in parts):
+                raise OperationError(f"{value.node}: {outputs!r:.200} came out where {each!r} was expected")
+            size, start = each.dtype.itemsize, kind.address(first) - reference.offset * each.dtype.itemsize
+            # Parts of one allocation reach into each other, which parts of different ones that happen to be neighbours do not.
+            there = all(
+                kind.address(array) == start + own.offset * size
+                and all(have == want * size for have, want, count in zip(array.strides, own.strides, own.shape) if count > 1)
+                and (array is first or kind.shares_memory(array, first))
+                for array, own in parts
+            )
+            if there and (each.shape, each.strides) == (reference.shape, reference.strides):
+                memory[self.schedule.slots[each]] = make(first)
+            elif there:
+                memory[self.schedule.slots[each]] = make(
+                    kind.strided(first, each.shape, contiguous_strides(each.shape), -reference.offset, each.dtype)
+                )
+            else:
+                memory[self.schedule.slots[each]] = self.empty(each.shape, BY_NUMPY[each.dtype])
+                for array, own in parts:
+                    self.seen_through(own, memory).copy_(make(array))
 
     def outline(self) -> str:
         """What there is, in a line."""

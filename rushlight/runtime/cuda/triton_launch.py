@@ -122,3 +122,11 @@ def launched(cupy: Any, kernel: Any, grid: tuple[int, ...], values: dict[str, An
     except RuntimeError as error:
         raise AcceleratorError(f"{kernel.__name__}: {error}") from error
     return Launch.of(cupy, compiled, grid, given)
+
+
+def compiled(
+    cupy: Any, kernel: Any, values: dict[str, Any], grid: tuple[int, ...], numbers: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """Compile a kernel for arguments like these, so that a launch finds it; in a thread, while others go on."""
+    given = {name: Pointer(each) if isinstance(each, cupy.ndarray) else each for name, each in {**values, **numbers}.items()}
+    kernel.run(grid=grid, warmup=True, **given, **options)

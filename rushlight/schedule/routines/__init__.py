@@ -6,7 +6,7 @@ imported when one of its ops is met.  ``movement.py`` is the simplest.
 
 from __future__ import annotations
 
-from ..lowering import routine
+from ..lowering import call_layout, routine
 
 _POOLS = [f"{name}{ndim}d" for name in ("max_pool", "avg_pool", "adaptive_avg_pool") for ndim in (1, 2, 3)]
 _POOLS_WITH_INDICES = [f"{name}{ndim}d_with_indices" for name in ("max_pool", "adaptive_max_pool") for ndim in (1, 2, 3)]
@@ -25,5 +25,6 @@ FAMILIES = {
 
 for _family, _names in FAMILIES.items():
     routine.expect(f"{__name__}.{_family}", *_names)
+call_layout.expect(f"{__name__}.attention", *FAMILIES["attention"])
 
 __all__ = ["FAMILIES"]

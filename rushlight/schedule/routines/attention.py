@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..lowering import routine
+from ..lowering import call_layout, routine
 from ..symbolic_shape import differs
 from ..tensor_ir import Builder, Reference
 
@@ -91,3 +91,56 @@ def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node
 
 def _takes_mask(mask: Reference | None, operand: Reference) -> bool:
     return mask is None or mask.dtype.kind == "b" or mask.dtype == operand.dtype
+
+
+# -- how devices that call attention lay its results out ---------------------------------------------------------
+
+
+def _split(source: Any) -> bool:
+    """Whether the heads of a place lie beside each other, as layers split them."""
+    if not isinstance(source, Reference) or len(source.shape) != 4:
+        return False
+    _, heads, length, _ = source.shape
+    return heads > 1 and length > 1 and source.strides[1] < source.strides[2] and source.strides[3] == 1
+
+
+def _placed(at: int, shape: tuple[int, ...], split: bool) -> tuple[tuple[int, ...], tuple[int, tuple[int, ...], int]]:
+    """The shape of the value that holds a result, and where the result is in it."""
+    if not split:
+        return tuple(shape), (at, row_major(shape), 0)
+    batch, heads, length, width = shape
+    return (batch, length, heads, width), (at, (length * heads * width, width, heads * width, 1), 0)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in row-major order."""
+    return tuple([math.prod(shape[at + 1 :]) for at in range(len(shape))])
+
+
+@call_layout.register("attention")
+def attention_layout(args: tuple[Any, ...], specs: list[Any]) -> Any:
+    """The output lies like the queries."""
+    if not _split(args[0]):
+        return None
+    found = [_placed(at, each.shape, at == 0) for at, each in enumerate(specs)]
+    return [each for each, _ in found], [each for _, each in found]
+
+
+@call_layout.register("attention_backward")
+def attention_backward_layout(args: tuple[Any, ...], specs: list[Any]) -> Any:
+    """Gradients lie like what they are gradients of; where those are parts of one tensor, they are parts of one value."""
+    inputs = args[1:4]
+    if not any(map(_split, inputs)):
+        return None
+    first, shape = inputs[0], specs[0].shape
+    if all(map(_split, inputs)) and all(each.shape == shape for each in (*inputs, *specs)):
+        batch, heads, length, width = shape
+        part = heads * width
+        strides = (3 * length * part, width, 3 * part, 1)
+        if all(
+            each.value is first.value and each.strides[1:] == strides[1:] and each.offset == first.offset + at * part
+            for at, each in enumerate(inputs)
+        ):
+            return [(batch, length, 3, heads, width)], [(0, strides, at * part) for at in range(3)]
+    found = [_placed(at, each.shape, _split(own)) for at, (each, own) in enumerate(zip(specs, inputs))]
+    return [each for each, _ in found], [each for _, each in found]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.families import normalize_dims
 from ..lowering import routine
-from ..tensor_ir import Builder, Reference, strides_of
+from ..tensor_ir import Builder, Call, Reference, strides_of
 from ..view_strides import first_of, has_sizes
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -117,10 +117,29 @@ def movement(moves: Sequence[Move], fill: Any = None) -> Movement:
     return Movement(tuple([each for each in moves if 0 not in each.source.shape]), fill)
 
 
+def adjacent(tensors: Sequence[Reference], steps: Sequence[Any]) -> bool:
+    """Whether tensors are parts of results of one call, each so many elements after the one before: to join them is to look at the whole.
+
+    Views of inputs must not come out where eager mode has copies, and other values have no memory yet.
+    """
+    first = tensors[0]
+    if (
+        len(tensors) < 2
+        or not isinstance(first.value, Call)
+        or any(each.value is not first.value or each.strides != first.strides for each in tensors)
+    ):
+        return False
+    return all(step > 0 and other.offset - one.offset == step for one, other, step in zip(tensors, tensors[1:], steps))
+
+
 @routine.register("cat")
 def cat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     tensors, dim = args
     dim, strides, moves, start = dim % len(spec.shape), row_major(spec.shape), [], 0
+    if node not in builder.last and adjacent(
+        tensors, [each.shape[dim] * each.strides[dim] if each.shape != (0,) else -1 for each in tensors]
+    ):
+        return Reference(tensors[0].value, tuple(spec.shape), tensors[0].strides, tensors[0].offset)
     for each in tensors:
         if each.shape != (0,):  # an empty vector counts for nothing
             moves.append(Move(each, start * strides[dim], strides))
@@ -132,6 +151,10 @@ def cat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
 def stack(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     tensors, dim = args
     dim, strides = dim % len(spec.shape), row_major(spec.shape)
+    step = tensors[1].offset - tensors[0].offset if len(tensors) > 1 else 0
+    if node not in builder.last and adjacent(tensors, [step] * len(tensors)):
+        first = tensors[0]
+        return Reference(first.value, tuple(spec.shape), (*first.strides[:dim], step, *first.strides[dim:]), first.offset)
     rest = tuple([each for at, each in enumerate(strides) if at != dim])
     return movement([Move(each, at * strides[dim], rest) for at, each in enumerate(tensors)])
 

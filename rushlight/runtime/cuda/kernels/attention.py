@@ -9,13 +9,15 @@ import functools
 import importlib
 import importlib.util
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 
 from ....core.dtypes import HALF_PRECISION
 from ....core.precision import precision
-from ..triton_launch import Launch, launched
+from ....core.state import state
+from ..triton_launch import Launch, compiled, launched
 from .copies import contiguous
 
 _FLOAT32 = np.dtype(np.float32)
@@ -65,6 +67,25 @@ def _like(cupy: Any, array: Any, shape: tuple[int, ...]) -> Any:
     return cupy.ndarray((shape[0], shape[2], shape[1], shape[3]), array.dtype).transpose(0, 2, 1, 3)
 
 
+def _gradients_like(cupy: Any, inputs: tuple[Any, ...]) -> list[Any]:
+    """Arrays for the gradients of query, key and value: laid out like them, in one array where they are parts of one."""
+    query, key, value = inputs
+    batch, heads, length, width = query.shape
+    part = heads * width * query.itemsize
+    steps = (3 * part, width * query.itemsize, query.itemsize)
+    joint = query.shape == key.shape == value.shape and all(
+        each.strides[2] == steps[0]
+        and each.strides[1] == steps[1]
+        and each.strides[3] == steps[2]
+        and each.data.ptr == query.data.ptr + at * part
+        for at, each in enumerate(inputs)
+    )
+    if not joint or length == 1 or heads == 1:
+        return [_like(cupy, each, each.shape) for each in inputs]
+    made = cupy.ndarray((batch, length, 3, heads, width), query.dtype).transpose(2, 0, 3, 1, 4)
+    return [made[at] for at in range(3)]
+
+
 class _Problem:
     """Kernels for arrays of given shapes, strides and options, ready to be launched again."""
 
@@ -86,6 +107,21 @@ class _Problem:
             **_named("sm", "bhmn", _plain_steps(mask) if mask is not None else [0] * 4),
         }  # fmt: skip
         self._launches: dict[Any, Launch | None] = {}
+        self.seen = False  # whether it was computed before
+        self._compiling: dict[str, Any] = {}  # kernels that are compiled ahead
+
+    def compile_ahead(self, inputs: tuple[Any, ...], output: Any, logs: Any) -> None:
+        """Start to compile the kernels of the gradient, each in a thread of its own, while the forward pass goes on.
+
+        Gradients will lie like what they are gradients of; where they don't, their kernels are compiled when they are there.
+        """
+        arrays, steps = self.arrays_backward(output, output, logs, logs, inputs, list(inputs[:3])), (output, output, list(inputs[:3]))
+        pool = ThreadPoolExecutor(len(arrays))
+        for name, given in arrays.items():
+            self._compiling[name] = pool.submit(
+                compiled, self.cupy, getattr(self.flash, name), given, *self.describe_backward(name, *steps)
+            )
+        pool.shutdown(wait=False)
 
     def launch(self, name: str, arrays: dict[str, Any], steps: tuple[Any, ...], describe: Callable[[], tuple[Any, Any, Any]]) -> None:
         """Launch a kernel: by Triton the first time for strides and alignments; ``describe`` gives its grid, numbers and options."""
@@ -95,6 +131,9 @@ class _Problem:
         if found is not None:
             found(*addresses)
         else:
+            ahead = self._compiling.pop(name, None)
+            if ahead is not None:
+                wait((ahead,))
             grid, numbers, options = describe()
             self._launches[key] = launched(self.cupy, getattr(self.flash, name), grid, {**arrays, **numbers}, options)
 
@@ -108,30 +147,36 @@ class _Problem:
 
         self.launch("forward", {**dict(zip("QKVM", inputs)), "OUT": output, "L": logs}, (), describe)
 
+    def arrays_backward(
+        self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]
+    ) -> dict[str, dict[str, Any]]:
+        """The arrays of each kernel of the gradient, in the order of launching."""
+        shared = {**dict(zip("QKVM", inputs)), "G": given, "L": logs, "S": sums}
+        return {
+            "products": {"G": given, "OUT": output, "S": sums},
+            "backward_query": {**shared, "DQ": made[0]},
+            "backward_key": {**shared, "DK": made[1], "DW": made[2]},
+        }
+
+    def describe_backward(self, name: str, given: Any, output: Any, made: list[Any]) -> tuple[Any, Any, Any]:
+        """The grid, the numbers and the options of a kernel of the gradient."""
+        count, options, of_grad = self.batch * self.heads, self.options, _named("sg", "bhm", _steps(given, 3))
+        if name == "products":
+            numbers = {**of_grad, **_named("so", "bhm", _steps(output, 3)), "heads": self.heads, "length": self.length}
+            return (-(-self.length // 64), count), numbers, dict(DV=options["DV"], WV=options["WV"], BM=64)
+        blocks = self.blocks[name]
+        if name == "backward_query":
+            own, grid = _named("sd", "bhm", _steps(made[0], 3)), (-(-self.length // blocks["BM"]), count)
+        else:
+            own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
+            grid = (-(-self.source // blocks["BN"]), count)
+        return grid, {**self.given, **of_grad, **own, **self.sizes}, {**options, **blocks}
+
     def backward(self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]) -> None:
         """Compute the gradients of query, key and value."""
-        count, options, blocks, steps = self.batch * self.heads, self.options, self.blocks, (given.strides, output.strides)
-
-        def products() -> tuple[Any, Any, Any]:
-            numbers = {**of_grad(), **_named("so", "bhm", _steps(output, 3)), "heads": self.heads, "length": self.length}
-            return (-(-self.length // 64), count), numbers, dict(DV=options["DV"], WV=options["WV"], BM=64)
-
-        def of_grad() -> dict[str, int]:
-            return _named("sg", "bhm", _steps(given, 3))
-
-        def of_query() -> tuple[Any, Any, Any]:
-            numbers = {**self.given, **of_grad(), **_named("sd", "bhm", _steps(made[0], 3)), **self.sizes}
-            return (-(-self.length // blocks["backward_query"]["BM"]), count), numbers, {**options, **blocks["backward_query"]}
-
-        def of_key() -> tuple[Any, Any, Any]:
-            own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
-            grid = (-(-self.source // blocks["backward_key"]["BN"]), count)
-            return grid, {**self.given, **of_grad(), **own, **self.sizes}, {**options, **blocks["backward_key"]}
-
-        self.launch("products", {"G": given, "OUT": output, "S": sums}, steps, products)
-        shared = {**dict(zip("QKVM", inputs)), "G": given, "L": logs, "S": sums}
-        self.launch("backward_query", {**shared, "DQ": made[0]}, steps, of_query)
-        self.launch("backward_key", {**shared, "DK": made[1], "DW": made[2]}, steps, of_key)
+        steps = (given.strides, output.strides, *[each.strides for each in made])
+        for name, arrays in self.arrays_backward(given, output, logs, sums, inputs, made).items():
+            self.launch(name, arrays, steps, functools.partial(self.describe_backward, name, given, output, made))
 
 
 def _named(first: str, dims: str, steps: list[int]) -> dict[str, int]:
@@ -185,6 +230,9 @@ def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     output = _like(cupy, inputs[0], (problem.batch, problem.heads, problem.length, problem.wide))
     logs = rows_type(cupy)((problem.batch, problem.heads, problem.length), _FLOAT32)
+    if state.grad_enabled and not problem.seen:
+        problem.compile_ahead(inputs, output, logs)
+    problem.seen = True
     problem.forward(inputs, output, logs)
     logs.output = output
     if query.ndim != 4:
@@ -203,7 +251,7 @@ def attention_backward(
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     given, output = _readable(cupy, _four(grad)), weights.output
     sums = cupy.ndarray(weights.shape, _FLOAT32)
-    made = [_like(cupy, each, each.shape) for each in inputs[:3]]
+    made = _gradients_like(cupy, inputs[:3])
     problem.backward(given, output, weights, sums, inputs, made)
     return made if query.ndim == 4 else [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
 

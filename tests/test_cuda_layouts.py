@@ -1,0 +1,185 @@
+"""How compiled steps on a GPU are cut down to few kernels: layouts of attention, sums on the way, measured products; on stand-ins for the GPU."""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from replayed_device import stand_in
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.core.errors import AcceleratorError
+from rushlight.nn import functional as F
+from rushlight.runtime.cuda import measured_products
+
+triton = pytest.importorskip("triton")
+pytestmark = [
+    pytest.mark.skipif(not triton.knobs.runtime.interpret, reason="kernels run here by Triton's interpreter (TRITON_INTERPRET=1)"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+
+class Layer(nn.Module):
+    """A layer of a transformer, whose heads are split in one of two ways."""
+
+    def __init__(self, split: bool) -> None:
+        super().__init__()
+        self.split, self.norm, self.last = split, nn.LayerNorm(16), nn.LayerNorm(16)
+        self.qkv, self.out, self.up, self.down = nn.Linear(16, 48), nn.Linear(16, 16), nn.Linear(16, 32), nn.Linear(32, 16)
+
+    def forward(self, x: Any) -> Any:
+        b, t, c = x.shape
+        joint = self.qkv(self.norm(x))
+        if self.split:
+            q, k, v = (each.view(b, t, 2, 8).transpose(1, 2) for each in joint.split(c, 2))
+        else:
+            q, k, v = joint.view(b, t, 3, 2, 8).permute(2, 0, 3, 1, 4)
+        x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c))
+        return x + self.down(F.gelu(self.up(self.last(x))))
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    torch.compiler.reset()
+    with stand_in(monkeypatch):
+        yield
+    torch.compiler.reset()
+    gc.collect()
+
+
+def trained(split: bool, compiled: bool, length: int = 5) -> tuple[list[float], list[Any], str]:
+    """Losses and gradients of some steps, and what became of the graph."""
+    torch.manual_seed(0)
+    model, x = nn.Sequential(Layer(split), Layer(split)).to("cuda"), torch.randn(3, length, 16).to("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    function = torch.compile(step, fullgraph=True) if compiled else step
+    losses = [function().item() for _ in range(5)]
+    told = function._compiled.cache.all()[0].executable.describe() if compiled else ""  # type: ignore[attr-defined]
+    return losses, [each.grad.cpu() for each in model.parameters()], told
+
+
+@pytest.mark.parametrize("split", [True, False], ids=["split", "permuted"])
+def test_attention_is_neither_copied_nor_joined(gpu: None, split: bool) -> None:
+    losses, gradients, _ = trained(split, False)
+    found, others, told = trained(split, True)
+    assert found == pytest.approx(losses, rel=1e-5)
+    torch.testing.assert_close(others, gradients, rtol=1e-4, atol=1e-5)
+    steps = [line for line in map(str.strip, told.splitlines()) if line.startswith(("call: ", "group over"))]
+    assert not any(word in line for line in steps for word in ("reshape_copy", ": cat", ": stack")), told
+    assert sum("linear" in line for line in steps) == 8  # which add their biases
+
+
+def test_layer_norms_keep_their_input_and_sum_on_the_way(gpu: None) -> None:
+    losses, gradients, _ = trained(True, False, 48)
+    found, others, told = trained(True, True, 48)
+    assert found == pytest.approx(losses, rel=1e-5)
+    torch.testing.assert_close(others, gradients, rtol=1e-4, atol=1e-5)
+    steps = [line.strip() for line in told.splitlines() if line.strip().startswith("group over [3, 48, 16] reducing [2]: after")]
+    assert len(steps) == 4, told
+    for line in steps:  # the standardized input again, and the sums that are gradients of weight and bias
+        assert "mean" in line and line.count("sum") >= 2, line
+
+
+class Product:
+    """A product whose algorithms take known times; the clock is a list of one number."""
+
+    def __init__(self, times: list[float], clock: list[float]) -> None:
+        self.lt = SimpleNamespace(version=1)
+        self.times, self.clock, self.used, self.measured, self.ran = times, clock, 0, False, 0
+        self.found = [SimpleNamespace(algorithm=bytes([0] * 8))]
+        self.description = ("first", "second", (4, 4, 4, 1))
+
+    def find_more(self) -> None:
+        self.found = [SimpleNamespace(algorithm=bytes([at] * 8)) for at in range(len(self.times))]
+
+    def use(self, number: int) -> None:
+        self.used = number
+
+    def run(self, *args: Any) -> None:
+        self.ran += 1
+        if math.isinf(self.times[self.used]):
+            raise AcceleratorError("refused")
+        self.clock[0] += self.times[self.used]
+
+
+def stand_in_for_cupy(clock: list[float]) -> Any:
+    class Stream:
+        ptr = 1
+
+        def __init__(self, non_blocking: bool = False) -> None:
+            self.began = 0.0
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *args: Any) -> None:
+            pass
+
+        def begin_capture(self) -> None:
+            self.began = clock[0]
+
+        def end_capture(self) -> Any:
+            took, clock[0] = clock[0] - self.began, self.began
+
+            def launch(stream: Any) -> None:
+                clock[0] += took
+
+            return SimpleNamespace(launch=launch)
+
+    class Event:
+        def record(self, stream: Any) -> None:
+            self.at = clock[0]
+
+        def synchronize(self) -> None:
+            pass
+
+    runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda index: {"name": b"a GPU"})
+    return SimpleNamespace(
+        cuda=SimpleNamespace(
+            runtime=runtime, Stream=Stream, Event=Event, Device=lambda: SimpleNamespace(synchronize=lambda: None),
+            get_elapsed_time=lambda start, end: (end.at - start.at) / 1e3,
+        )
+    )  # fmt: skip
+
+
+@contextmanager
+def measured(times: list[float], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Product]:
+    monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(folder))
+    clock = [0.0]
+    product = Product(times, clock)
+    measured_products.choose(stand_in_for_cupy(clock), product, (1, 2, 3), 4, 0)
+    yield product
+
+
+def test_the_fastest_algorithm_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with measured([50.0, math.inf, 30.0, 40.0], tmp_path, monkeypatch) as product:
+        assert product.used == 2 and product.measured and product.ran > 4
+    with measured([50.0, math.inf, 30.0, 40.0], tmp_path, monkeypatch) as product:
+        assert product.used == 2 and product.ran == 0  # it is known from the disk
+
+
+def test_a_small_gain_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with measured([50.0, 49.5], tmp_path, monkeypatch) as product:
+        assert product.used == 0
+
+
+def test_products_are_measured_only_where_asked_for() -> None:
+    assert not measured_products.measuring
+    with measured_products.measured_products():
+        assert measured_products.measuring
+    assert not measured_products.measuring
