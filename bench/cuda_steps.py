@@ -1,11 +1,13 @@
-"""Whole training steps on a GPU as one compiled function, beside PyTorch's ways: eager, compiled, and captured by hand as a CUDA graph.
+"""Whole training steps and inference on a GPU as one compiled function, beside PyTorch's ways, in one run.
 
-    python -P bench/cuda_steps.py                               # the table, both packages, each in a process of its own
-    python -P bench/cuda_steps.py --cases "MLP,GPT 4" --ways eager,graph
+    python -P bench/cuda_steps.py                                        # all cases, all ways: long, since torch.compile takes its time
+    python -P bench/cuda_steps.py --cases "MLP,GPT 4" --peers eager,graph
+    python -P bench/cuda_steps.py --cold --cases "GPT 4" --peers compile # first steps, each in a process of its own: empty caches, then kept ones
 
-A step is forward, loss, backward and SGD.  Losses of the first steps are compared before anything is timed.  Times are the best of several repeats of
-synchronised runs; ``first`` are the first two steps, ``memory`` is the peak of what
-tensors hold.
+A step is forward, loss, backward and SGD.  PyTorch's ways are eager mode, ``torch.compile`` of the model, its mode ``reduce-overhead``, and the whole step
+captured by hand as a CUDA graph.  Both packages are measured case by case in turn, each in a process of its own.  Losses of the first steps are compared
+before anything is timed.  Times are the best of several repeats of synchronised runs; ``memory`` is the peak of what tensors and graphs hold; ``limit`` is
+what the card needs at least: the operations of the products, or parameters, gradients and what is kept for the backward pass written and read once.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -52,7 +55,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "GPT 12": (functools.partial(large_gpt, layers=12, width=768, heads=12, length=512), "fp32"),
     "GPT 12 bf16": (functools.partial(large_gpt, layers=12, width=768, heads=12, length=512), "bf16"),
 }  # fmt: skip
-WAYS = {"rushlight": ("step", "inference"), "torch": ("eager", "graph", "inference", "limit")}
+PEERS = ("eager", "compile", "reduce-overhead", "graph")
+TOLERANCE = {"fp32": 1e-3, "bf16": 2e-2}  # of losses, relative
 
 
 def prepared(torch: Any, name: str) -> tuple[Any, Any, Callable[[], Any]]:
@@ -126,129 +130,197 @@ def timed(torch: Any, run: Callable[[], Any], seconds: float) -> float:
     return best * 1e3
 
 
-def measured(torch: Any, name: str, way: str, seconds: float) -> dict[str, Any]:
-    """One case in one way: losses, time, the first step's time and memory."""
+def is_ours(torch: Any) -> bool:
+    """Whether a package is rushlight."""
+    return "rushlight" in str(torch.__file__)
+
+
+def in_a_way(torch: Any, model: Any, step: Any, way: str, training: bool) -> Callable[[], Any]:
+    """A step, or inference, in one of the ways."""
+    run: Callable[[], Any] = step if training else step.infer
+    if way == "step":
+        return torch.compile(run)  # type: ignore[no-any-return]
+    if way in ("compile", "reduce-overhead"):
+        torch._dynamo.reset()
+        compiled = torch.compile(model, mode=None if way == "compile" else way)
+        model.forward = compiled.forward if hasattr(compiled, "forward") else compiled
+    return run
+
+
+def held(torch: Any, before: int) -> float:
+    """Megabytes of the peak of what tensors and graphs have held."""
+    peak = torch.cuda.max_memory_allocated() - before
+    if is_ours(torch):
+        graphs = importlib.import_module("rushlight.runtime.cuda.captured_work").held_by_graphs()
+        peak = max(peak, torch.cuda.memory_allocated() - before + graphs)
+    return float(peak) / 1e6
+
+
+def measured(torch: Any, name: str, way: str, seconds: float, expected: list[float] | None) -> dict[str, Any]:
+    """One case in one way: losses, time, the first steps' time and memory; then inference."""
     model, _, step = prepared(torch, name)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    run: Callable[[], Any] = step
-    if way == "step":
-        run = torch.compile(step)
-    elif way in ("compile", "reduce-overhead"):
-        compiled = torch.compile(model, mode=None if way == "compile" else way)
-        model.forward = compiled.forward if hasattr(compiled, "forward") else compiled
-    elif way == "inference":
-        run = torch.compile(step.infer) if torch.__name__ != "torch" or "rushlight" in str(torch.__file__) else step.infer  # type: ignore[attr-defined]
+    run = in_a_way(torch, model, step, way, True)
     began = time.perf_counter()
-    results = [run().sum() for _ in range(2)]  # the second call of a compiled function is the first that runs generated code
-    torch.cuda.synchronize()
+    losses = [run().item() for _ in range(2)]  # the second call of a compiled function is the first that runs generated code
     first = time.perf_counter() - began
-    losses = [] if way == "inference" else [each.item() for each in results] + [run().item() for _ in range(LOSSES - 2)]
+    losses += [run().item() for _ in range(LOSSES - 2)]
+    if expected is not None:
+        apart = max(abs(one - other) / max(abs(other), 1.0) for one, other in zip(losses, expected))
+        if not apart <= TOLERANCE[CASES[name][1]]:
+            raise AssertionError(f"losses differ from PyTorch's by {apart:.1e}: {losses} and {expected}")
     if way == "graph":
         run = by_hand(torch, step)
-    found = {
-        "losses": losses,
-        "ms": timed(torch, run, seconds),
-        "first": first,
-        "memory": (torch.cuda.max_memory_allocated() - before) / 1e6,
-    }
-    if way == "inference" and "rushlight" not in str(torch.__file__):
-        model.eval()
-        graph = by_hand(torch, step.infer)  # type: ignore[attr-defined]
-        found["graph"] = timed(torch, graph, seconds / 2)
+    found = {"losses": losses, "ms": timed(torch, run, seconds), "first": first, "memory": held(torch, before)}
+    del run, model, step
+    gc.collect()
+    model, _, step = prepared(torch, name)
+    model.eval()
+    infer = in_a_way(torch, model, step, way, False)
+    for _ in range(3):
+        infer()
+    found["inference"] = timed(torch, by_hand(torch, infer) if way == "graph" else infer, seconds / 2)
     return found
 
 
-def limit(torch: Any, name: str) -> float:
-    """Milliseconds that the card needs at least: the operations of the products, or parameters read and written and gradients written once."""
-    counter = importlib.import_module(f"{torch.__name__}.utils.flop_counter").FlopCounterMode(display=False)
+def limit(torch: Any, name: str) -> dict[str, Any]:
+    """Milliseconds that the card needs at least for a step, and whether products or memory take them."""
+    counter = importlib.import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
     model, _, step = prepared(torch, name)
-    with counter:
+    own, kept = {each.data_ptr() for each in model.parameters()}, dict[int, int]()
+
+    def keep(tensor: Any) -> Any:
+        if tensor.data_ptr() not in own:
+            kept[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    with counter, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         step()
-    moved = 12 * sum(each.numel() for each in model.parameters())
-    return max(counter.get_total_flops() / FLOPS[CASES[name][1]], moved / BYTES) * 1e3
+    moved = 20 * sum(each.numel() for each in model.parameters()) + 2 * sum(
+        kept.values()
+    )  # read twice, gradients written and read, written
+    products, memory = counter.get_total_flops() / FLOPS[CASES[name][1]] * 1e3, moved / BYTES * 1e3
+    return {"ms": max(products, memory), "by": "products" if products > memory else "memory"}
 
 
-def run_package(package: str, cases: list[str], ways: list[str], seconds: float) -> None:
-    """Measure in this process; a line of JSON for each result."""
+def work(package: str) -> None:
+    """Answer requests, each a line of JSON: a case, a way, seconds and expected losses."""
     if package == "rushlight":
         import rushlight.compat
 
         rushlight.compat.install()
     import torch
 
+    for line in sys.stdin:
+        name, way, seconds, expected = json.loads(line)
+        try:
+            found = limit(torch, name) if way == "limit" else measured(torch, name, way, seconds, expected)
+        except Exception as error:
+            found = {"error": f"{type(error).__name__}: {error}"[:500]}
+        print("\n" + json.dumps(found), flush=True)
+        gc.collect()
+        torch.cuda.empty_cache()
+
+
+class Worker:
+    """A process that measures one package."""
+
+    def __init__(self, package: str, folder: str) -> None:
+        names = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "RUSHLIGHT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
+        places = {name: os.path.join(folder, package, name.lower()) for name in names} if folder else {}
+        command = [sys.executable, "-P", __file__, "--work", package]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **places})
+
+    def ask(self, name: str, way: str, seconds: float, expected: Any = None) -> dict[str, Any]:
+        """Measure; what came out is printed, too, so that a run that is stopped is not lost."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps([name, way, seconds, expected]), file=self.process.stdin, flush=True)
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                found: dict[str, Any] = json.loads(line)
+                print(f"  {name}, {way}: { ({key: value for key, value in found.items() if key != 'losses'}) }", flush=True)
+                return found
+        return {"error": f"the process ended with {self.process.wait()}"}
+
+    def end(self) -> None:
+        """Let the process end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+NONE = float("nan")
+
+
+def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str) -> list[str]:
+    """A table of steps and of inference: ours beside each of PyTorch's ways."""
+    ours, torch = Worker("rushlight", folder), Worker("torch", folder)
+    head = f"| case | rushlight | {' | '.join(peers)} | ratio to the best | losses apart | first, s (compile) | memory, MB (peers) | limit, ms | of it |"
+    steps, inference = (
+        [head, "|---" * head.count(" | ") + "|---|"],
+        [f"| inference | rushlight | {' | '.join(peers)} | ratio |", "|---" * (3 + len(peers)) + "|"],
+    )
     for name in cases:
-        for way in ways:
-            try:
-                found = {"ms": limit(torch, name)} if way == "limit" else measured(torch, name, way, seconds)
-            except Exception as error:
-                found = {"error": f"{type(error).__name__}: {error}"[:500]}
-            print(json.dumps({"package": package, "case": name, "way": way, **found}), flush=True)
-            gc.collect()
-            torch.cuda.empty_cache()
-
-
-def table(results: dict[tuple[str, str, str], dict[str, Any]], cases: list[str]) -> list[str]:
-    """The results as lines of a table: ours beside PyTorch's best, for equal losses."""
-    lines = [
-        "| case | compiled step, ms | PyTorch eager | PyTorch graph | ratio to the best | losses apart | cold, s | memory, MB (PyTorch) | limit, ms |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|---|---|")
-
-    def of(package: str, name: str, way: str, field: str = "ms") -> float:
-        return float(results.get((package, name, way), {}).get(field, float("nan")))
-
-    for name in cases:
-        ours, peers = of("rushlight", name, "step"), [of("torch", name, way) for way in ("eager", "graph")]
-        losses = [results.get(key, {}).get("losses", []) for key in (("rushlight", name, "step"), ("torch", name, "eager"))]
-        apart = max((abs(one - other) for one, other in zip(*losses)), default=float("nan"))
-        lines.append(
-            f"| {name} | {ours:.3f} | {peers[0]:.3f} | {peers[1]:.3f} | {ours / min(peers):.2f} | {apart:.1e} | {of('rushlight', name, 'step', 'first'):.2f} | "
-            f"{of('rushlight', name, 'step', 'memory'):.0f} ({of('torch', name, 'graph', 'memory'):.0f}) | {of('torch', name, 'limit'):.3f} |"
+        found = {peer: torch.ask(name, peer, seconds) for peer in peers}
+        expected = next((each["losses"] for each in found.values() if "losses" in each), None)
+        own, least = ours.ask(name, "step", seconds, expected), torch.ask(name, "limit", seconds)
+        times = [found[peer].get("ms", NONE) for peer in peers]
+        best = min((each for each in times if each == each), default=NONE)
+        apart = max((abs(one - other) for one, other in zip(own.get("losses", []), expected or [])), default=NONE)
+        memory = " ".join(f"{found[peer].get('memory', NONE):.0f}" for peer in peers)
+        took = own.get("ms", NONE)
+        steps.append(
+            f"| {name} | {took:.3f} | {' | '.join(f'{each:.3f}' for each in times)} | {took / best:.2f} | {apart:.0e} | "
+            f"{own.get('first', NONE):.2f} ({found.get('compile', {}).get('first', NONE):.1f}) | {own.get('memory', NONE):.0f} ({memory}) | "
+            f"{least.get('ms', NONE):.3f} {least.get('by', '')} | {least.get('ms', NONE) / took:.2f} |"
         )
-        for each in (key for key in results if key[1] == name and "error" in results[key]):
-            lines.append(f"  {each}: {results[each]['error']}")
-    lines += ["", "| inference | compiled, ms | PyTorch eager | PyTorch graph | ratio |", "|---|---|---|---|---|"]
+        times = [found[peer].get("inference", NONE) for peer in peers]
+        best = min((each for each in times if each == each), default=NONE)
+        took = own.get("inference", NONE)
+        inference.append(f"| {name} | {took:.3f} | {' | '.join(f'{each:.3f}' for each in times)} | {took / best:.2f} |")
+        for way, each in (("step", own), *found.items()):
+            if "error" in each:
+                steps.append(f"  {name}, {way}: {each['error']}")
+    ours.end()
+    torch.end()
+    return [*steps, "", *inference]
+
+
+def first_steps(cases: list[str], peers: list[str]) -> list[str]:
+    """A table of the seconds of first steps: with empty caches, and with those of a process before."""
+    ways = [("rushlight", "step"), *(("torch", each) for each in peers)]
+    lines = [f"| first steps, s | {' | '.join(f'{way} | {way}, kept' for _, way in ways)} |", "|---" * (1 + 2 * len(ways)) + "|"]
     for name in cases:
-        ours, peers = of("rushlight", name, "inference"), [of("torch", name, "inference"), of("torch", name, "inference", "graph")]
-        lines.append(f"| {name} | {ours:.3f} | {peers[0]:.3f} | {peers[1]:.3f} | {ours / min(peers):.2f} |")
+        row = []
+        for package, way in ways:
+            with tempfile.TemporaryDirectory() as folder:
+                for _ in range(2):
+                    worker = Worker(package, folder)
+                    row.append(worker.ask(name, way, 0.01).get("first", NONE))
+                    worker.end()
+        lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in row)} |")
     return lines
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=",".join(CASES))
-    parser.add_argument("--ways", default="")
+    parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--seconds", type=float, default=0.4)
-    parser.add_argument("--package", choices=WAYS)
+    parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--work", choices=("rushlight", "torch"))
     args = parser.parse_args()
-    cases = args.cases.split(",")
-    if args.package:
-        run_package(args.package, cases, args.ways.split(",") if args.ways else list(WAYS[args.package]), args.seconds)
-        return
-    results: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for package in WAYS:
-        command = [
-            sys.executable,
-            "-P",
-            __file__,
-            "--package",
-            package,
-            "--cases",
-            args.cases,
-            "--ways",
-            args.ways,
-            "--seconds",
-            str(args.seconds),
-        ]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) as running:
-            for line in running.stdout or ():
-                print(line, end="", flush=True)  # so that a run that is stopped is not lost
-                row = json.loads(line)
-                results[package, row["case"], row["way"]] = row
-    print("\n".join(table(results, cases)))
+    cases, peers = args.cases.split(","), [each for each in args.peers.split(",") if each]
+    if args.work:
+        work(args.work)
+    elif args.cold:
+        print("\n".join(first_steps(cases, peers)))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            print("\n".join(side_by_side(cases, peers, args.seconds, folder)))
 
 
 if __name__ == "__main__":
