@@ -512,16 +512,15 @@ class CombinedKernel:
             rows = [[names[value] for value in part.plan.buffers] for part in parts]
             chosen = [column for column, given in enumerate(zip(*rows)) if len(set(given)) > 1]
             block = f"block - {start}" if start else "block"
+            own = {column: f"a{at}_{column}" for column in chosen}  # names of this function alone: those of others may have other types
             if chosen:
-                pointers, block = ", ".join(["first", *(f"a{column}" for column in chosen)]), "block - first"
+                block = f"block - first{at}"
                 for number, (part, row) in enumerate(zip(parts, rows)):
                     condition = "else:" if number == len(parts) - 1 else f"{'elif' if number else 'if'} block < {start + part.grid[0]}:"
-                    lines += [
-                        f"{indent}{condition}",
-                        f"{indent}    {pointers} = {', '.join([str(start), *(row[column] for column in chosen)])}",
-                    ]
+                    values = [str(start), *(row[column] for column in chosen)]
+                    lines += [f"{indent}{condition}", f"{indent}    {', '.join([f'first{at}', *own.values()])} = {', '.join(values)}"]
                     start += part.grid[0]
-            given = [f"a{column}" if column in chosen else name for column, name in enumerate(rows[0])]
+            given = [own.get(column, name) for column, name in enumerate(rows[0])]
             lines.append(f"{indent}{function}({', '.join([block, *given, *sizes])})")
             start = end
         return "\n".join(lines)
