@@ -16,6 +16,7 @@ from ..core.base import TensorBase, runtime
 from ..core.declare import Op, exports, methods, table
 from ..core.errors import NotSupported
 from ..core.schema import Argument, FunctionSchema, parse_schema
+from .embedding_bags import embedding_bag
 from .overloads import OpOverload, OpOverloadPacket
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -272,19 +273,10 @@ def _trilinear(i1: Any, i2: Any, i3: Any, expand1: Any, expand2: Any, expand3: A
 
 def _embedding_bag(
     weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False, per_sample_weights: Any = None,
-    include_last_offset: bool = False, padding_idx: int = -1,
+    include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
-    return exports["", "embedding_bag"](
-        weight,
-        indices,
-        offsets,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        None if padding_idx < 0 else padding_idx,
-    )
+    padding = None if padding_idx == -1 else padding_idx
+    return embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding)
 
 
 def _native_dropout(input: Any, p: float, train: bool | None) -> Any:
@@ -437,6 +429,7 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "_adaptive_avg_pool3d": lambda self, output_size: _call("adaptive_avg_pool3d", self, list(output_size)),
     "_cdist_forward": lambda x1, x2, p, compute_mode=None: _call("cdist", x1, x2, p), "_pdist_forward": lambda self, p=2: _call("pdist", self, p),
     "_embedding_bag": _embedding_bag,
+    "embedding_bag": _embedding_bag,
     "_fft_r2c": lambda self, dim, normalization, onesided: exports["fft", "rfftn" if onesided else "fftn"](
         self, dim=list(dim), norm=_NORMS[normalization]),
     "_fft_c2r": lambda self, dim, normalization, last_dim_size: exports["fft", "irfftn"](

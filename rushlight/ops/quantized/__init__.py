@@ -76,9 +76,9 @@ def _named(name: str, function: Any) -> Any:
     return made
 
 
-conv_prepack = _prepack
+conv_prepack = _named("conv_prepack", _prepack)
 conv1d_prepack, conv2d_prepack, conv3d_prepack = (_named(f"conv{dims}d_prepack", _prepack) for dims in (1, 2, 3))
-conv_unpack = linear_unpack
+conv_unpack = _named("conv_unpack", linear_unpack)
 conv1d_unpack, conv2d_unpack, conv3d_unpack = (_named(f"conv{dims}d_unpack", linear_unpack) for dims in (1, 2, 3))
 
 

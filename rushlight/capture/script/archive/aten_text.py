@@ -209,9 +209,23 @@ def _ranged(given: dict[str, Any], render: Render) -> str:
     return f"torch.arange({', '.join(parts)})"
 
 
+def _embedding_bag(given: dict[str, Any], render: Render) -> str:
+    """Bags by offsets, or as the rows of a matrix of indices."""
+    if given.get("max_norm") is not None:
+        raise CaptureError("embedding_bag() with max_norm is not written to archives")
+    x, weight = render(given["input"], None), render(given["weight"], None)
+    offsets, samples = given.get("offsets"), given.get("per_sample_weights")
+    start = render(offsets, None) if offsets is not None else f"torch.arange(0, torch.numel({x}), torch.size({x}, 1))"
+    flat = f"torch.reshape({x}, [-1])" if offsets is None else x
+    weights = "None" if samples is None else f"torch.reshape({render(samples, None)}, [-1])"
+    mode = {"sum": 0, "mean": 1, "max": 2}[given.get("mode", "mean")]
+    how = [bool(given.get("scale_grad_by_freq")), mode, bool(given.get("sparse")), weights, bool(given.get("include_last_offset"))]
+    return f"(torch.embedding_bag({weight}, {flat}, {start}, {', '.join(map(str, how))}, {given.get('padding_idx')}))[0]"
+
+
 _SPECIAL: dict[str, Callable[[dict[str, Any], Render], str]] = {
     "softsign": _text("torch.div({input}, torch.add(torch.abs({input}), 1))"),
     "tanhshrink": _text("torch.sub({input}, torch.tanh({input}))"),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(kind, dims) for kind in ("avg", "max") for dims in (1, 2, 3)},
-    "normalize": _normalized, "arange": _ranged, "interpolate": _interpolated, "upsample": _interpolated, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
+    "embedding_bag": _embedding_bag, "normalize": _normalized, "arange": _ranged, "interpolate": _interpolated, "upsample": _interpolated, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
 }  # fmt: skip

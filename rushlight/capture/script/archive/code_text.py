@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 from ....core.errors import CaptureError
+from ....nn.modules.module import Module
 from ....serialization.records import ArchiveReader
 from ..frontend.errors import ScriptError
 from ..frontend.source import MISSING, FunctionSource
@@ -302,7 +303,8 @@ class Code:
             except (ValueError, TypeError) as error:
                 raise CaptureError(f"the archive's enumeration '{described.qualified}' can't be made: {error}") from None
         if described.base in ("Interface", "ModuleInterface"):
-            return InterfaceType(type(described.name, (), {}), {})
+            place = {"__module__": described.qualified.rpartition(".")[0]}
+            return InterfaceType(type(described.name, (Module,) if described.base == "ModuleInterface" else (), place), {})
         if described.base:
             raise CaptureError(
                 f"the archive's class '{described.qualified}' is of an unknown kind, {described.base}: {described.place(described.definition)}"

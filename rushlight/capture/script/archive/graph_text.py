@@ -35,8 +35,8 @@ from ..frontend.types import (
     union,
 )
 from ..ir import graph_functions, type_numbers
-from ..lower.compiler import Signature
-from ..script_class import ScriptClass
+from ..lower.compiler import ScriptParameter, Signature
+from ..script_class import Blank, ScriptClass
 from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
@@ -62,6 +62,12 @@ _CASTS = {
 _OTHER = frozenset(("element_size", "cpu", "cuda", "unpack"))  # methods of tensors that are operators of TorchScript alone
 
 
+def given_always(signature: Signature) -> list[ScriptParameter]:
+    """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
+    last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
+    return signature.parameters[: last + 1]
+
+
 class GraphText:
     """The text of one function or method."""
 
@@ -82,7 +88,7 @@ class GraphText:
         parameters = []
         nodes = [node for node in graph.nodes if node.op == "placeholder"]
         by_name = {str(node.target).lstrip("*"): node for node in nodes}
-        seen_default = False
+        required = given_always(signature)
         for each in signature.parameters:
             node = by_name.get(each.name)
             kind = (
@@ -91,13 +97,8 @@ class GraphText:
                 else each.type
             )
             text = f"{each.name}: {self.writer.type_text(kind, each.name)}"
-            if each.default is not ...:
-                seen_default = True
+            if each.default is not ... and each not in required:
                 text += f"={self.writer.constant(each.default) if isinstance(each.default, TensorBase) else self.value(each.default)}"
-            elif seen_default:
-                raise CaptureError(
-                    f"'{name}' has a parameter without a default, '{each.name}', behind one that has one: archives can't hold that"
-                )
             parameters.append(text)
             if node is not None:
                 self.names[node] = each.name
@@ -191,6 +192,9 @@ class GraphText:
         parameters = signature.parameters if signature is not None else []
         for at, each in enumerate(node.args):
             parts.append(self.used(each, parameters[at].type if at < len(parameters) else None, signature is None))
+        for each in given_always(signature)[len(node.args) :] if signature is not None else ():
+            if each.default is not ... and each.name not in node.kwargs:
+                parts.append(f"{each.name}={self.value(each.default)}")
         for key, each in node.kwargs.items():
             kind = next((parameter.type for parameter in parameters if parameter.name == key), None)
             parts.append(f"{key}={self.used(each, kind, signature is None)}")
@@ -260,6 +264,9 @@ class GraphText:
             self.assign(node, f"{self.writer.function_name(target)}({self.arguments(node, target._script_signature)})", depth)
         elif isinstance(target, ScriptClass):
             self.assign(node, f"{self.writer.class_name(target)}({self.arguments(node, target._script_signature)})", depth)
+        elif isinstance(target, Blank):
+            name = self.writer.class_name(target.described)
+            self.assign(node, f"{name}.__new__({name})", depth)
         elif isinstance(target, graph_functions.DefaultTensor):
             self.assign(node, self.writer.constant(target.value), depth)
         elif isinstance(target, OpOverload):
@@ -333,8 +340,9 @@ class GraphText:
             kinds = {
                 repr(self.type_of(each) if isinstance(each, Node) else type_of(each)) for each in self.sides(node, at) if each is not UNSET
             }
-            if kind == ANY and len(kinds - {"Any"}) > 1:
-                raise CaptureError("a variable is of several types after an if, which archives can't hold: annotate it")
+            if kind == ANY and len(kinds - {"Any"}) > 1:  # of another type after each branch
+                self.put(depth, f"{name} = unchecked_cast(Any, {self.used(given[at])})")
+                continue
             declared = f" : {self.writer.type_text(kind, 'a variable')}" if isinstance(kind, (OptionalType, UnionType)) else ""
             self.put(depth, f"{name}{declared} = {self.kept(given[at], kind)}")
         if len(self.lines) == before:
@@ -364,11 +372,22 @@ class GraphText:
         wanted = {at: (self.fresh(), each.type) for at, each in sorted(self.results(node).items())}
         for at, (name, _) in wanted.items():
             self.names[node, at] = name  # type: ignore[index]
+        known = self.known(node.args[0])
+        if known is not None:  # the other side may be of values that are None, which no operator takes
+            self.side(node, node.bodies["then" if known else "otherwise"], depth, wanted, node.args[1:], {})
+            return
         self.put(depth, f"if {self.used(node.args[0])}:")
         holds, fails = self.narrowing(node.args[0])
         self.side(node, node.bodies["then"], depth + 1, wanted, node.args[1:], holds)
         self.put(depth, "else:")
         self.side(node, node.bodies["otherwise"], depth + 1, wanted, node.args[1:], fails)
+
+    def known(self, condition: Any) -> bool | None:
+        """Whether a condition holds, where it asks of a constant whether it is None."""
+        found = isinstance(condition, Node) and condition.target in (operator.is_, operator.is_not)
+        if not found or any(isinstance(each, Node) for each in condition.args):
+            return None
+        return bool(condition.target(*condition.args))
 
     def sides(self, node: Node, at: int) -> list[Any]:
         """What the two branches give as one result."""

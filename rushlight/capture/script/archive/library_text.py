@@ -138,27 +138,58 @@ def _embedding(module: Any) -> str:
     return f"  def forward(self, input: Tensor) -> Tensor:\n    return {call}\n"
 
 
+def _embedding_bag(module: Any) -> str:
+    if module.max_norm is not None:
+        raise CaptureError("an EmbeddingBag with max_norm can't be written to an archive")
+    how = f"{module.scale_grad_by_freq}, {('sum', 'mean', 'max').index(module.mode)}, {module.sparse}, samples, {module.include_last_offset}, {module.padding_idx}"
+    lines = [
+        "  def forward(self, input: Tensor, offsets: Optional[Tensor]=None, per_sample_weights: Optional[Tensor]=None) -> Tensor:",
+        "    if torch.__is__(offsets, None):",
+        "      starts = torch.arange(0, torch.numel(input), torch.size(input, 1))",
+        "    else:",
+        "      starts = unchecked_cast(Tensor, offsets)",
+        "    if torch.__is__(per_sample_weights, None):",
+        "      samples : Optional[Tensor] = None",
+        "    else:",
+        "      samples = torch.reshape(unchecked_cast(Tensor, per_sample_weights), [-1])",
+        f"    return (torch.embedding_bag(self.weight, torch.reshape(input, [-1]), starts, {how}))[0]",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _attention(module: Any) -> str:
     if not module._qkv_same_embed_dim or module.bias_k is not None or module.add_zero_attn:
         raise CaptureError("a MultiheadAttention with kdim, vdim, add_bias_kv or add_zero_attn can't be written to an archive")
-    size, heads = module.embed_dim, module.num_heads
+    heading = (
+        "  def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor]=None, need_weights: bool=True, "
+        "attn_mask: Optional[Tensor]=None, average_attn_weights: bool=True, is_causal: bool=False) -> Tuple[Tensor, Optional[Tensor]]:"
+    )
     bias = "torch.chunk(unchecked_cast(Tensor, self.in_proj_bias), 3)" if module.in_proj_bias is not None else ""
+    return attention_text(
+        heading, module.embed_dim, module.num_heads, "torch.chunk(self.in_proj_weight, 3)", bias, ("self.out_proj.weight", "self.out_proj.bias"),
+        f"{float(module.dropout)!r}, self.training", bool(module.batch_first),
+    )  # fmt: skip
+
+
+def attention_text(
+    heading: str, size: int, heads: int, weights: str, bias: str, out: tuple[str, str], dropout: str, batch_first: bool
+) -> str:
+    """A method or function that attends with several heads."""
     project = [
         f"    {name} = torch.transpose(torch.reshape(torch.linear({source}, (weights)[{at}], {f'(biases)[{at}]' if bias else 'None'}), "
         f"[torch.size({source}, 0), -1, {heads}, {size // heads}]), 1, 2)"
         for at, (name, source) in enumerate((("q", "query1"), ("k", "key1"), ("v", "value1")))
     ]
-    first = [] if module.batch_first else [f"    {name}1 = torch.transpose({name}0, 0, 1)" for name in ("query", "key", "value")]
+    first = [] if batch_first else [f"    {name}1 = torch.transpose({name}0, 0, 1)" for name in ("query", "key", "value")]
     lines = [
-        "  def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor]=None, need_weights: bool=True, "
-        "attn_mask: Optional[Tensor]=None, average_attn_weights: bool=True, is_causal: bool=False) -> Tuple[Tensor, Optional[Tensor]]:",
+        heading,
         "    single = torch.eq(torch.dim(query), 2)",
         "    if single:",
-        *[f"      {name}0 = torch.unsqueeze({name}, {0 if module.batch_first else 1})" for name in ("query", "key", "value")],
+        *[f"      {name}0 = torch.unsqueeze({name}, {0 if batch_first else 1})" for name in ("query", "key", "value")],
         "    else:",
         *[f"      {name}0 = {name}" for name in ("query", "key", "value")],
         *(first or [f"    {name}1 = {name}0" for name in ("query", "key", "value")]),
-        "    weights = torch.chunk(self.in_proj_weight, 3)",
+        f"    weights = {weights}",
         *([f"    biases = {bias}"] if bias else []),
         *project,
         f"    scores0 = torch.mul(torch.matmul(q, torch.transpose(k, -2, -1)), {(size // heads) ** -0.5!r})",
@@ -184,16 +215,16 @@ def _attention(module: Any) -> str:
         "        scores = torch.add(scores, mask3)",
         "    else:",
         "      pass",
-        f"    attention = torch.dropout(torch.softmax(scores, -1), {float(module.dropout)!r}, self.training)",
+        f"    attention = torch.dropout(torch.softmax(scores, -1), {dropout})",
         f"    mixed = torch.reshape(torch.transpose(torch.matmul(attention, v), 1, 2), [torch.size(query1, 0), -1, {size}])",
-        "    out = torch.linear(mixed, self.out_proj.weight, self.out_proj.bias)",
-        *([] if module.batch_first else ["    out = torch.transpose(out, 0, 1)"]),
+        f"    out = torch.linear(mixed, {out[0]}, {out[1]})",
+        *([] if batch_first else ["    out = torch.transpose(out, 0, 1)"]),
         "    if average_attn_weights:",
         "      shown0 = torch.mean(attention, [1])",
         "    else:",
         "      shown0 = attention",
         "    if single:",
-        f"      out = torch.squeeze(out, {0 if module.batch_first else 1})",
+        f"      out = torch.squeeze(out, {0 if batch_first else 1})",
         "      shown1 = torch.squeeze(shown0, 0)",
         "    else:",
         "      shown1 = shown0",
@@ -222,5 +253,5 @@ TEXTS: dict[type, Text] = {
     **{getattr(nn, f"BatchNorm{dims}d"): _batch_norm for dims in (1, 2, 3)},
     **{getattr(nn, f"InstanceNorm{dims}d"): _instance_norm for dims in (1, 2, 3)},
     nn.LSTM: _recurrent("lstm"), nn.GRU: _recurrent("gru"), nn.RNN: _rnn, nn.LSTMCell: _cell("lstm", True), nn.GRUCell: _cell("gru", False), nn.RNNCell: _cell("rnn", False),
-    nn.Embedding: _embedding, nn.MultiheadAttention: _attention, nn.TransformerEncoder: _encoder,
+    nn.Embedding: _embedding, nn.EmbeddingBag: _embedding_bag, nn.MultiheadAttention: _attention, nn.TransformerEncoder: _encoder,
 }  # fmt: skip

@@ -10,9 +10,11 @@ from ....amp.autocast_mode import is_autocast_enabled
 from ....autograd import grad_mode
 from ....core.errors import CaptureError
 from ....graph import Node
+from ....nn.functional import multi_head_attention_forward
 from ....tensor.construct import tensor
-from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, ListType, TupleType
+from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, TupleType
 from ..ir import graph_functions
+from .aten_text import bound
 from .graph_text import FORMS, GraphText
 from .text_parts import is_open, quoted
 
@@ -34,6 +36,11 @@ _FACTS = {
 def _item(text: GraphText, node: Node, depth: int) -> None:
     base, index = node.args
     shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
+    kind = text.type_of(node)
+    if isinstance(kind, InterfaceType):  # a Module of a list, by an index that is not known
+        text.names[node] = name = text.fresh()
+        text.put(depth, f"{name} : {text.writer.type_text(kind, 'a Module')} = ({text.used(base)})[{shown}]")
+        return
     text.assign(node, f"({text.used(base)})[{shown}]", depth)
 
 
@@ -228,6 +235,29 @@ def _complex(text: GraphText, node: Node, depth: int) -> None:
     text.assign(node, f"torch.Complex({', '.join(text.used(each) for each in node.args)})", depth)
 
 
+def _interface_call(text: GraphText, node: Node, depth: int) -> None:
+    owner, name, *args = node.args
+    text.assign(node, f"({text.used(owner)}).{name}({''.join(f'{text.used(each)}, ' for each in args)})", depth)
+
+
+def _attended(text: GraphText, node: Node, depth: int) -> None:
+    """Attention of a trace, as a function of the archive."""
+    given = bound(node.target.op, node.args, dict(node.kwargs))
+    for name in ("bias_k", "bias_v", "static_k", "static_v", "add_zero_attn", "use_separate_proj_weight"):
+        if isinstance(given.get(name), Node) or given.get(name):
+            raise CaptureError("a MultiheadAttention with kdim, vdim, add_bias_kv or add_zero_attn can't be written to an archive")
+    parts = [
+        text.value(given.get(name, usual))
+        for name, usual in (
+            ("query", None), ("key", None), ("value", None), ("in_proj_weight", None), ("in_proj_bias", None), ("out_proj_weight", None),
+            ("out_proj_bias", None), ("key_padding_mask", None), ("need_weights", True), ("attn_mask", None), ("average_attn_weights", True),
+            ("dropout_p", 0.0), ("training", True),
+        )
+    ]  # fmt: skip
+    function = text.writer.attention(given["embed_dim_to_check"], given["num_heads"], given.get("in_proj_bias") is not None)
+    text.assign(node, f"{function}({', '.join(parts)}, )", depth)
+
+
 def _autocast(text: GraphText, node: Node, depth: int) -> None:
     text.assign(node, "torch.is_autocast_enabled()", depth)
 
@@ -241,5 +271,5 @@ FORMS.update({
     grad_mode.is_grad_enabled: _plainly("is_grad_enabled"), grad_mode.set_grad_enabled: _plainly("set_grad_enabled"), is_autocast_enabled: _autocast,
     grad_mode.no_grad: _context, grad_mode.enable_grad: _context, graph_functions.exiting: _context, complex: _complex,
     graph_functions.slice_of: _sliced, range: _range, graph_functions.unused_call: _unused,
-    graph_functions.listed: _already, graph_functions.missing_operator: _unknown,
+    graph_functions.listed: _already, multi_head_attention_forward: _attended, graph_functions.call_interface: _interface_call, graph_functions.missing_operator: _unknown,
 })  # fmt: skip

@@ -6,6 +6,7 @@ Everything is made before a file is: what an archive can't hold is refused, by n
 from __future__ import annotations
 
 import enum
+import inspect
 import keyword
 import re
 import sys
@@ -52,7 +53,7 @@ from ..script_module import ScriptModule, from_source
 from . import node_forms as node_forms  # which fills the table of forms
 from .code_text import ROOT, CustomType
 from .graph_text import GraphText
-from .library_text import TEXTS
+from .library_text import TEXTS, attention_text
 from .object_pickler import ObjectPickler
 from .text_parts import is_open, quoted
 
@@ -125,7 +126,7 @@ class ProgramWriter:
         if isinstance(kind, CustomType):
             return kind.path
         if isinstance(kind, InterfaceType):
-            raise CaptureError(f"{what} is of the interface {kind}, which archives are not written with")
+            return self.interface_name(kind)
         if kind == ANY and self.library:
             return "Tensor"
         return _PLAIN.get(repr(kind), repr(kind))
@@ -156,6 +157,18 @@ class ProgramWriter:
                     raise CaptureError(f"the enumeration '{kind.__name__}' has the value {each.value!r}, which archives can't hold")
                 lines.append(f"  {each.name} = {quoted(each.value) if isinstance(each.value, str) else repr(each.value)}")
             self.add(qualified, f"class {qualified.rpartition('.')[2]}(Enum):\n" + "\n".join(lines) + "\n")
+        return self.functions[kind]
+
+    def interface_name(self, kind: InterfaceType) -> str:
+        """An interface."""
+        if kind not in self.functions:
+            module = inspect.isclass(kind.kind) and issubclass(kind.kind, Module)
+            self.functions[kind] = qualified = self.qualify(kind.name, kind.kind.__module__)
+            lines = [f"class {qualified.rpartition('.')[2]}({'Module' if module else ''}Interface):\n"]
+            for name, signature in kind.methods.items():
+                parameters = "".join(f", {each.name}: {self.type_text(each.type, each.name)}" for each in signature.parameters)
+                lines.append(f"  def {name}(self{parameters}) -> {self.type_text(signature.result, name)}:\n    pass\n")
+            self.add(qualified, "".join(lines))
         return self.functions[kind]
 
     def class_name(self, described: ScriptClass) -> str:
@@ -195,6 +208,21 @@ class ProgramWriter:
             self.add(qualified, GraphText(self, None).function(program.graph, program.signature, qualified.rpartition(".")[2]))
             self.library = library
         return self.functions[function]
+
+    def attention(self, size: int, heads: int, biased: bool) -> str:
+        """The function that a trace calls for attention with several heads."""
+        key = "attention", size, heads, biased
+        if key not in self.functions:
+            self.functions[key] = qualified = self.qualify("attention")
+            heading = (
+                f"def {qualified.rpartition('.')[2]}(query: Tensor, key: Tensor, value: Tensor, in_weight: Tensor, in_bias: Optional[Tensor], "
+                "out_weight: Tensor, out_bias: Optional[Tensor], key_padding_mask: Optional[Tensor], need_weights: bool, attn_mask: Optional[Tensor], "
+                "average_attn_weights: bool, dropout_p: float, training: bool) -> Tuple[Tensor, Optional[Tensor]]:"
+            )
+            bias = "torch.chunk(unchecked_cast(Tensor, in_bias), 3)" if biased else ""
+            weights, out = "torch.chunk(in_weight, 3)", ("out_weight", "out_bias")
+            self.add(qualified, attention_text(heading, size, heads, weights, bias, out, "dropout_p, training", False))
+        return self.functions[key]
 
     def constant(self, value: Any) -> str:
         """A constant of the table."""
