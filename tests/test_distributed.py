@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from support.processes import run_python
+from support.processes import run_python, start_python
 
 import rushlight as torch
 from rushlight import distributed as dist
@@ -64,6 +64,29 @@ def test_ranks_come_from_the_variables_of_launchers(launcher, monkeypatch) -> No
         monkeypatch.delenv("SLURM_STEP_ID")
         with pytest.raises(ValueError, match="environment variable RANK expected"):
             find("env://", -1, -1)
+
+
+PLACES = {
+    "mpich": ({"PMI_RANK": "2", "PMI_SIZE": "4", "MPI_LOCALRANKID": "2", "MPI_LOCALNRANKS": "4"}, "2 4 2 4 127.0.0.1"),
+    "Open MPI": (
+        {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4", "OMPI_COMM_WORLD_LOCAL_RANK": "1", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+        "3 4 1 2 None",
+    ),
+    "srun": (
+        {"SLURM_STEP_ID": "0", "SLURM_NTASKS": "4", "SLURM_PROCID": "2", "SLURM_LOCALID": "0", "SLURM_NTASKS_PER_NODE": "2",
+         "SLURM_LAUNCH_NODE_IPADDR": "10.0.0.1"},
+        "2 4 0 2 10.0.0.1",
+    ),
+    "rushlight launch": ({"PMI_RANK": "1", "PMI_SIZE": "4", "RANK": "7"}, "7 None None None None"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("launcher", PLACES)
+def test_programs_under_other_launchers_read_what_torchrun_sets(launcher) -> None:
+    variables, expected = PLACES[launcher]
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR")
+    code = f"import os; print(*[os.environ.get(each) for each in {names}])"
+    assert start_python("-m", "rushlight", "run", "-c", code, **variables).stdout.strip() == expected
 
 
 def test_groups_from_the_environment(monkeypatch) -> None:

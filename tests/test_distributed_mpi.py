@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import signal
 import socket
@@ -21,6 +22,17 @@ RANKS = Path(__file__).parent / "ranks"
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_every_collective_on_every_dtype(count) -> None:
     assert run_ranks(count, RANKS / "collectives.py").count("done") == count
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="counters in shared memory need the order of x86")
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_reductions_in_shared_memory(count) -> None:
+    done = start_ranks(count, RANKS / "shared.py")
+    assert done.returncode and "refused" in done.stdout, f"{done.stdout}\n{done.stderr}"  # the last one differs, and ends the program
+
+
+def test_every_collective_without_shared_memory() -> None:
+    assert run_ranks(3, RANKS / "collectives.py", RUSHLIGHT_SHARED_MEMORY="0").count("done") == 3
 
 
 def test_collectives_with_gradients() -> None:
@@ -42,18 +54,19 @@ START = """\
 import os, sys, time
 from datetime import timedelta
 import torch, torch.distributed as dist
-dist.init_process_group("mpi", timeout=timedelta(seconds=2))
+dist.init_process_group("mpi", timeout=timedelta(seconds=30))
 rank = dist.get_rank()
 x = torch.ones(3)
 dist.all_reduce(x)
+dist.group.WORLD.set_timeout(timedelta(seconds=2))  # from here on: a busy machine may need longer to start
 """
 FAULTS = {
-    "raises": ("if rank == 1: raise ValueError('boom')", r"rank 1 has raised ValueError at program.py:8: boom"),
+    "raises": ("if rank == 1: raise ValueError('boom')", r"rank 1 has raised ValueError at program.py:9: boom"),
     "dies": ("if rank == 1: os.kill(os.getpid(), 9)", r"rank 1 has died"),
-    "hangs": ("if rank == 1: time.sleep(60)", r"has not ended within 2 seconds: rank 1 has not called it: it is at program.py:8"),
+    "hangs": ("if rank == 1: time.sleep(60)", r"has not ended within 2 seconds: rank 1 has not called it: it is at program.py:9"),
     "ends": ("if rank == 1: sys.exit(3)", r"rank 1 has ended with exit status 3"),
     "comes to its end": ("if rank == 1: sys.exit()", r"rank 1 has come to the end of its program"),
-    "calls another": ("if rank == 1: dist.broadcast(x, 0)", r"rank 1 .*broadcast\(torch.float32, 3, 0\) at program.py:8"),
+    "calls another": ("if rank == 1: dist.broadcast(x, 0)", r"rank 1 .*broadcast\(torch.float32, 3, 0\) at program.py:9"),
 }
 
 
@@ -70,6 +83,19 @@ def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path
     assert re.search(words, done.stderr), done.stderr
     if fault in ("raises", "dies", "ends"):
         assert "rank 1 failed first" in done.stderr
+
+
+def test_a_rank_that_ends_before_mpi_has_started(tmp_path) -> None:
+    begun = time.monotonic()
+    done = start_ranks(2, write_program(tmp_path, """\
+import os, sys
+from datetime import timedelta
+if os.environ["PMI_RANK"] == "1":
+    sys.exit(3)
+import rushlight.distributed as dist
+dist.init_process_group("mpi", timeout=timedelta(seconds=3))
+"""))  # fmt: skip
+    assert done.returncode and "MPI has not started on all processes within 3 seconds" in done.stderr and time.monotonic() - begun < 30
 
 
 def test_groups_that_are_interleaved(tmp_path) -> None:

@@ -17,6 +17,8 @@ from ..compat.distribution import children_find_it
 from ..core.process_group import world
 from .output import INTERRUPTED, Failure, say
 
+LAUNCHED = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_STEP_ID")  # what launchers of MPI and Slurm set in their processes
+
 
 def run(options: argparse.Namespace) -> int:
     """Install the alias, make the program believe that Python started it, and run it."""
@@ -44,10 +46,17 @@ def run(options: argparse.Namespace) -> int:
         sys.path[0] = folder
     compat.install()
     children_find_it(os.environ, sys.path)
+    name_place()
     status = guarded(start)
     if status == 0:
         notice_lonely_processes()
     return status
+
+
+def name_place() -> None:
+    """Set RANK, WORLD_SIZE and so on where a launcher of MPI or Slurm has started this process, and not `rushlight launch`, for programs that read them."""
+    if "RANK" not in os.environ and any(name in os.environ for name in LAUNCHED):
+        importlib.import_module("..distributed.forward", __package__).set_place(os.environ)
 
 
 def notice_lonely_processes() -> None:

@@ -42,17 +42,24 @@ def line_at(place: Any) -> str:
     """The file and number of a line, without the folders."""
     if isinstance(place, str):
         return place
-    return "the program's end" if place is None else f"{os.path.basename(place[0].co_filename)}:{place[1]}"
+    if place is None:
+        return "the program's end"
+    code, instruction = place
+    number = next((line for start, end, line in code.co_lines() if start <= instruction < end), code.co_firstlineno)
+    return f"{os.path.basename(code.co_filename)}:{number}"
 
 
 def user_place(depth: int = 2) -> Any:
-    """The code and the number of the line of the user's program that this call came from; ``depth`` frames are known to be ours."""
+    """The code and the instruction of the user's program that this call came from; ``depth`` frames are known to be ours.
+
+    The number of the line is found when it is told: in a long program that takes longer than a small exchange.
+    """
     frame: Any = sys._getframe(depth)
     while frame is not None and (
         frame.f_globals.get("__name__", "").startswith(_INSIDE) or frame.f_code.co_filename.startswith(_GENERATED)
     ):
         frame = frame.f_back
-    return None if frame is None else (frame.f_code, frame.f_lineno)
+    return None if frame is None else (frame.f_code, frame.f_lasti)
 
 
 def user_line() -> str:
@@ -62,7 +69,7 @@ def user_line() -> str:
 
 def line_of(frame: Any) -> str:
     """The file and line of a frame, without the folders."""
-    return line_at(None if frame is None else (frame.f_code, frame.f_lineno))
+    return line_at(None if frame is None else (frame.f_code, frame.f_lasti))
 
 
 def line_of_thread(identity: int | None) -> str:

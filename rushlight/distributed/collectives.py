@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..capture.compile.annotations import mark
-from ..core.process_group import world
+from ..core.process_group import default_group, world
 from ..core.state import state
 from ..tensor import Tensor
 from .groups import NON_MEMBER, get_global_rank, get_group_rank, member
@@ -105,8 +105,11 @@ def _root(group: Any, rank: int | None, group_rank: int | None, default: int | N
 
 def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Reduce a tensor over all processes, in place."""
-    _check_tensor(tensor, "tensor")
-    found = member(group)
+    if not isinstance(tensor, Tensor):
+        _check_tensor(tensor, "tensor")
+    found = world.default if group is None else member(group)
+    if found is None:
+        default_group()  # raises
     if found is NON_MEMBER or state.capture is not None and _captured("all_reduce", tensor, async_op, tensor, _word(op), found.group_name):
         return None
     if async_op or _open:

@@ -50,6 +50,20 @@ def variables() -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
+def set_place(environment: Any) -> None:
+    """Set what ``torchrun`` sets, in a process that another launcher has started; what is set already stays.
+
+    Threads are left to that launcher, which has given each process its cores.
+    """
+    found = {name: value for name, value in variables().items() if name != "OMP_NUM_THREADS"}
+    alone = found["LOCAL_WORLD_SIZE"] == found["WORLD_SIZE"]
+    found["MASTER_ADDR"] = "127.0.0.1" if alone else environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
+    found["MASTER_PORT"] = "29500"
+    for name, value in found.items():
+        if value:
+            environment.setdefault(name, value)
+
+
 def bind(rank: int, size: int) -> None:
     """Give this process, and the one it starts, cores of their own: an equal part of the machine's; nothing where there are less than processes."""
     if hasattr(os, "sched_setaffinity"):

@@ -16,7 +16,7 @@ from ..core.devices import CPU, device_type_of
 from ..library import custom_op
 from ..nn.parallel.reducer import reducers
 from ..ops.create.factories import empty
-from ..schedule.fusion import starts_early, waits_late
+from ..schedule.fusion import kernels_past_dispatch, operand_memory, starts_early, waits_late
 from ..tensor import Tensor
 from . import groups
 from .reductions import ReduceOp, named
@@ -183,6 +183,11 @@ def _reduced_gradients(started: Tensor, key: str, bucket: int) -> list[Tensor]:
     return [each.detach() for each in reducers[key].wait_for(bucket)]
 
 
+def _memory_for_gradients(key: str, bucket: int, parameters: list[int]) -> Any:
+    """Where a graph computes the gradients of a bucket: in the bucket, in which they are exchanged."""
+    return reducers[key].lend(bucket) if key in reducers else None
+
+
 def _reduced_like(started: Tensor, key: str, bucket: int) -> list[Tensor]:
     return [empty(each.shape, dtype=each.dtype, device=each.device) for each in reducers[key].buckets[bucket].parameters]
 
@@ -195,3 +200,10 @@ reduce_gradients = _op(
 reduced_gradients = _op(
     "data_parallel::reduced_gradients", "(Tensor started, str key, int bucket) -> Tensor[]", _reduced_gradients, _reduced_like, waits=True
 )
+operand_memory[reduce_gradients.op.name] = _memory_for_gradients
+for _op_of_steps, _kernel in (
+    (begin_iteration, _begin_iteration),
+    (reduce_gradients, _reduce_gradients),
+    (reduced_gradients, lambda started, key, bucket: reducers[key].wait_for(bucket)),
+):
+    kernels_past_dispatch[_op_of_steps.op.name] = _kernel

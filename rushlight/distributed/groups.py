@@ -16,6 +16,7 @@ from .calls import Call, user_line
 from .constants import default_pg_timeout
 from .debug import set_debug_level_from_env
 from .engines import mpi, nccl
+from .engines.shared import lane_of
 from .launcher_path import find_launcher
 from .process_group import ProcessGroup
 from .rendezvous import Place, communicator, deadline, find, local_rank
@@ -193,7 +194,8 @@ def _connect(name: str, place: Place, limit: timedelta, store: Store | None, dev
             raise DistBackendError(
                 f"init_process_group: rank {_listed(absent)} did not call it within {seconds:g} seconds (this is rank {place.rank})"
             )
-    engine = mpi.MpiEngine(library, communicator(library, place))
+    everyone = communicator(library, place)
+    engine = mpi.MpiEngine(library, everyone, lane_of(library, everyone))
     watch = _Counter.watch
     if watch is None:
         watch = _Counter.watch = Watch(library, engine.communicator, seconds)

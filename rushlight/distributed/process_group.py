@@ -10,6 +10,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from sys import _getframe
 from time import monotonic
 from typing import Any
 
@@ -83,6 +84,7 @@ class ProcessGroup:
         self._count = 0
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self._now: Call | None = None
+        self._program: Any = None  # the variables of the module that has called last
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
@@ -124,6 +126,8 @@ class ProcessGroup:
     def set_timeout(self, timeout: timedelta) -> None:
         """Set how long an exchange may take."""
         self._seconds = timeout.total_seconds()
+        if self._watch is not None:
+            self._watch.set_limit(self)
 
     _set_default_timeout = set_timeout
 
@@ -223,6 +227,8 @@ class ProcessGroup:
         if factor is not None:
             piece *= getattr(factor, "_array", factor)
         finish = None
+        if op is ReduceOp.AVG and engine.lane is not None:  # divides the part that a process adds up
+            name, op = "AVG", ReduceOp.SUM
         if piece is not array or op is ReduceOp.AVG:
             finish = self._back([(array, piece)], op, tensor)
         _touch(tensor)
@@ -230,19 +236,33 @@ class ProcessGroup:
 
     def allreduce_now(self, tensor: Any, op: Any) -> None:
         """Reduce a tensor over all processes, and wait: the way of the least overhead for what is called most."""
-        array = tensor._array
-        if op is not ReduceOp.SUM or type(array) is not np.ndarray or not array.flags.c_contiguous:
+        array, watch = tensor._array, self._watch
+        if op is not ReduceOp.SUM or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
             return
-        call = self._note("all_reduce", tensor.dtype, array.size, op, depth=4)  # a program's own call of ``all_reduce``, as a rule
+        if watch is None or watch.fault is not None or debug.detail:
+            call = self._note("all_reduce", tensor.dtype, array.size, op, depth=4)
+        else:
+            frame = _getframe(2)  # of the program itself, as a rule
+            if frame.f_globals is self._program:
+                place = frame.f_code, frame.f_lasti
+            else:
+                place = user_place(3)
+                if place is not None and place[0] is frame.f_code:
+                    self._program = frame.f_globals
+            self._count = number = self._count + 1
+            call = self._now = _new_call(Call, (number, "all_reduce", (tensor.dtype, array.size, op), place, self._name, monotonic()))
+            self._calls.append(call)
         storage_of(tensor).version += 1
         try:
-            request = self._engine.all_reduce(array, "SUM")
-            if request is not None:
-                test = request.Test
-                for _ in range(pace.spins):
-                    if test():
-                        return
+            lane = self._engine.lane
+            request = self._engine.all_reduce(array, "SUM") if lane is None else lane.sum_now(array, pace.spins)
+            if request is None:
+                return
+            test = request.Test
+            for _ in range(pace.spins):
+                if test():
+                    return
         except Exception as error:
             raise self._broken(call, error) from error
         Work([tensor], request, None, self, call).wait()

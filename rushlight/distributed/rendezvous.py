@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -134,19 +134,29 @@ def _launched(world_size: int, rank: int) -> Place:
 
 @contextmanager
 def deadline(seconds: float, sentence: str) -> Iterator[None]:
-    """End the process with a sentence if what is inside, a call that can't be left, takes longer."""
+    """End the process with a sentence if what is inside, a call that can't be left, takes longer.
 
-    def end() -> None:
-        print(sentence, file=sys.stderr, flush=True)
-        os._exit(1)
-
-    timer = threading.Timer(seconds, end)
-    timer.daemon = True
-    timer.start()
+    A child does it, and no thread: MPI starts inside of an import, which lets no other thread run.
+    """
+    guard = subprocess.Popen([sys.executable, "-I", "-S", "-c", _GUARD, str(os.getpid()), str(seconds), sentence], stdin=subprocess.DEVNULL)
     try:
         yield
     finally:
-        timer.cancel()
+        guard.kill()
+        guard.wait()
+
+
+_GUARD = """\
+import os, sys, time
+parent, seconds, sentence = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
+end = time.monotonic() + seconds
+while time.monotonic() < end:
+    time.sleep(min(1, max(0, end - time.monotonic())))
+    if os.getppid() != parent:
+        sys.exit()
+print(sentence, file=sys.stderr, flush=True)
+os.kill(parent, 9)
+"""
 
 
 def communicator(library: Any, place: Place) -> Any:

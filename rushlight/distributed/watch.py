@@ -88,6 +88,11 @@ class Watch:
         atexit.register(self._at_exit)
         self._thread.start()
 
+    def set_limit(self, group: Any) -> None:
+        """Take over the time limit of the default group."""
+        if group is world.default:
+            self._seconds = group._seconds
+
     def _uncaught(self, kind: Any, error: Any, traceback: Any) -> None:
         """Show an error that ends the program, and tell the others."""
         self._hook(kind, error, traceback)

@@ -155,6 +155,12 @@ class Work:
 
     def get_future(self) -> Future[Any]:
         """A future of the tensors it has written."""
+        if self._lock is None:
+            return self._make_future()
+        with self._lock:  # the progress thread may be about to end it, and would not know of a future that is made meanwhile
+            return self._make_future()
+
+    def _make_future(self) -> Future[Any]:
         if self._request is None and self._error is None:
             return completed(self.result())
         if self._future is None:

@@ -19,6 +19,10 @@ from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Re
 
 # Names of ops that start an exchange between processes, which run as soon as their operands are there, and of ops that wait for one, which run
 # just before their first user: what lies between them is computed in the meantime.
+operand_memory: dict[
+    str, Any
+] = {}  # ops in whose memory programs compute operands: what gives arrays for those of the list they begin with
+kernels_past_dispatch: dict[str, Any] = {}  # ops that programs call by their kernels: they have no gradients there, and no overrides
 starts_early: set[str] = set()
 waits_late: set[str] = set()
 

@@ -92,6 +92,7 @@ class Bucket:
         self.pending = len(self.indices)
         self.work: Any = None
         self.sparse = False
+        self.begun = False  # its memory was chosen before the first gradient came
 
     @property
     def buffer(self) -> Any:
@@ -154,7 +155,9 @@ def scale_into(view: Any, gradient: Any, factor: float) -> None:
     """Write a gradient into its place, multiplied by a factor."""
     array, into = gradient._array, view._array
     plain = array.__class__ is np.ndarray and array.dtype is into.dtype and array.dtype.char in "fd" and array.shape == into.shape
-    if plain and array.nbytes < LARGE:
+    if plain and factor == 1:
+        into[...] = array
+    elif plain and array.nbytes < LARGE:
         np.multiply(array, array.dtype.type(factor), out=into)
     elif gradient.dtype == view.dtype:
         exports["", "mul"](gradient, factor, out=view)

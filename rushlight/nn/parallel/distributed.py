@@ -65,7 +65,7 @@ class _DDPJoinHook(JoinHook):
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
         self.ddp = ddp
-        ddp._divide_by_initial_world_size = divide_by_initial_world_size
+        ddp._divide_by_initial_world_size = ddp.reducer.divide_by_all = divide_by_initial_world_size
 
     def main_hook(self) -> None:
         """One iteration with gradients of zero."""

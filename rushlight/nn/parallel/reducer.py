@@ -29,6 +29,7 @@ from .buckets import UNLIMITED, Bucket, GradBucket, bucket_assignment, scale_int
 
 FIRST_BUCKET_BYTES = 1024 * 1024  # small, so that the first reduction starts early
 BROADCAST_BYTES = 250 * 1024 * 1024
+_WIDE = (BY_NAME["float32"], BY_NAME["float64"])
 
 
 def broadcast_coalesced(tensors: Sequence[Any], group: Any, source: int = 0) -> None:
@@ -104,6 +105,7 @@ class Reducer:
         self.order: list[int] = []  # parameters as their gradients became ready in the first iteration
         self.triggered = [0] * len(self.parameters)  # static graph: how often each hook ran in the first iteration
         self.join_work: tuple[Any, Any, bool] | None = None
+        self.divide_by_all = True  # also where some processes have no inputs left
         self.times: dict[str, int] = {}
         self.totals: dict[str, int] = {}
         self.exposed: deque[int] = deque(maxlen=1000)  # nanoseconds that the last iterations have waited for gradients
@@ -169,12 +171,47 @@ class Reducer:
         """Whether the buckets stay as they are, so that a graph can have them as nodes."""
         return self.rebuilt or (self.find_unused and not self.static_graph)
 
+    def lend(self, number: int) -> list[Any] | None:
+        """The arrays in which a graph computes the gradients of a bucket; None where they have to be copied into it."""
+        bucket = self.buckets[number]
+        if bucket.sparse or not self.is_settled or self.hook is None and not self.averages(bucket):
+            return None
+        bucket.begin(self.views)
+        bucket.begun = True
+        return [each._array for each in bucket.views]
+
     def hand_over(self, indices: Sequence[int], gradients: Sequence[Any]) -> None:
         """Take gradients that a compiled graph has computed, before they are accumulated; buckets that are full then are reduced at once."""
         if not self.expecting or not self.is_settled:
             return
+        bucket = self.place[indices[0]][0]
+        if (
+            bucket.begun
+            and not state.backward_depth
+            and not self.static_graph
+            and not self.find_unused
+            and bucket.indices == tuple(indices)
+        ):
+            self._take_whole(bucket, gradients)
+            return
         for index, gradient in zip(indices, gradients):
             self._come(index, gradient)
+
+    def _take_whole(self, bucket: Bucket, gradients: Sequence[Any]) -> None:
+        """Take all gradients of a bucket from the graph of a step, which has computed most of them there."""
+        if not self.marked.isdisjoint(bucket.indices):
+            raise RuntimeError(_twice(self, next(each for each in bucket.indices if each in self.marked)))
+        for view, gradient in zip(bucket.views, gradients):
+            array, into = gradient._array, view._array
+            if array is not into:
+                into[...] = array.reshape(into.shape)
+        self.marked.update(bucket.indices)
+        if not self.noted:
+            self.noted = True
+            self.times["backward_start"] = time.time_ns()
+        self.unfinished = True
+        bucket.pending = 0
+        self._launch_ready()
 
     def _ready(self, index: int) -> None:
         """The gradient of a parameter was accumulated."""
@@ -235,19 +272,23 @@ class Reducer:
         self.marked.add(index)
         self.unfinished = True
         bucket, slot = self.place[index]
-        if bucket.pending == len(bucket.indices):
+        if bucket.pending == len(bucket.indices) and not bucket.begun:
             bucket.begin(self.views)
         if self.size > 1 or self.hook is not None or index in self.early:
             self._fill(bucket, slot)
         bucket.pending -= 1
-        while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
-            self._launch(self.buckets[self.next])
-            self.next += 1
+        self._launch_ready()
         if self.next == len(self.buckets) and bucket.pending == 0:
             if (self.find_unused or self.static_graph) and self.size > 1:
                 self.used_work = world.collectives.all_reduce(self.used, group=self.group, async_op=True)
             if state.backward_depth:  # else the graph of a whole step runs, which waits for each bucket itself
                 queue_callback(self.finish)
+
+    def _launch_ready(self) -> None:
+        """Start the reduction of buckets that are full, in their order."""
+        while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
+            self._launch(self.buckets[self.next])
+            self.next += 1
 
     def divisor(self) -> int:
         """By what gradients are divided: the number of processes, or of those that have inputs left."""
@@ -258,6 +299,14 @@ class Reducer:
                 return int(count.item())
         return int(self.size)
 
+    def averages(self, bucket: Bucket) -> bool:
+        """Whether the exchange of a bucket divides: not where sums of small floats overflow, or those divide that have inputs left."""
+        return self.divide_by_all and bucket.buffer.dtype in _WIDE
+
+    def factor(self, bucket: Bucket) -> float:
+        """By what gradients are multiplied when they are laid into a bucket."""
+        return 1.0 if self.hook is not None or self.averages(bucket) else 1.0 / self.divisor()
+
     def _fill(self, bucket: Bucket, slot: int) -> None:
         """Copy a gradient into its bucket, divided where no hook does that."""
         parameter, view = bucket.parameters[slot], bucket.views[slot]
@@ -266,26 +315,27 @@ class Reducer:
             return
         given = self.early.get(bucket.indices[slot])
         with no_grad():
+            factor = self.factor(bucket)
             if given is not None:
-                self._fill_early(view, given, gradient)
+                self._fill_early(view, given, gradient, factor)
                 return
             if gradient is None:
                 view.zero_()
                 return
             if gradient is view:
-                if self.hook is None:
-                    view.mul_(1.0 / self.divisor())
+                if factor != 1:
+                    view.mul_(factor)
                 return
-            scale_into(view, gradient.detach(), 1.0 if self.hook is not None else 1.0 / self.divisor())
+            scale_into(view, gradient.detach(), factor)
             if self.views:
                 parameter.grad = view
 
-    def _fill_early(self, view: Any, given: Any, present: Any) -> None:
-        """Copy a gradient that will be added to the present one into its bucket."""
-        factor = 1.0 if self.hook is not None else 1.0 / self.divisor()
+    def _fill_early(self, view: Any, given: Any, present: Any, factor: float) -> None:
+        """Copy a gradient that will be added to the present one into its bucket, where a graph has not computed it there."""
         if present is not None and state.backward_depth:
             given = present.detach() + given
-        scale_into(view, given.detach().reshape(view.shape), factor)
+        if factor != 1 or given._array is not view._array:
+            scale_into(view, given.detach().reshape(view.shape), factor)
 
     def _launch(self, bucket: Bucket) -> None:
         """Start the reduction of a bucket."""
@@ -298,7 +348,13 @@ class Reducer:
             given = GradBucket(at, bucket.buffer, bucket.views, bucket.parameters, at == len(self.buckets) - 1)
             bucket.work = hook(state, given)
         elif self.size > 1 and not (self.skip_unused and set(bucket.indices) <= set(self.unused)):
-            bucket.work = world.collectives.all_reduce(bucket.buffer, group=self.group, async_op=True)
+            bucket.work = self._exchange(bucket)
+
+    def _exchange(self, bucket: Bucket) -> Any:
+        """Begin to add up a bucket over all processes, or to average it."""
+        calls = world.collectives
+        op = calls.ReduceOp.AVG if self.averages(bucket) else calls.ReduceOp.SUM
+        return calls.all_reduce(bucket.buffer, op=op, group=self.group, async_op=True)
 
     def finish(self) -> None:
         """Wait for the reductions, and give parameters their gradients."""
@@ -333,6 +389,8 @@ class Reducer:
         self.times["comm_end"] = time.time_ns()
         self.expecting = self.unfinished = False
         self.early = {}
+        for bucket in self.buckets:
+            bucket.begun = False
         self.iterations += 1
         self._count_times()
 
@@ -399,7 +457,7 @@ class Reducer:
                 state, hook = self.hook
                 works.append(hook(state, GradBucket(at, bucket.buffer, bucket.views, bucket.parameters, at == len(self.buckets) - 1)))
             else:
-                works.append(world.collectives.all_reduce(bucket.buffer, group=self.group, async_op=True))
+                works.append(self._exchange(bucket))
         if self.find_unused or self.static_graph:
             used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
             world.collectives.all_reduce(used, group=self.group)

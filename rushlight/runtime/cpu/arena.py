@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.base import TensorBase, make
 from ...core.parallel import return_memory
+from ...schedule.fusion import kernels_past_dispatch, operand_memory
 from ...schedule.memory_plan import ALIGNMENT
 from ...schedule.tensor_ir import SIZES, Call, Constant, Input, Reference, Value
 from ...schedule.view_strides import address as asked_address
@@ -87,11 +88,45 @@ class CallArena:
             self.table[program.slots[value]] = address(value.array)
         if program.numbers is not None:
             self.table[program.slots[SIZES]] = address(program.numbers)
+        self.kernels: dict[Call, Any] = {}  # of ops that are called past dispatch
+        self.borrowed: list[tuple[Call, Any, list[tuple[int, Value]]]] = []  # values that are computed in the memory of an op
+        for part in program.parts:
+            if isinstance(part, Call):
+                self.prepare(part)
         self.place = ctypes.addressof(self.table)
         self.busy = ctypes.addressof(self.arena.flag)  # the address of the flag
 
     def __del__(self) -> None:
         self.arena.leave(self)
+
+    def prepare(self, part: Call) -> None:
+        """Note how an op is called, and which of its operands can be computed in memory of its own: whole values that no other one is put into."""
+        name = getattr(getattr(part.target, "op", None), "name", "")
+        if name in kernels_past_dispatch:
+            self.kernels[part] = kernels_past_dispatch[name]
+        if name in operand_memory:
+            taken = {each.place for each in self.program.slots if isinstance(each, Value) and each.place is not None}
+            values = [
+                (at, each.value)
+                for at, each in enumerate(part.args[0])
+                if each.value in self.program.offsets and each.value not in taken
+                and each.shape == each.value.shape and each.strides == each.value.strides and not each.offset
+            ]  # fmt: skip
+            self.borrowed.append((part, operand_memory[name], values))
+
+    def borrow(self, made: dict[Value, Any]) -> None:
+        """Have values computed in the memory of the ops that take them, or in the arena where they have none to give."""
+        program, table = self.program, self.table
+        start = -(-address(self.arena.memory) // ALIGNMENT) * ALIGNMENT
+        for part, give, values in self.borrowed:
+            arrays = give(*part.args[1:])
+            for at, value in values:
+                array = None if arrays is None else arrays[at]
+                if array is not None and array.shape == value.shape and array.dtype == value.dtype and array.flags.c_contiguous:
+                    made[value] = array
+                    table[program.slots[value]] = address(array)
+                else:
+                    table[program.slots[value]] = start + program.offsets[value]
 
     def run(self, arrays: list[Any]) -> list[Any]:
         """The outputs of the program for some inputs; the memory is the caller's alone."""
@@ -102,6 +137,8 @@ class CallArena:
         for root in program.roots:
             array = made[root] = np.empty(root.shape, root.dtype)
             table[program.slots[root]] = address(array)
+        if self.borrowed:
+            self.borrow(made)
         for part in program.parts:
             if isinstance(part, Call):
                 self.call(part, arrays, made)
@@ -156,7 +193,8 @@ class CallArena:
         """Run an op on tensors over the arrays of its operands."""
         given: list[Any] = []
         args = self.argument(value.args, arrays, made, given)
-        result = value.target(*args, **{name: self.argument(each, arrays, made, given) for name, each in value.kwargs.items()})
+        target = self.kernels.get(value, value.target) if self.kernels else value.target
+        result = target(*args, **{name: self.argument(each, arrays, made, given) for name, each in value.kwargs.items()})
         for each, output in zip(value.others, result if value.part is not None else (result,)):
             array = output._array if isinstance(output, TensorBase) else np.asarray(output)
             if array.shape != each.shape or array.dtype != each.dtype:
@@ -164,4 +202,4 @@ class CallArena:
             if not array.flags.c_contiguous or (array.base is not None and any(np.may_share_memory(array, one) for one in given)):
                 array = np.array(array, order="C")
             made[each] = array
-            self.table[self.program.slots[each]] = array.ctypes.data
+            self.table[self.program.slots[each]] = address(array)

@@ -1,0 +1,282 @@
+"""Reductions between processes of one machine, in memory that they share (a window of MPI).
+
+MPI reduces by messages: each part is copied into a queue and out of it, one after the other.  Here every process lays its array into its
+own segment of the window, and reads those of the others where they lie: a small array is reduced whole by each process, of a large one each
+reduces its share, and then reads the shares of the others.  Counters in the window say how far each process is.
+
+An exchange is a request with ``Test``, as MPI's own are, so that it can be left when another process fails.  Exchanges of a group are done one after
+the other, in the order in which they were begun, which is the same on all processes.
+
+Counters order the memory only where a processor keeps the order of its stores (x86-64); elsewhere, and between machines, MPI does it all.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import platform
+import zlib
+from collections import deque
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
+                          "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor, "AVG": np.add}  # fmt: skip
+REDUCED, ENDED = 2, 3  # where a process's counters are: pieces it has reduced, and done with; before them what lies in its two places
+HEADER = 4096
+HALF = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes of a piece; two of them are under way at a time
+WHOLE = 16 << 10  # bytes up to which each process reduces everything itself
+NUMBERS = 0x7FFFFFFF  # what is kept of the number of a piece
+DIFFER = "processes reduce arrays of different sizes or dtypes, or in different ways"
+
+
+def lane_of(mpi: Any, communicator: Any) -> Lane | None:
+    """The shared memory of a group whose processes are all on this machine; None elsewhere.  All of them call it."""
+    if communicator.Get_size() == 1 or os.environ.get("RUSHLIGHT_SHARED_MEMORY") == "0":
+        return None
+    here = communicator.Split_type(mpi.COMM_TYPE_SHARED)
+    size = here.Get_size()
+    here.Free()
+    fits = size == communicator.Get_size() and platform.machine() in ("x86_64", "AMD64") and _free_memory() > 4 * size * (HEADER + 2 * HALF)
+    if not communicator.allreduce(int(fits), mpi.MIN):
+        return None
+    return Lane(mpi, communicator)
+
+
+def _free_memory() -> int:
+    """How many bytes can be shared: a window that is too large would end the process when it is written."""
+    try:
+        found = os.statvfs("/dev/shm")
+    except OSError:
+        return 1 << 62
+    return found.f_bavail * found.f_frsize
+
+
+class Lane:
+    """The memory that the processes of a group share, and the exchanges that go on in it."""
+
+    def __init__(self, mpi: Any, communicator: Any) -> None:
+        self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
+        self._window = mpi.Win.Allocate_shared(HEADER + 2 * HALF, 1, comm=communicator)
+        segments = [np.frombuffer(self._window.Shared_query(each)[0], np.uint8) for each in range(self.size)]
+        segments[self.rank][:HEADER] = 0
+        self.counters = [memoryview(each[:HEADER]).cast("q") for each in segments]  # type: ignore[arg-type]
+        self.mine = self.counters[self.rank]
+        self.others = [each for rank, each in enumerate(self.counters) if rank != self.rank]
+        self.pieces = [[each[HEADER + half * HALF : HEADER + (half + 1) * HALF] for each in segments] for half in (0, 1)]
+        self.count = 0  # pieces that this process has laid down
+        self.whole = WHOLE if self.size <= 4 else WHOLE // 4
+        self.waiting: deque[Exchange] = deque()
+        self._lock = Lock()
+        self._views: dict[Any, Any] = {}
+        communicator.Barrier()
+
+    def begin(self, array: Any, op: str) -> Exchange:
+        """Begin to reduce an array over all processes, in place."""
+        made = Exchange(self, array, op)
+        self.waiting.append(made)
+        made.Test()
+        return made
+
+    def sum_now(self, array: Any, spins: int) -> Exchange | None:
+        """Add an array up over all processes, in place; what is left to wait for, where the others have not come at once."""
+        if array.nbytes > self.whole or self.waiting or not self._lock.acquire(False):
+            return self.begin(array, "SUM")
+        try:
+            count, mine, others = self.count, self.mine, self.others
+            for each in others:
+                if each[ENDED] < count - 1:  # it still reads the piece before the last
+                    break
+            else:
+                half = count & 1
+                key = (array.dtype, array.shape, half)
+                own, first, second, rest, what = self._views.get(key) or self._make_views(*key)
+                own[...] = array
+                self.count = count = count + 1
+                mine[half] = laid = (count & NUMBERS) << 32 | what
+                for each in others:
+                    while each[half] != laid:
+                        spins -= 1
+                        if spins < 0:
+                            made = Exchange(self, array, "SUM", count)
+                            self.waiting.append(made)
+                            return made
+                np.add(first, second, array)
+                for each in rest:
+                    np.add(array, each, array)
+                mine[REDUCED] = mine[ENDED] = count
+                return None
+        finally:
+            self._lock.release()
+        return self.begin(array, "SUM")
+
+    def _make_views(self, dtype: Any, shape: tuple[int, ...], half: int) -> Any:
+        """The places of small arrays: this process's, the first, the second and the further ones; and what is noted beside them."""
+        size = dtype.itemsize * math.prod(shape)
+        views = [each[:size].view(dtype).reshape(shape) for each in self.pieces[half]]
+        if len(self._views) > 256:
+            self._views.clear()
+        found = self._views[dtype, shape, half] = (views[self.rank], *views[:2], views[2:], _signature(dtype, "SUM", size))
+        return found
+
+    def advance(self) -> None:
+        """Do what can be done without waiting; another thread may be at it."""
+        waiting = self.waiting
+        while waiting and self._lock.acquire(False):
+            try:
+                if not waiting or not waiting[0].advance():
+                    return
+                waiting.popleft()
+            except RuntimeError as error:
+                waiting[0].error, waiting[0].ended = error, True
+                return
+            finally:
+                self._lock.release()
+
+    def close(self) -> None:
+        """Give the memory back; all processes call it."""
+        for each in self.counters:
+            each.release()
+        self._window.Free()
+
+
+class Exchange:
+    """The request of a reduction in shared memory."""
+
+    __slots__ = (
+        "_array",
+        "_at",
+        "_divisor",
+        "_gathered",
+        "_laid",
+        "_lane",
+        "_parts",
+        "_pieces",
+        "_reduced",
+        "_step",
+        "_ufunc",
+        "_what",
+        "ended",
+        "error",
+    )
+
+    def __init__(self, lane: Lane, array: Any, op: str, laid: int = 0) -> None:
+        self._lane, self._array, self._ufunc = lane, array.reshape(-1), UFUNCS[op]
+        self._divisor = array.dtype.type(lane.size) if op == "AVG" else None
+        self._step = HALF // array.itemsize
+        self._pieces = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
+        self._what = _signature(array.dtype, op, array.nbytes)
+        self._at = laid - 1  # pieces of exchanges before this one
+        self._laid, self._reduced, self._gathered = int(laid > 0), 0, 0
+        self.ended, self.error = False, None
+
+    def Test(self) -> bool:
+        """Go on as far as possible without waiting; whether it is done."""
+        if not self.ended:
+            self._lane.advance()
+        if self.error is not None:
+            raise self.error
+        return self.ended
+
+    def advance(self) -> bool:
+        """Lay down pieces, reduce, and gather; whether all is done."""
+        lane = self._lane
+        mine, others = lane.mine, lane.others
+        if self._laid == 0:
+            self._at = lane.count
+        while self._gathered < self._pieces:
+            before = self._laid + self._reduced + self._gathered
+            at = self._at + self._gathered + 1
+            if self._gathered < self._reduced and have_come(others, REDUCED, at):
+                self._gather(self._gathered)
+                self._gathered += 1
+                mine[ENDED] = at
+            at = self._at + self._reduced + 1
+            if self._reduced < self._laid and self._all_laid(at):
+                self._reduce(self._reduced)
+                self._reduced += 1
+                mine[REDUCED] = at
+            at = self._at + self._laid + 1
+            if self._laid < self._pieces and self._laid < self._gathered + 2 and have_come(others, ENDED, at - 2):
+                self._lay(self._laid)
+                self._laid += 1
+                mine[at - 1 & 1] = (at & NUMBERS) << 32 | self._what
+                lane.count = at
+            if before == self._laid + self._reduced + self._gathered:
+                return False
+        self.ended = True
+        return True
+
+    def _all_laid(self, at: int) -> bool:
+        """Whether all processes have laid down a piece; raises where it is one of another array."""
+        number, half = at & NUMBERS, at - 1 & 1
+        for each in self._lane.others:
+            found = each[half]
+            if found >> 32 != number:
+                return False
+            if found & 0xFFFFFFFF != self._what:
+                raise RuntimeError(DIFFER)
+        return True
+
+    def _views(self, number: int) -> tuple[Any, list[Any]]:
+        """A piece of the array, and its places in the memory of all processes."""
+        piece = self._array[number * self._step : (number + 1) * self._step]
+        places = self._lane.pieces[self._at + number & 1]
+        return piece, [each[: piece.nbytes].view(piece.dtype) for each in places]
+
+    def _share(self, length: int, rank: int) -> slice:
+        """The part of a piece that a process reduces."""
+        return slice(length * rank // self._lane.size, length * (rank + 1) // self._lane.size)
+
+    def _lay(self, number: int) -> None:
+        piece, places = self._views(number)
+        own = places[self._lane.rank]
+        if self._array.nbytes <= self._lane.whole:
+            own[...] = piece
+            return
+        share = self._share(piece.size, self._lane.rank)  # no other process needs it
+        own[: share.start], own[share.stop :] = piece[: share.start], piece[share.stop :]
+
+    def _reduce(self, number: int) -> None:
+        piece, places = self._views(number)
+        rank, size = self._lane.rank, self._lane.size
+        if self._array.nbytes <= self._lane.whole:  # in the same order on all processes, which have the same result to the last bit
+            self._ufunc(places[0], places[1], piece)
+            for each in places[2:]:
+                self._ufunc(piece, each, piece)
+            if self._divisor is not None:
+                np.divide(piece, self._divisor, piece)
+            return
+        share = self._share(piece.size, rank)
+        part = piece[share]
+        for other in range(1, size):
+            self._ufunc(part, places[(rank + other) % size][share], part)
+        if self._divisor is not None:
+            np.divide(part, self._divisor, part)
+        places[rank][share] = part
+
+    def _gather(self, number: int) -> None:
+        if self._array.nbytes <= self._lane.whole:
+            return
+        piece, places = self._views(number)
+        rank, size = self._lane.rank, self._lane.size
+        for other in range(1, size):
+            share = self._share(piece.size, (rank + other) % size)
+            piece[share] = places[(rank + other) % size][share]
+
+
+def have_come(counters: list[Any], which: int, to: int) -> bool:
+    """Whether a counter of all of some processes has come to a number."""
+    for each in counters:  # noqa: SIM110 (a third of the time of all())
+        if each[which] < to:
+            return False
+    return True
+
+
+@functools.lru_cache(1024)
+def _signature(dtype: Any, op: str, size: int) -> int:
+    """A number for what is reduced: different calls have different ones, as a rule."""
+    return zlib.crc32(f"{dtype} {op} {size}".encode())
