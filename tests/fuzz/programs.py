@@ -143,7 +143,190 @@ def _program(stream: random.Random) -> str:
     return "\n".join(lines)
 
 
-KINDS: dict[str, Callable[[random.Random], str]] = {"modules": _module, "optimizers": _optimizer, "einsum": _einsum, "programs": _program}
+_DTYPES = ("float32", "float32", "float32", "float64", "int64", "bool", "uint8", "float16", "complex64")
+
+
+def _indexing(stream: random.Random) -> str:
+    """Reading, writing and gradients by an index of several kinds, of tensors of several types and layouts."""
+    shape = stream.choice(("5, 4", "3, 3, 3", "4", "2, 3, 4", "3, 0, 2", "3, 1, 4", "3, 2, 3, 2"))
+    kind = stream.choice(_DTYPES)
+    source = f"torch.arange({shape.replace(', ', ' * ')}).reshape({shape}).to(torch.{kind})"
+    layout = stream.choice(("", "", ".transpose(0, -1).contiguous().transpose(0, -1)", ".flip(0)"))
+    parts = (
+        "0", "-1", "2", ":", "1:", "::2", "-2:", ":-1", "...", "None", "[0, 1]", "[0, -1, 0]", "[[0], [1]]", "torch.tensor([1, 0])", "torch.tensor([[0, 1], [1, 0]])",
+        "torch.tensor([True, False, True])", "torch.tensor(1)", "True", "False", "slice(0, 0)", "torch.tensor([], dtype=torch.long)", "torch.tensor([2, -1], dtype=torch.int32)",
+        "x.to(torch.float32).real > 3" if kind != "complex64" else "x.real > 3", "torch.tensor([1, 0], dtype=torch.uint8)", "[True, False, True]", "range(2)", "(0, 1)", "torch.arange(2)[:, None]", "1:2", "5:", "-100:100", "torch.tensor([0])",
+    )  # fmt: skip
+    index = ", ".join(stream.choice(parts) for _ in range(stream.choice((1, 1, 2, 2, 3))))
+    value = stream.choice(
+        (
+            "7",
+            "2.5",
+            "True",
+            "torch.tensor(3)",
+            "torch.tensor([1., 2.])",
+            "torch.arange(3)",
+            "x[{i}] * 2",
+            "x.sum()",
+            "torch.tensor([[5]])",
+            "1j",
+            "torch.ones(1, 1, 1)",
+        )
+    )
+    gradient = kind in ("float32", "float64")
+    action = stream.choice((
+        "y = x[{i}]\nresults = [y]", "x[{i}] = {v}\nresults = [x]", "x[{i}] += {v}\nresults = [x]", "x[{i}] *= 2\nresults = [x]", "y = x[{i}].clone()\nx[{i}] = 0\nresults = [x, y]",
+        "x.index_put_((torch.tensor([0, 0]),), torch.ones(()).to(x.dtype), accumulate=True)\nresults = [x]", "y = x[{i}]\ny.zero_()\nresults = [x]", "results = [x[{i}][0], x[{i}].shape[0]]", "del x\nresults = []",
+    )).replace("{v}", value).replace("{i}", index)  # fmt: skip
+    return f"""
+leaf = ({source}){layout}
+{"leaf.requires_grad_()" if gradient else ""}
+x = leaf * 1 if leaf.requires_grad else leaf.clone()
+{action}
+if {gradient} and any(isinstance(each, torch.Tensor) and each.requires_grad for each in results):
+    sum((each * torch.arange(each.numel()).reshape(each.shape).cos()).sum() for each in results if isinstance(each, torch.Tensor) and each.requires_grad).backward()
+    results.append(leaf.grad if leaf.grad is not None else torch.zeros(0))
+results = [each if isinstance(each, torch.Tensor) else torch.tensor(each) for each in results]
+"""
+
+
+def _window(stream: random.Random) -> str:
+    """Convolutions and pooling of one to three dimensions with all their parameters."""
+    dims = stream.choice((1, 1, 2, 2, 3))
+    size = lambda low, high: stream.choice((stream.randint(low, high), tuple(stream.randint(low, high) for _ in range(dims))))
+    spatial = ", ".join(str(stream.randint(1, 7)) for _ in range(dims))
+    batch = stream.choice(("2, ", "", "1, ", "0, " if stream.random() < 0.3 else "3, "))
+    groups, channels = stream.choice(((1, 3), (2, 4), (4, 4), (1, 1)))
+    layout = stream.choice(
+        (
+            "",
+            "",
+            "",
+            ".transpose(-1, -2)" if dims > 1 else "",
+            ".contiguous(memory_format=torch.channels_last)" if dims == 2 and batch == "2, " else "",
+        )
+    )
+    x = f"torch.randn({batch}{channels}, {spatial}){layout}"
+    kind = stream.choice(
+        ("conv", "conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg", "adaptive_max", "lp_pool", "unfold", "indices", "unpool")
+    )
+    kernel = tuple(stream.randint(1, 3) for _ in range(dims))
+    extra = ""
+    if kind == "conv":
+        padding = stream.choice((0, 1, "same", "valid", size(0, 2)))
+        call = f"F.conv{dims}d(x, w, {stream.choice(('b', 'None'))}, stride={size(1, 3)!r}, padding={padding!r}, dilation={size(1, 2)!r}, groups={groups})"
+        extra = f"w = torch.randn({2 * groups}, {channels // groups}, {', '.join(map(str, kernel))}, requires_grad=True); b = torch.randn({2 * groups}, requires_grad=True)"
+    elif kind == "conv_transpose":
+        call = f"F.conv_transpose{dims}d(x, w, {stream.choice(('b', 'None'))}, stride={size(1, 3)!r}, padding={size(0, 1)!r}, output_padding={size(0, 1)!r}, groups={groups}, dilation={size(1, 2)!r})"
+        extra = f"w = torch.randn({channels}, 2, {', '.join(map(str, kernel))}, requires_grad=True); b = torch.randn({2 * groups}, requires_grad=True)"
+    elif kind in ("max_pool", "indices"):
+        call = f"F.max_pool{dims}d(x, {size(1, 3)!r}, {_choose(stream, stride=(1, 2, 3), padding=(0, 1), dilation=(1, 2), ceil_mode=(True, False))}{', return_indices=True' if kind == 'indices' else ''})"
+    elif kind == "avg_pool":
+        options = {"stride": (1, 2, 3), "padding": (0, 1), "ceil_mode": (True, False), "count_include_pad": (True, False)}
+        call = f"F.avg_pool{dims}d(x, {size(1, 3)!r}, {_choose(stream, **(options if dims == 1 else {**options, 'divisor_override': (None, 2)}))})"
+    elif kind.startswith("adaptive"):
+        call = f"F.adaptive_{kind.removeprefix('adaptive_')}_pool{dims}d(x, {stream.choice((size(1, 5), 1, 3))!r})"
+    elif kind == "lp_pool":
+        call = (
+            f"F.lp_pool{dims}d(x, {stream.choice((1, 2, 3.0))}, {size(1, 3)!r}, {_choose(stream, stride=(1, 2), ceil_mode=(True, False))})"
+        )
+    elif kind == "unpool":
+        call = f"F.max_unpool{dims}d(*F.max_pool{dims}d(x, 2, 2, return_indices=True), 2, 2)"
+    else:
+        call = f"F.unfold(x, {size(1, 2)!r}, {_choose(stream, dilation=(1, 2), padding=(0, 1), stride=(1, 2))})"
+    return f"""
+leaf = torch.randn({batch}{channels}, {spatial}, requires_grad=True)
+x = leaf{layout}
+{extra}
+leaves = flat({call})
+results = list(leaves)
+results.append(torch.tensor([leaf.is_contiguous() for leaf in leaves]))
+sum((each * torch.arange(each.numel()).reshape(each.shape).cos()).sum() for each in leaves if each.requires_grad).backward()
+results += [leaf.grad]{" + [w.grad]" if "w = " in extra else ""}
+"""
+
+
+def _interpolation(stream: random.Random) -> str:
+    """Interpolation of one to three dimensions, grids and shuffles."""
+    dims = stream.choice((1, 2, 2, 3))
+    spatial = ", ".join(str(stream.randint(1, 6)) for _ in range(dims))
+    modes = {
+        1: ("nearest", "linear", "nearest-exact", "area"),
+        2: ("nearest", "bilinear", "bicubic", "nearest-exact", "area"),
+        3: ("nearest", "trilinear", "nearest-exact", "area"),
+    }[dims]
+    mode = stream.choice(modes)
+    if stream.random() < 0.5:
+        how = f"size={stream.choice((stream.randint(1, 9), tuple(stream.randint(1, 9) for _ in range(dims))))!r}"
+    else:
+        how = (
+            f"scale_factor={stream.choice((2, 0.5, 1.5, 2.3, tuple(stream.choice((0.7, 1.0, 2.6)) for _ in range(dims))))!r}"
+            + stream.choice(("", "", ", recompute_scale_factor=True"))
+        )
+    more = stream.choice(("", ", align_corners=True", ", align_corners=False")) if "linear" in mode or mode == "bicubic" else ""
+    more += stream.choice(("", "", ", antialias=True")) if mode in ("bilinear", "bicubic") else ""
+    call = f"F.interpolate(x, {how}, mode={mode!r}{more})"
+    extra = ""
+    if dims > 1 and stream.random() < 0.25:
+        call = f"F.grid_sample(x, g, mode={stream.choice(('bilinear', 'nearest', *(('bicubic',) if dims == 2 else ())))!r}, padding_mode={stream.choice(('zeros', 'border', 'reflection'))!r}, align_corners={stream.choice((True, False))})"
+        extra = f"g = (torch.rand(2, {', '.join('3' * dims)}, {dims}) * 2.6 - 1.3).requires_grad_()"
+    return f"""
+leaf = torch.randn(2, {stream.randint(1, 3)}, {spatial}, requires_grad=True)
+x = leaf{stream.choice(("", "", ".transpose(-1, -2)" if dims > 1 else "", " * 3"))}
+{extra}
+y = {call}
+(y * torch.arange(y.numel()).reshape(y.shape).cos()).sum().backward()
+results = [y, leaf.grad]{" + [g.grad]" if extra else ""}
+"""
+
+
+def _distribution(stream: random.Random) -> str:
+    """A distribution with random parameters: sample, log_prob, moments, entropy, cdf and gradients."""
+    pick = lambda *values: stream.choice(values)
+    positive = lambda: pick("torch.tensor([0.5, 1.5, 3.0])", "torch.tensor(2.0)", "1.3", "torch.rand(2, 3) + 0.2")
+    real = lambda: pick("torch.tensor([0.0, -1.0, 2.0])", "torch.tensor(0.3)", "0.5", "torch.randn(2, 3)")
+    share = lambda: pick(
+        "probs=torch.tensor([0.2, 0.5, 0.9])", "logits=torch.tensor([0.1, -1.0, 2.0])", "probs=0.3", "logits=torch.randn(2, 3)"
+    )
+    made = stream.choice((
+        f"Normal({real()}, {positive()})", f"LogNormal({real()}, {positive()})", f"Laplace({real()}, {positive()})", f"Cauchy({real()}, {positive()})", f"Gumbel({real()}, {positive()})", f"StudentT({positive()}, {real()}, {positive()})",
+        f"Gamma({positive()}, {positive()})", f"Beta({positive()}, {positive()})", f"Exponential({positive()})", f"HalfNormal({positive()})", f"HalfCauchy({positive()})", f"Weibull({positive()}, {positive()})", f"Pareto({positive()}, {positive()})",
+        f"Kumaraswamy({positive()}, {positive()})", f"Chi2({positive()})", f"InverseGamma({positive()}, {positive()})", f"Uniform(torch.tensor([0.0, -1.0, 1.0]), torch.tensor([1.0, 2.0, 4.0]))", f"Bernoulli({share()})", f"Geometric({share()})", f"Poisson({positive()})",
+        f"Binomial({pick('5', 'torch.tensor([1.0, 4.0, 9.0])')}, {share()})", f"NegativeBinomial({positive()}, {share()})", f"Categorical({pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})", f"OneHotCategorical({pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})",
+        f"Multinomial(6, {pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})", "Dirichlet(torch.tensor([0.5, 1.5, 3.0]))", "MultivariateNormal(torch.randn(3), torch.eye(3) * 2)", "MultivariateNormal(torch.randn(2, 3), scale_tril=torch.eye(3) + torch.ones(3, 3).tril(-1))",
+        f"ContinuousBernoulli({share()})", f"VonMises({real()}, {positive()})", f"RelaxedBernoulli(torch.tensor(0.7), {share()})", f"LogisticNormal(torch.randn(3), torch.rand(3) + 0.1)", "FisherSnedecor(torch.tensor([3.0, 5.0]), torch.tensor([7.0, 9.0]))",
+        f"Independent(D.Normal(torch.randn(2, 3), torch.rand(2, 3) + 0.1), {pick('1', '2', '0')})", f"MixtureSameFamily(D.Categorical(torch.ones(3)), D.Normal(torch.randn(3), torch.rand(3) + 0.1))", "LowRankMultivariateNormal(torch.zeros(3), torch.ones(3, 1), torch.ones(3))",
+        f"TransformedDistribution(D.Normal({real()}, 1.0), [D.transforms.{pick('ExpTransform()', 'SigmoidTransform()', 'AffineTransform(1.0, 2.0)', 'TanhTransform()')}])", "Wishart(torch.tensor(5.0), torch.eye(2))", "LKJCholesky(3, 0.7)",
+    ))  # fmt: skip
+    shape = pick("", "(4,)", "(2, 1)")
+    return f"""
+D = torch.distributions
+d = D.{made}
+results = []
+def add(make):
+    try:
+        made = make()
+        results.append(made if isinstance(made, torch.Tensor) else torch.tensor(float(made)))
+    except (NotImplementedError, ValueError, RuntimeError, AttributeError) as error:
+        results.append(torch.tensor(float(isinstance(error, NotImplementedError)) + 100))
+s = d.sample({shape})
+results.append(s)
+for make in (lambda: d.log_prob(s), lambda: d.mean, lambda: d.variance, lambda: d.entropy(), lambda: d.cdf(s), lambda: d.mode, lambda: d.stddev, lambda: d.expand((2, *d.batch_shape)).mean, lambda: d.icdf(torch.full(d.batch_shape, 0.3)), lambda: d.enumerate_support()):
+    add(make)
+results.append(torch.tensor([*d.batch_shape, 99, *d.event_shape, int(d.has_rsample), int(d.has_enumerate_support)]))
+"""
+
+
+KINDS: dict[str, Callable[[random.Random], str]] = {
+    "modules": _module,
+    "optimizers": _optimizer,
+    "einsum": _einsum,
+    "programs": _program,
+    "indexing": _indexing,
+    "windows": _window,
+    "interpolation": _interpolation,
+    "distributions": _distribution,
+}
 
 
 def program(kind: str, seed: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
-from ...core.declare import composite, primitive
+from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
 from ...core.kernel_providers import faster
@@ -257,7 +257,7 @@ def _spatial(value: Any, ndim: int, name: str, parameter: str) -> Ints:
 
 
 def _same(input: Any, weight: Any, bias: Any, stride: Ints, dilation: Ints, groups: int) -> Any:
-    """``padding="same"``: where the padding is odd, one more at the end, so the first windows are left out."""
+    """``padding="same"``: where the padding is odd, one more at the end."""
     if any(each != 1 for each in stride):
         raise ShapeError("padding='same' is not supported for strided convolutions")
     size = input._array.shape[2:]
@@ -265,12 +265,9 @@ def _same(input: Any, weight: Any, bias: Any, stride: Ints, dilation: Ints, grou
     if len(dilation) == 1:
         dilation = dilation * len(size)
     total = [d * (k - 1) for d, k in zip(dilation, kernel)]
-    padding = tuple(each - each // 2 for each in total)
-    result = convolution(input, weight, bias, stride, padding, dilation, False, (0,) * len(size), groups)
-    for dim, each in enumerate(total, 2):
-        if each % 2:
-            result = slice_dim(result, dim, 1, None)
-    return result
+    if any(each % 2 for each in total):
+        input = table["constant_pad_nd"].call(input, [part for each in reversed(total) for part in (0, each % 2)])
+    return convolution(input, weight, bias, stride, tuple(each // 2 for each in total), dilation, False, (0,) * len(size), groups)
 
 
 def _convolve(name: str, ndim: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:

@@ -81,9 +81,7 @@ class CompileTracer(Tracer):
         self.last_input: Node | None = None  # inputs come before all other nodes
         self.large: list[TracedTensor] = []  # values whose elements take much memory
         self.deferring = False  # whether the op that is being called is one of them
-        self.viewed: dict[
-            int, tuple[Any, Any]
-        ] = {}  # by storage: views that other layouts of the inputs might make copies, and what they are of
+        self.viewed: dict[int, int] = {}  # of memory whose views might be copies, for other layouts of the inputs: the tensor whose it is
 
     def node_of(self, tensor: Any) -> Node:
         if id(tensor) not in self.entries:
