@@ -28,6 +28,7 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .facets import Facet
+from .half_complex import is_half_complex, run_in_single
 from .interception import intercept, offer
 from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
@@ -262,10 +263,7 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
             own = home.kernel_for(op)
-            if alone is not None and own is not None:
-                result = own(*values)
-            else:
-                result = NotImplemented
+            result = own(*values) if alone is not None and own is not None else NotImplemented
             if result is NotImplemented:
                 with home.active(place):
                     result = NotImplemented if own is None or alone is not None else own(*values)
@@ -276,7 +274,9 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
     except MemoryError as error:
         raise home.out_of_memory(op.public_name, error) from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
-        op.meta(op, values)  # raises an error that names what is wrong with the arguments
+        expected = op.meta(op, values)  # raises an error that names what is wrong with the arguments
+        if home is HOST and is_half_complex([*values, expected]):
+            return run_in_single(op, values, expected)
         if home is not HOST and home.is_foreign(error):
             raise NotSupported(f"{op.public_name}() has no kernel for the device '{place}' yet: use it on the CPU") from error
         raise OperationError(f"{op.public_name}(): {error}") from error

@@ -38,11 +38,11 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The real type of the same precision (``complex64`` gives ``float32``)."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex type of the same precision; of ``float16`` and ``bfloat16`` it is ``complex64``."""
-        return self if self.is_complex else (complex128 if self is float64 else complex64)
+        """The complex type of the same precision; of ``bfloat16`` it is ``complex64``."""
+        return self if self.is_complex else {"float64": complex128, "float16": complex32}.get(self.name, complex64)
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
@@ -72,6 +72,7 @@ float32 = dtype("float32", np.float32, FLOATING, ("float",))
 float64 = dtype("float64", np.float64, FLOATING, ("double",))
 complex64 = dtype("complex64", np.complex64, COMPLEX, ("cfloat",))
 complex128 = dtype("complex128", np.complex128, COMPLEX, ("cdouble",))
+complex32 = dtype("complex32", [("real", np.float16), ("imag", np.float16)], COMPLEX, ("chalf",))  # see core/half_complex.py
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING)
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING)
 
@@ -101,7 +102,7 @@ def _stored(name: str, size: int, category: int, aliases: tuple[str, ...] = ()) 
 STORED: tuple[dtype, ...] = (
     *(_stored(f"{kind}{bits}", 1, INTEGRAL) for kind in ("uint", "int") for bits in range(1, 8)),
     *(_stored(name, size, INTEGRAL) for name, size in {"bits1x8": 1, "bits2x4": 1, "bits4x2": 1, "bits8": 1, "bits16": 2, "quint4x2": 1, "quint2x4": 1}.items()),
-    _stored("complex32", 4, COMPLEX, ("chalf",)), _stored("float4_e2m1fn_x2", 1, FLOATING),
+    complex32, _stored("float4_e2m1fn_x2", 1, FLOATING),
     dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, FLOATING), dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, FLOATING),
     dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, FLOATING),
 )  # fmt: skip
@@ -200,6 +201,8 @@ def _promote(a: dtype, b: dtype) -> np.dtype[Any]:
             f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {legacy_name(a)} and {legacy_name(b)}"
         )
     if b.category == COMPLEX:
+        if b is complex32 and (a.category < FLOATING or a is float16):
+            return b.numpy
         double = b.numpy == _C128 or a.numpy in (_F64, _C128)
         return _C128 if double else _C64
     if b.category == FLOATING:
@@ -293,7 +296,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 _LEGACY = {
     "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
     "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double",
-    "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
+    "complex32": "ComplexHalf", "complex64": "ComplexFloat", "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32",
     "uint64": "UInt64", "float8_e4m3fn": "Float8_e4m3fn", "float8_e5m2": "Float8_e5m2",
     "quint8": "QUInt8", "qint8": "QInt8", "qint32": "QInt32",
 }  # fmt: skip

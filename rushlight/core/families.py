@@ -16,6 +16,7 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
+from .half_complex import COMPLEX32, narrowed
 from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
 
@@ -167,7 +168,7 @@ def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
         value = int(value) & ((1 << bits) - 1)
         if dtype.kind == "i" and value >> (bits - 1):
             value -= 1 << bits
-    return dtype.type(value)
+    return dtype.type(value) if dtype != COMPLEX32 else narrowed(value)[()]
 
 
 def elementwise(

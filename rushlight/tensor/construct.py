@@ -128,7 +128,7 @@ def _numbers(leaves: list[Any], numpy_type: Any) -> Any:
     if kind.category == BOOL:
         return np.array(leaves, np.bool_)
     if kind.is_complex:
-        return np.array(leaves, np.complex128).astype(numpy_type)
+        return cast_array(np, np.array(leaves, np.complex128), numpy_type)
     if complex in kinds:
         raise ArgumentError("must be real number, not complex")
     if kind.is_floating_point:

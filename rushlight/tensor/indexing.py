@@ -18,6 +18,7 @@ from ..core.devices import device_type_of, on_device
 from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
+from ..core.half_complex import COMPLEX32
 from ..core.node import refresh
 from ..core.overlap import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.overrides import ask_plain
@@ -91,7 +92,7 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if self._array.__class__ is QuantizedArray:
             value = make(np.asarray(value, np.float32))
         else:
-            fitted = fitting_scalar(value, self._array.dtype).item()
+            fitted = fitting_scalar(value, self._array.dtype).item() if self._array.dtype != COMPLEX32 else value
             value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
             array = target._array

@@ -17,6 +17,7 @@ from ..core.base import Spec, Storage, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
+from ..core.half_complex import COMPLEX32
 from ..core.lazy_views import LazyArray, marked, marks_of
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
@@ -53,7 +54,7 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         )
     if self.requires_grad and state.grad_enabled and not force:
         raise GradientError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-    if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or quantizer_of(self) is not None:
+    if (array.dtype in LOW_PRECISION and array.dtype != np.float16) or array.dtype == COMPLEX32 or quantizer_of(self) is not None:
         raise ArgumentError(f"Got unsupported ScalarType {legacy_name(array.dtype)}")
     return array.view()
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.dtypes import BY_NUMPY
+from rushlight.core.half_complex import COMPLEX32, widened
 
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
@@ -170,7 +171,9 @@ def format_elements(array: np.ndarray[Any, Any], indent: int) -> str:
     if is_summary and PRINT_OPTS.edgeitems == 0:
         return "[...]"
     visible = _visible_part(array) if is_summary else array
-    if array.dtype.kind not in "biuc":  # ml_dtypes' types, too, are exact in float64
+    if array.dtype == COMPLEX32:
+        visible = widened(visible)
+    elif array.dtype.kind not in "biuc":  # ml_dtypes' types, too, are exact in float64
         visible = visible.astype(np.float64)
     width, write = _choose_style(visible)
     is_cut = [now < before for now, before in zip(visible.shape, array.shape, strict=True)]

@@ -24,6 +24,7 @@ from ..core.devices import CPU, META, device, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
+from ..core.half_complex import numbers
 from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import (
     DisableTorchFunctionSubclass,
@@ -32,7 +33,7 @@ from ..core.overrides import (
     dispatches_operators,
     overrides_functions,
     watch_subclass,
-)
+)  # fmt: skip
 from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
@@ -446,7 +447,7 @@ class Tensor(OpMethods):
         if array.__class__ in SPARSE:
             return table["to_dense"].call(self).item()
         array = device_type_of(array).to_host(array)
-        return array.item() if array.dtype.kind != "V" else float(array.reshape(()).astype(np.float32))
+        return array.item() if array.dtype.kind != "V" else numbers(array.reshape(()))
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
@@ -458,8 +459,7 @@ class Tensor(OpMethods):
             raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")
         if self._array.__class__ in SPARSE:
             raise OperationError("Cannot access data pointer of Tensor that doesn't have storage")
-        array = device_type_of(self._array).to_host(self._array)
-        return array.astype(np.float32).tolist() if array.dtype.kind == "V" else array.tolist()
+        return numbers(device_type_of(self._array).to_host(self._array))
 
     def __len__(self) -> int:
         if not self._array.ndim:

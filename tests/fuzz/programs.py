@@ -206,7 +206,6 @@ def _window(stream: random.Random) -> str:
             ".contiguous(memory_format=torch.channels_last)" if dims == 2 and batch == "2, " else "",
         )
     )
-    x = f"torch.randn({batch}{channels}, {spatial}){layout}"
     kind = stream.choice(
         ("conv", "conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg", "adaptive_max", "lp_pool", "unfold", "indices", "unpool")
     )
@@ -291,11 +290,11 @@ def _distribution(stream: random.Random) -> str:
     made = stream.choice((
         f"Normal({real()}, {positive()})", f"LogNormal({real()}, {positive()})", f"Laplace({real()}, {positive()})", f"Cauchy({real()}, {positive()})", f"Gumbel({real()}, {positive()})", f"StudentT({positive()}, {real()}, {positive()})",
         f"Gamma({positive()}, {positive()})", f"Beta({positive()}, {positive()})", f"Exponential({positive()})", f"HalfNormal({positive()})", f"HalfCauchy({positive()})", f"Weibull({positive()}, {positive()})", f"Pareto({positive()}, {positive()})",
-        f"Kumaraswamy({positive()}, {positive()})", f"Chi2({positive()})", f"InverseGamma({positive()}, {positive()})", f"Uniform(torch.tensor([0.0, -1.0, 1.0]), torch.tensor([1.0, 2.0, 4.0]))", f"Bernoulli({share()})", f"Geometric({share()})", f"Poisson({positive()})",
+        f"Kumaraswamy({positive()}, {positive()})", f"Chi2({positive()})", f"InverseGamma({positive()}, {positive()})", "Uniform(torch.tensor([0.0, -1.0, 1.0]), torch.tensor([1.0, 2.0, 4.0]))", f"Bernoulli({share()})", f"Geometric({share()})", f"Poisson({positive()})",
         f"Binomial({pick('5', 'torch.tensor([1.0, 4.0, 9.0])')}, {share()})", f"NegativeBinomial({positive()}, {share()})", f"Categorical({pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})", f"OneHotCategorical({pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})",
         f"Multinomial(6, {pick('torch.tensor([0.2, 0.3, 0.5])', 'logits=torch.randn(2, 4)')})", "Dirichlet(torch.tensor([0.5, 1.5, 3.0]))", "MultivariateNormal(torch.randn(3), torch.eye(3) * 2)", "MultivariateNormal(torch.randn(2, 3), scale_tril=torch.eye(3) + torch.ones(3, 3).tril(-1))",
-        f"ContinuousBernoulli({share()})", f"VonMises({real()}, {positive()})", f"RelaxedBernoulli(torch.tensor(0.7), {share()})", f"LogisticNormal(torch.randn(3), torch.rand(3) + 0.1)", "FisherSnedecor(torch.tensor([3.0, 5.0]), torch.tensor([7.0, 9.0]))",
-        f"Independent(D.Normal(torch.randn(2, 3), torch.rand(2, 3) + 0.1), {pick('1', '2', '0')})", f"MixtureSameFamily(D.Categorical(torch.ones(3)), D.Normal(torch.randn(3), torch.rand(3) + 0.1))", "LowRankMultivariateNormal(torch.zeros(3), torch.ones(3, 1), torch.ones(3))",
+        f"ContinuousBernoulli({share()})", f"VonMises({real()}, {positive()})", f"RelaxedBernoulli(torch.tensor(0.7), {share()})", "LogisticNormal(torch.randn(3), torch.rand(3) + 0.1)", "FisherSnedecor(torch.tensor([3.0, 5.0]), torch.tensor([7.0, 9.0]))",
+        f"Independent(D.Normal(torch.randn(2, 3), torch.rand(2, 3) + 0.1), {pick('1', '2', '0')})", "MixtureSameFamily(D.Categorical(torch.ones(3)), D.Normal(torch.randn(3), torch.rand(3) + 0.1))", "LowRankMultivariateNormal(torch.zeros(3), torch.ones(3, 1), torch.ones(3))",
         f"TransformedDistribution(D.Normal({real()}, 1.0), [D.transforms.{pick('ExpTransform()', 'SigmoidTransform()', 'AffineTransform(1.0, 2.0)', 'TanhTransform()')}])", "Wishart(torch.tensor(5.0), torch.eye(2))", "LKJCholesky(3, 0.7)",
     ))  # fmt: skip
     shape = pick("", "(4,)", "(2, 1)")

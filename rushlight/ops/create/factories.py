@@ -20,6 +20,7 @@ from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default,
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
+from ...core.half_complex import COMPLEX32
 from ...core.sparse import empty_sparse
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
@@ -177,6 +178,8 @@ def like_strides(array: Any) -> tuple[int, ...] | None:
 def allocate(make: Any, spec: Spec) -> Any:
     """An array for a Spec, by ``xp.empty``, ``xp.zeros`` or ``xp.ones``."""
     strides = spec._strides
+    if spec.dtype == COMPLEX32 and make is np.ones:
+        raise TypeError("a record of ones is not 1")  # so it is made of single precision
     if strides is None or lies_as(spec.shape, strides, Spec(spec.shape, spec.dtype).element_strides):
         return make(spec.shape, spec.dtype)
     count = 1 + sum((size - 1) * stride for size, stride in zip(spec.shape, strides))
@@ -374,6 +377,13 @@ def _eye(n: Any, m: Any, *rest: Any) -> Spec:
     return new_spec(shape, *rest)
 
 
+def _eye_kernel(xp: Any, n: Any, m: Any, dtype: Any, *rest: Any) -> Any:
+    spec = _eye(n, m, dtype, *rest)
+    if spec.dtype == COMPLEX32:
+        raise TypeError("a record of ones is not 1")
+    return xp.eye(*spec.shape, dtype=numpy_dtype(dtype))
+
+
 def _eye_onnx(g: Any, *values: Any) -> Any:
     spec = g.outputs[0]
     return g.cast(g.diagonal_mask(spec.shape[0], spec.shape[1]), spec.dtype)
@@ -381,7 +391,7 @@ def _eye_onnx(g: Any, *values: Any) -> Any:
 
 @primitive(
     meta=_eye,
-    kernel=lambda xp, n, m, dtype, *rest: xp.eye(*_eye(n, m, dtype, *rest).shape, dtype=numpy_dtype(dtype)),
+    kernel=_eye_kernel,
     **_OPTIONS,
     onnx={9: _eye_onnx},
 )

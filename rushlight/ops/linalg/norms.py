@@ -38,6 +38,8 @@ def _vector_norm_kernel(xp: Any, input: Any, ord: float, dim: Any, keepdim: bool
     if input.dtype.kind not in "fc" or not input.size:
         _vector_norm_meta(input, ord, dim, keepdim)
     axes = normalize_dims(dim, input.ndim)
+    if input.dtype.kind == "V":
+        raise TypeError("records have no norm")  # complex32 is computed in single precision
     if ord == 2 and len(axes) == input.ndim and input.flags.c_contiguous:  # one pass of BLAS, no temporary
         flat = input.reshape(-1)
         flat = flat if flat.dtype.kind == "f" else flat.view(flat.real.dtype)

@@ -22,7 +22,7 @@ from .arithmetic import conj_physical
 
 
 def _part_meta(input: Any) -> Spec:
-    if input.dtype.kind != "c":
+    if not BY_NUMPY[input.dtype].is_complex:
         raise DtypeError("imag is not implemented for tensors with non-complex dtypes.")
     strides = tuple(2 * stride for stride in element_strides(input))
     return Spec(input.shape, BY_NUMPY[input.dtype].to_real().numpy, strides)
@@ -30,7 +30,7 @@ def _part_meta(input: Any) -> Spec:
 
 @primitive(
     meta=_part_meta,
-    kernel=lambda xp, input: input.real,
+    kernel=lambda xp, input: input.real if input.dtype.kind == "c" else input["real"],
     vjp={"input": lambda g: g},  # the engine makes it complex
     view=True,
     namespace=None,
@@ -47,12 +47,12 @@ def real_part(input: Tensor) -> Tensor:
 )
 def real(input: Tensor) -> Tensor:
     """The real part: a view of a complex tensor, a real tensor itself."""
-    return real_part(input) if input._array.dtype.kind == "c" else input
+    return real_part(input) if BY_NUMPY[input._array.dtype].is_complex else input
 
 
 def _imaginary(xp: Any, input: Any) -> Any:
     _part_meta(input)  # NumPy gives zeros for real arrays
-    return input.imag
+    return input.imag if input.dtype.kind == "c" else input["imag"]
 
 
 @primitive(
@@ -75,14 +75,15 @@ def _pair_meta(first: Any, second: Any) -> Spec:
         raise DtypeError(f"Expected both inputs to be Half, Float or Double tensors but got {names[0]} and {names[1]}")
     if first.dtype != second.dtype:
         raise DtypeError(f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument")
-    if names[0] == "Half":
-        raise DtypeError("complex tensors of half precision (torch.complex32) are not there")
     return Spec(broadcast_shapes([first.shape, second.shape]), BY_NUMPY[first.dtype].to_complex().numpy)
 
 
 def _join(xp: Any, real: Any, imag: Any) -> Any:
     spec = _pair_meta(real, imag)
     result = xp.empty(spec.shape, spec.dtype)
+    if spec.dtype.kind == "V":
+        result["real"], result["imag"] = real, imag
+        return result
     result.real = real
     result.imag = imag
     return result
@@ -92,6 +93,7 @@ def _join(xp: Any, real: Any, imag: Any) -> Any:
     meta=_pair_meta,
     kernel=_join,
     vjp={"real": lambda g: real(g), "imag": lambda g: imag(g)},
+    exact=True,
     onnx={9: forms.complex_form},
 )
 def complex(real: Tensor, imag: Tensor) -> Tensor:
@@ -142,7 +144,7 @@ def angle(input: Tensor) -> Tensor:
 
 
 def _view_as_real_meta(input: Any) -> Spec:
-    if input.dtype.kind != "c":
+    if not BY_NUMPY[input.dtype].is_complex:
         raise DtypeError("view_as_real is only supported for complex tensors")
     strides = (*(2 * stride for stride in element_strides(input)), 1)
     return Spec((*input.shape, 2), BY_NUMPY[input.dtype].to_real().numpy, strides)
@@ -167,8 +169,8 @@ def view_as_real(input: Tensor) -> Tensor:
 
 def _view_as_complex_meta(input: Any) -> Spec:
     name = legacy_name(input.dtype)
-    if name not in ("Float", "Double"):
-        raise DtypeError(f"view_as_complex is only supported for float and double tensors, but got a tensor of scalar type: {name}")
+    if name not in ("Float", "Double", "Half"):
+        raise DtypeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {name}")
     if not input.ndim:
         raise ShapeError("Input tensor must have one or more dimensions")
     strides = element_strides(input)
@@ -233,9 +235,11 @@ def conj(input: Tensor) -> Tensor:
 
     Captured programs compute it at once.
     """
-    if input._array.dtype.kind != "c":
+    if not BY_NUMPY[input._array.dtype].is_complex:
         return input
-    computed = state.capture is not None or isinstance(input._array, Spec) or input._array.__class__ in SPARSE
+    computed = (
+        input._array.dtype.kind != "c" or state.capture is not None or isinstance(input._array, Spec) or input._array.__class__ in SPARSE
+    )
     return conj_physical(input) if computed else conj_view(input)
 
 

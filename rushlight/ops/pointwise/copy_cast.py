@@ -11,6 +11,7 @@ from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
+from ...core.half_complex import COMPLEX32, narrowed, widened
 from ..shape.memory import element_strides, is_contiguous
 
 Number = int | float | complex | bool
@@ -20,6 +21,10 @@ _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
 def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
     """A copy of an array in another type, by PyTorch's rules: of complex numbers the real part is taken, narrow floats are
     rounded from float32, and the one of them that has no infinity gets its greatest value in that place."""
+    if array.dtype == COMPLEX32 != numpy_type:
+        array = widened(array)
+    elif numpy_type == COMPLEX32 != array.dtype:
+        return narrowed(array)
     if array.dtype.kind == "c" and numpy_type.kind not in "cb":
         array = array.real
     if numpy_type in LOW_PRECISION and array.dtype not in LOW_PRECISION:
@@ -132,6 +137,8 @@ def _wrapped(value: Any, dtype: Any) -> Any:
     """A negative number as an unsigned type holds it; NumPy refuses it."""
     if dtype.kind == "u" and value.__class__ is int and -(1 << 8 * dtype.itemsize) < value < 0:
         return value + (1 << 8 * dtype.itemsize)
+    if dtype == COMPLEX32 and not hasattr(value, "dtype"):
+        return narrowed(value)[()]
     return value
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default, legacy_name
+from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex64, default, float16, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims
 from ..linalg.checks import complex_type, real_type
@@ -138,7 +138,7 @@ def _numbers(input: Any, complex: bool) -> Any:
     if dtype.numpy in LOW_PRECISION:
         raise DtypeError(f"Unsupported dtype {legacy_name(dtype)}")
     wanted = default.floating if dtype.category < FLOATING else dtype
-    wanted = wanted.to_complex() if complex else wanted
+    wanted = (complex64 if wanted is float16 else wanted.to_complex()) if complex else wanted
     return input if wanted is dtype else table["cast"].call(input, wanted)
 
 
