@@ -380,8 +380,7 @@ def _before(current: Node, gradient: Any) -> Any:
     gradients = gradient if current.multiple else [gradient]
     if current.tensor_hooks:
         for index, hooks in current.tensor_hooks.items():
-            if gradients[index] is not None:
-                gradients[index] = through_hooks(hooks, gradients[index])
+            gradients[index] = through_hooks(hooks, gradients[index])  # None of an output that nothing was computed from
     if current.retained:
         for index, reference in current.retained.items():
             tensor = reference()
@@ -400,6 +399,8 @@ def _before(current: Node, gradient: Any) -> Any:
 
 
 def _checked_hook(hook: Any, changed: Any, gradient: Any) -> Any:
+    if gradient is None:
+        raise TypeError(f"hook '{getattr(hook, '__name__', hook)}': can't replace a None gradient with a non-None value")
     if not isinstance(changed, TensorBase):
         raise TypeError(
             f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect value: expected a Tensor or None, "

@@ -72,7 +72,8 @@ def _unpack(values: tuple[Any, ...], is_tuple: bool) -> Any:
 
 
 def _gradients(
-    outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, what: str, output: int = 0
+    outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, what: str, output: int = 0,
+    final: bool = False,
 ) -> tuple[Any, ...]:
     """``grad`` with zeros for what is independent (or an error, where that was asked for)."""
     pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
@@ -82,7 +83,7 @@ def _gradients(
     for index, each in enumerate(found if strict else ()):
         if each is None:
             raise GradientError(_INDEPENDENT[what].format(index, output=output))
-        if create_graph and not each.requires_grad and what != "outputs":
+        if create_graph and not each.requires_grad and (what != "outputs" or final):
             which = "hessian" if what == "jacobian" else "jacobian"
             raise GradientError(
                 f"The {which} of the user-provided function is independent of input {index}. {_STRICT} when create_graph=True."
@@ -94,8 +95,8 @@ def _vector(v: Any, like: tuple[Any, ...], like_is_tuple: bool, function: str) -
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise GradientError(
-                f"The vector v can only be None if the user-provided function given to {function} returns a single "
-                "Tensor with a single element."
+                f"The vector v can only be None if {'the user-provided function returns' if function == 'vjp' else 'the input to the user-provided function is'} a "
+                "single Tensor with a single element."
             )
         return (table["ones_like"].call(like[0].detach()),)
     several, _ = _tuple(v, "v", function)
@@ -118,7 +119,7 @@ def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
         outputs, outputs_tuple = _tuple(func(*several), "outputs of the user-provided function", "vjp")
         _check_strict(outputs, "outputs", strict)
         vector = _vector(v, outputs, outputs_tuple, "vjp")
-        products = _gradients(outputs, several, vector, create_graph, strict, "outputs")
+        products = _gradients(outputs, several, vector, create_graph, strict, "outputs", final=True)
     return _unpack(_settled(outputs, create_graph), outputs_tuple), _unpack(_settled(products, create_graph), is_tuple)
 
 

@@ -65,6 +65,11 @@ def _moved(function: Callable[..., Any], inputs: tuple[Any, ...], target: Any, s
         below = [_host(each).copy() for each in _outputs(function, inputs)]
     finally:
         _write(target, original)
+    for a, b in zip(above, below):
+        if a.shape != b.shape:
+            raise AssertionError("Expected function to return outputs with the same shape when inputs are perturbed")
+        if a.dtype != b.dtype:
+            raise AssertionError("Expected function to return outputs with the same dtype when inputs are perturbed")
     return [((a - b) / (2 * eps)).reshape(-1) for a, b in zip(above, below)]
 
 
@@ -226,13 +231,12 @@ class _Check:
                 self.project(target, backward, forward)
                 continue
             numerical = _numerical(self.func, self.inputs, target, self.eps)
+            for place, output in zip(self.places, self.outputs) if numerical and backward else ():
+                self.compare(_analytical(output, target), numerical[place], place, target, "Jacobian")
+                self.twice(output, target)
             by_forward = _forward(self.func, self.inputs, target) if forward else []
-            for place, output in zip(self.places, self.outputs) if numerical else ():
-                if backward:
-                    self.compare(_analytical(output, target), numerical[place], place, target, "Jacobian")
-                    self.twice(output, target)
-                if forward:
-                    self.compare(by_forward[place], numerical[place], place, target, "Jacobian computed with forward mode")
+            for place in self.places if numerical and forward else ():
+                self.compare(by_forward[place], numerical[place], place, target, "Jacobian computed with forward mode")
 
     def compare(self, analytical: np.ndarray, numerical: np.ndarray, place: int, target: Any, what: str) -> None:
         """Refuse a Jacobian that is not the numerical one."""
@@ -242,10 +246,9 @@ class _Check:
         if np.allclose(analytical, expected, rtol=self.rtol, atol=self.atol):
             return
         note = ""
-        if np.iscomplexobj(analytical) and np.allclose(analytical.real, expected.real, rtol=self.rtol, atol=self.atol):
-            note = "While considering the imaginary part of complex outputs only, "
-        elif np.iscomplexobj(analytical):
-            note = "While considering the real part of complex outputs only, "
+        if np.iscomplexobj(analytical):
+            part = "real" if np.allclose(analytical.imag, expected.imag, rtol=self.rtol, atol=self.atol) else "imaginary"
+            note = f"While considering the {part} part of complex outputs only, "
         worst = np.unravel_index(np.argmax(np.abs(analytical - expected)), analytical.shape)
         raise GradcheckError(
             f"{note}{what} mismatch for output {place} with respect to input {_position(self.inputs, target)},\n"
@@ -255,7 +258,10 @@ class _Check:
 
     def twice(self, output: Any, target: Any) -> None:
         """Refuse a backward that gives another result the second time."""
-        first, second = _analytical(output, target), _analytical(output, target)
+        self.alike(_analytical(output, target), _analytical(output, target))
+
+    def alike(self, first: np.ndarray, second: np.ndarray) -> None:
+        """Refuse two results of the same backward that differ."""
         if first.size and np.abs(second - first).max() > self.nondet_tol:
             raise GradcheckError(
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
@@ -270,7 +276,7 @@ class _Check:
         length = np.linalg.norm(direction.reshape(-1))
         direction = direction / length if length else direction
         numerical = _moved(self.func, self.inputs, target, self.eps * direction, self.eps)
-        by_forward = _tangents(self.func, self.inputs, target, direction) if forward else []
+        by_forward: list[np.ndarray] = []
         for place, output in zip(self.places, self.outputs):
             seed = _random(stream, output._array)
             weights = np.conj(seed).reshape(-1)
@@ -279,10 +285,14 @@ class _Check:
                 start = table["zeros_like"].call(output.detach())
                 _write(start, seed)
                 (found,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
+                (again,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
                 gradient = np.zeros(target._array.shape) if found is None else _host(found)
                 reached = np.atleast_1d(np.real(np.sum(np.conj(gradient) * direction)))
                 self.compare(reached, expected, place, target, "Jacobian")
+                if found is not None and again is not None:
+                    self.alike(gradient, _host(again))
             if forward:
+                by_forward = by_forward or _tangents(self.func, self.inputs, target, direction)
                 reached = np.atleast_1d(np.real(np.dot(weights, by_forward[place])))
                 self.compare(reached, expected, place, target, "Jacobian computed with forward mode")
 

@@ -53,6 +53,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",
     "torch.jit._trace": "rushlight.compat.jit_trace",
+    "torch.onnx._constants": "rushlight.compat.onnx_constants",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",
     "torch.onnx._internal": "rushlight.compat.onnx_internal",

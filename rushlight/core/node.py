@@ -105,6 +105,9 @@ class Node:
         return self.pre_hooks.add(hook)
 
     def __call__(self, *gradients: Any) -> Any:
+        count = len(self.outputs) if self.multiple else 1
+        if len(gradients) != count:
+            raise TypeError(f"{self.name()} expected {count} arguments, got {len(gradients)} instead.")
         result = self.backward(list(gradients) if self.multiple else gradients[0])
         result = tuple(result)
         return result[0] if len(result) == 1 else result
@@ -461,8 +464,11 @@ def set_history(tensor: TensorBase, node: Any, index: int = 0) -> None:
     tensor._grad_fn, tensor._output_index, tensor._requires_grad = node, index, True
 
 
+_MODES = {"no_grad": "no_grad", "inference": "inference"}  # by how a view was made: what messages call it
+
+
 def stale(view: View) -> InPlaceError:
-    origin = "was created in no_grad mode" if view.creation == "no_grad" else "is one of several outputs of a function"
+    origin = f"was created in {_MODES[view.creation]} mode" if view.creation in _MODES else "is one of several outputs of a function"
     return InPlaceError(
         f"A view {origin} and its base or another view of its base has been modified inplace with grad mode enabled, so that "
         "its gradient is not defined. Take the view again after the in-place operation, outside of no_grad; or clone() it before."
@@ -558,11 +564,12 @@ def check_in_place(target: TensorBase) -> None:
             "do not allow the output views to be modified inplace. You should replace the inplace operation by an "
             "out-of-place one."
         )
-    if view.creation == "no_grad":
+    if view.creation in _MODES:
+        mode = _MODES[view.creation]
         raise InPlaceError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use "
+            f"A view was created in {mode} mode and is being modified inplace with grad mode enabled. Given that this use "
             "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            "inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside "
+            f"inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside "
             "(if you want the inplace to be tracked)."
         )
     if view.creation == "function":

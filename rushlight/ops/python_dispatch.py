@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core import recording
-from ..core.base import TensorBase, alias
-from ..core.declare import MISSING, Op, call_body, table
+from ..core.base import TensorBase, alias, runtime
+from ..core.declare import MISSING, PACKAGE, Op, call_body, table
 from ..core.dispatch import attach, finish_factory, keep_copy
 from ..core.errors import ArgumentError, NotSupported, OperationError
 from ..core.facets import Facet
@@ -23,9 +23,10 @@ from ..core.interception import set_below
 from ..core.named_results import named_result
 from ..core.node import Node, SavedResult, check_in_place, rebase, refresh
 from ..core.overrides import dispatched, dispatches_operators
+from ..core.schema import parse_schema
 from ..core.state import state
 from .aten_calls import REDUCTIONS
-from .overloads import OpOverload, namespace
+from .overloads import OpOverload, OpOverloadPacket, namespace
 
 # An op that is no operator under its own name: a function of its arguments that runs the operators PyTorch would run, above autograd; or
 # returns NotImplemented where the op is presented as it is.
@@ -69,10 +70,26 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     if op.body is not None and op.family is not None and out is None:
         return call_body(op, args)
     if asked and op.family is not None:
-        raise NotSupported(
-            f"{op.qualified_name} can't be offered to __torch_dispatch__ of {type(asked[0]).__name__}: it is no operator of aten here"
-        )
+        if out is not None:
+            raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
+        return run_below(op, args, lambda: ask_handlers(own_overload(op), asked, args, {}), None)
     return NotImplemented  # a composite: its body is run, and the ops in it come here
+
+
+@cache
+def own_overload(op: Op) -> OpOverload:
+    """An op of ours that is no operator of aten, as something that a handler can call: steps of backward passes among others."""
+    names = [f"{'Tensor?' if each.kind in ('tensor', 'operand') else 'Any'} {each.name}" for each in op.parameters]
+    schema = parse_schema(f"{PACKAGE}::{op.name}({', '.join(names)}) -> {'Tensor' if op.returns is None else 'Any'}")
+
+    def run(values: list[Any]) -> Any:
+        positional: list[Any] = []
+        for each, value in zip(op.parameters, values):
+            if not each.keyword_only:
+                positional += value if each.variadic else [value]
+        return op.call(*positional, **{each.name: value for each, value in zip(op.parameters, values) if each.keyword_only})
+
+    return OpOverload(OpOverloadPacket(PACKAGE, op.name), schema, run)
 
 
 def present(op: Op, args: tuple[Any, ...]) -> tuple[OpOverload, tuple[Any, ...], dict[str, Any]] | None:
@@ -198,15 +215,27 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
     return named_result(op)(*results) if op.returns is not None and op.returns != "list" else tuple(results)
 
 
+@cache
+def own_slots(kind: type) -> tuple[str, ...]:
+    """The attributes that a subclass of Tensor keeps in slots."""
+    found: list[str] = []
+    for each in kind.__mro__:
+        if issubclass(each, TensorBase) and not issubclass(runtime.tensor_type, each):
+            slots = vars(each).get("__slots__", ())
+            found += [slots] if isinstance(slots, str) else slots
+    return tuple(found)
+
+
 class SavedWrapper(SavedResult):
     """An output of a subclass that was saved by its own node: of the same class, with its attributes."""
 
-    __slots__ = ("fields", "kind")
+    __slots__ = ("fields", "kind", "slots")
 
     def __init__(self, tensor: TensorBase, index: int | None = 0) -> None:
         super().__init__(tensor, index)
         self.kind = type(tensor)
         self.fields = {name: value for name, value in tensor.__dict__.items() if name not in ("_view", "_grad", "_counted")}
+        self.slots = {name: getattr(tensor, name) for name in own_slots(self.kind) if hasattr(tensor, name)}
 
     def unpack(self, node: Node) -> Any:
         plain = super().unpack(node)
@@ -214,6 +243,8 @@ class SavedWrapper(SavedResult):
         for name in ("_array", "_storage", "_grad_fn", "_output_index", "_requires_grad"):
             setattr(result, name, getattr(plain, name))
         result.__dict__.update(self.fields)
+        for name, value in self.slots.items():
+            setattr(result, name, value)
         return result
 
 

@@ -136,12 +136,18 @@ def _keep_requires_grad(self: Any) -> None:
     raise OperationError("requires_grad must be a bool")
 
 
+def __dir__(self: Any) -> list[str]:
+    """The attributes that can be read: those of GPUs of tensors on GPUs alone."""
+    found = object.__dir__(self)
+    return sorted(found if self.is_cuda else set(found) - {"__cuda_array_interface__"})
+
+
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
     tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
     tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (
-        _conj, _conj_physical, _neg_view, _is_zerotensor, __div__, __rdiv__, __idiv__,
+        _conj, _conj_physical, _neg_view, _is_zerotensor, __dir__, __div__, __rdiv__, __idiv__,
         fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
         _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
         _removed("lstsq", "torch.linalg.lstsq"),

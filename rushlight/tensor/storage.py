@@ -146,6 +146,8 @@ class UntypedStorage:
 
     def clone(self) -> UntypedStorage:
         """A copy."""
+        if self.device == META:
+            return UntypedStorage(len(self), device=META)
         return UntypedStorage(Storage(self._bytes.copy()))
 
     def cpu(self) -> UntypedStorage:
@@ -216,6 +218,15 @@ class TypedStorage:
         return self._untyped.device
 
     is_cuda = is_hpu = is_sparse = False
+    filename = None
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped._cdata
+
+    def get_device(self) -> int:
+        """The number of the device: -1 of the CPU."""
+        return -1 if self.device == CPU else (self.device.index or 0)
 
     def untyped(self) -> UntypedStorage:
         """The same memory, byte by byte."""
@@ -247,6 +258,8 @@ class TypedStorage:
         return elements.tolist()  # type: ignore[no-any-return]
 
     def __getitem__(self, index: int) -> Any:
+        if self.device == META:
+            raise NotSupported("Not available for 'meta' device type")
         if isinstance(index, slice):
             raise OperationError("slices are only supported in UntypedStorage.__getitem__")
         self._check(index)
@@ -255,7 +268,8 @@ class TypedStorage:
     def __setitem__(self, index: Any, value: Any) -> None:
         if not isinstance(index, slice):
             self._check(index)
-        self._elements[index] = value
+        if self.device != META:
+            self._elements[index] = value
 
     def _check(self, index: int) -> None:
         if not -len(self) <= index < len(self):
@@ -284,6 +298,8 @@ class TypedStorage:
 
     def to(self, dtype: dtype_class) -> TypedStorage:
         """The elements in another type."""
+        if self.device == META:
+            return TypedStorage(len(self), dtype=dtype, device=META)
         return self if dtype is self.dtype else TypedStorage(self.cpu()._elements, dtype=dtype)
 
     @classmethod
@@ -302,12 +318,14 @@ class TypedStorage:
         """Write another storage's elements here."""
         if len(source) != len(self):
             raise OperationError(f"size does not match, self has {len(self)} elements but src has {len(source)}")
-        self._elements[...] = on_device(source._elements, self.device)
+        if self.device != META:
+            self._elements[...] = on_device(source._elements, self.device)
         return self
 
     def fill_(self, value: Any) -> TypedStorage:
         """Write one value to every element."""
-        self._elements[...] = value
+        if self.device != META:
+            self._elements[...] = value
         return self
 
     def is_shared(self) -> bool:

@@ -32,7 +32,7 @@ from ...tensor.storage import UntypedStorage
 from ..files import PyTorchFileReader, PyTorchFileWriter
 from ..python_dispatch import _disable_current_modes as _DisableTorchDispatch_
 from ..tag import Tag
-from . import _functorch, _nn, _profiler
+from . import _autograd, _functorch, _nn, _profiler
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
 from .script_names import (
@@ -77,6 +77,7 @@ dtype, layout, memory_format, Size = dtype_, layout_, memory_format_, Size_
 _InferenceMode = inference_mode
 _DisableTorchDispatch = _DisableTorchDispatch_
 OutOfMemoryError = streams.OutOfMemoryError
+_functions, _WeakTensorRef = _autograd, _autograd.WeakTensorRef
 is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
 
 

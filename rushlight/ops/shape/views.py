@@ -59,7 +59,7 @@ def view_shape(input: Tensor, *size: int) -> Tensor:
     """The same memory in another shape."""
 
 
-def _view_dtype_meta(input: Any, dtype: Any) -> Spec:
+def _view_dtype_meta(input: Any, dtype: Any, offset: int = 0) -> Spec:
     old, new = input.dtype.itemsize, dtype.numpy.itemsize
     shape, strides = list(input.shape), list(element_strides(input))
     if 0 in shape:
@@ -77,6 +77,8 @@ def _view_dtype_meta(input: Any, dtype: Any) -> Spec:
     ratio = new // old
     if shape[-1] % ratio:
         raise ShapeError(f"self.size(-1) must be divisible by {ratio} {names}, but got {shape[-1]}")
+    if offset % ratio:
+        raise ShapeError(f"self.storage_offset() must be divisible by {ratio} {names}, but got {offset}")
     for dim, step in enumerate(strides[:-1]):
         if step % ratio and shape[dim] > 1:
             raise ShapeError(f"self.stride({dim}) must be divisible by {ratio} {names}, but got {step}")
@@ -117,10 +119,7 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     if dtype is None:
         return view_shape(input, size)
     if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
-        _view_dtype_meta(input._array, dtype)
-        names = f"{legacy_name(input._array.dtype)} as {legacy_name(dtype.numpy)} (different element sizes)"
-        ratio = dtype.numpy.itemsize // input._array.itemsize
-        raise ShapeError(f"self.storage_offset() must be divisible by {ratio} to view {names}, but got {input.storage_offset()}")
+        _view_dtype_meta(input._array, dtype, input.storage_offset())
     return view_dtype(input, dtype)
 
 
