@@ -85,7 +85,9 @@ class Wrapper(rl.Tensor):
     @classmethod
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         def opened(value):
-            return value.inner if isinstance(value, cls) else [opened(each) for each in value] if isinstance(value, (list, tuple)) else value
+            return (
+                value.inner if isinstance(value, cls) else [opened(each) for each in value] if isinstance(value, (list, tuple)) else value
+            )
 
         made = func(*[opened(each) for each in args], **{name: opened(each) for name, each in (kwargs or {}).items()})
         return cls(made) if isinstance(made, rl.Tensor) else made

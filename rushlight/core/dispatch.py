@@ -309,9 +309,7 @@ def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
         return result
     parent = source._view
     link = (op.call, tuple(args[-1]) if op.parameters[-1].variadic else args[1:], index)
-    creation = "multiple" if index is not None else (
-        "default" if state.grad_enabled else "inference" if state.inference else "no_grad"
-    )
+    creation = "multiple" if index is not None else ("default" if state.grad_enabled else "inference" if state.inference else "no_grad")
     if parent is None:
         result._view = View(source, (link,), storage.version, creation)
     else:

@@ -133,16 +133,16 @@ def difference(
     return OutputDifference(name, "values", float(apart[worst]), index, want[worst].item(), got[worst].item()), largest, relative
 
 
-def flat(result: Any) -> list[np.ndarray]:
-    """The arrays that a program returned, in the order in which a file has them."""
+def flat(result: Any, floats: Any = np.float32) -> list[np.ndarray]:
+    """The arrays that a program returned (or takes), in the order in which a file has them; Python's floats are of the type ``floats``."""
     if isinstance(result, TensorBase):
         return [np.asarray(result.detach().resolve_conj()._array if not result.is_quantized else result.dequantize()._array)]
     if isinstance(result, dict):
-        return [array for each in result.values() for array in flat(each)]
+        return [array for each in result.values() for array in flat(each, floats)]
     if isinstance(result, (tuple, list)):
-        return [array for each in result for array in flat(each)]
+        return [array for each in result for array in flat(each, floats)]
     if isinstance(result, (int, float)):
-        return [np.asarray(result, np.bool_ if isinstance(result, bool) else np.int64 if isinstance(result, int) else np.float32)]
+        return [np.asarray(result, np.bool_ if isinstance(result, bool) else np.int64 if isinstance(result, int) else floats)]
     return []
 
 

@@ -78,6 +78,7 @@ class ExportRequest:
     """The arguments of one export, checked."""
 
     moves_statistics = True  # in training mode, by a run of the model
+    keeps_unused_inputs = True
     with_values = False  # whether the program runs on data at once; what each op computed is then known afterwards
 
     def __init__(
@@ -281,6 +282,8 @@ class ExportRequest:
         graph, arrays, result, captured = self.lowered()
         if not graph._outputs:
             raise ExportInputError("the model returns no tensor: there is nothing to export")
+        if not self.keeps_unused_inputs:
+            graph.drop_unused_inputs()
         functions = None
         if self.modules_as_functions:
             functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
@@ -384,8 +387,8 @@ def export(
     :class:`ONNXProgram` with ``.model_proto``, ``.save(path)`` and ``.run(*inputs)``.
 
     ``dynamic_axes={"x": {0: "batch"}}`` (or ``{"x": [0]}``) and ``dynamic_shapes`` say which dimensions are dynamic.
-    Custom Functions are exported by their ``symbolic`` method where they have one, else by their body.  ``dynamo`` is accepted
-    and makes no difference: there is one exporter.  ``external_data=True`` stores large tensors in a second file, ``f + ".data"``;
+    Custom Functions are exported by their ``symbolic`` method where they have one, else by their body.  There is one exporter;
+    ``dynamo=False`` leaves out inputs that nothing is computed from, as PyTorch's TorchScript exporter does.  ``external_data=True`` stores large tensors in a second file, ``f + ".data"``;
     above 2 GB that is done in any case.
 
         >>> import rushlight, tempfile, os
@@ -404,6 +407,7 @@ def export(
     )  # fmt: skip
     if custom_translation_table:
         raise ExportInputError("custom_translation_table is for onnxscript functions; use register_custom_op_symbolic here")
+    request.keeps_unused_inputs = dynamo is not False
     made = request.model_file()
     program = ONNXProgram(made)
     program._request = request  # for verification
@@ -459,5 +463,6 @@ def export_to_pretty_string(
         custom_opsets=custom_opsets, autograd_inlining=True, export_params=export_params,
         keep_initializers_as_inputs=keep_initializers_as_inputs, modules_as_functions=False,
     )  # fmt: skip
+    request.keeps_unused_inputs = False
     made = request.model_file()
     return str(made.proto()) if google_printer else str(made.graph)

@@ -267,10 +267,28 @@ class OnnxGraph:
         self._inputs: list[OnnxValue] = []
         self._outputs: list[OnnxValue] = []
         self.initializers: dict[str, OnnxValue] = {}  # by name, in the order of the file
+        self.kept_inputs: list[int] | None = None  # which of the program's inputs are left, where some may have gone
 
     def nodes(self) -> Iterator[OnnxNode]:
         """The nodes, in order."""
         return iter(self._nodes)
+
+    def used(self) -> set[int]:
+        """The identities of all values that nodes take (those in bodies, too) or that are returned."""
+        found = {id(each) for each in self._outputs}
+        for node in self._nodes:
+            found |= {id(each) for each in node._inputs}
+            for value in node.attributes.values():
+                for each in value if isinstance(value, (list, tuple)) else (value,):
+                    if isinstance(each, OnnxGraph):
+                        found |= each.used()
+        return found
+
+    def drop_unused_inputs(self) -> None:
+        """Leave out inputs that nothing is computed from, as PyTorch's TorchScript exporter does."""
+        used = self.used()
+        self.kept_inputs = [at for at, each in enumerate(self._inputs) if id(each) in used]
+        self._inputs = [self._inputs[at] for at in self.kept_inputs]
 
     def inputs(self) -> Iterator[OnnxValue]:
         return iter(self._inputs)

@@ -41,7 +41,8 @@ class VerificationOptions:
 
     Values agree where they are closer than ``atol + rtol * |expected|``; ``acceptable_error_percentage`` of the elements may be
     further apart.  ``flatten``, ``ignore_none`` and ``remained_onnx_input_idx`` are as in PyTorch: outputs are compared one
-    by one, None among them is left out, and only the inputs at these positions are given to the file.
+    by one, None among them is left out, and with ``remained_onnx_input_idx`` the file
+    has only the inputs that something is computed from.
     """
 
     flatten: bool = True
@@ -198,6 +199,7 @@ def verify(
         model, input_args, input_kwargs, folding=do_constant_folding, dynamic_axes=dynamic_axes, input_names=input_names, output_names=output_names,
         training=training, opset_version=opset_version, keep_initializers_as_inputs=keep_initializers_as_inputs,
     )  # fmt: skip
+    request.keeps_unused_inputs = options.remained_onnx_input_idx is None
     made = request.model_file()
     if verbose:
         print(made.graph)
@@ -207,9 +209,9 @@ def verify(
     names = [value.name for value in made.graph._outputs]
     for inputs in [(request.args, request.kwargs), *(split_arguments(model, each, None) for each in additional_test_inputs or ())]:
         expected = eager(model, *inputs, training)
-        arrays = flat([list(inputs[0]), inputs[1]])
-        if options.remained_onnx_input_idx is not None:
-            arrays = [arrays[at] for at in options.remained_onnx_input_idx]
+        arrays = flat([list(inputs[0]), inputs[1]], np.float64)  # which an argument that is a float is in the file
+        if made.graph.kept_inputs is not None:
+            arrays = [arrays[at] for at in made.graph.kept_inputs]
         check_outputs(names, expected, reader(arrays), options)
 
 

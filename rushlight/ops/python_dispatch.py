@@ -235,7 +235,7 @@ class SavedWrapper(SavedResult):
         super().__init__(tensor, index)
         self.kind = type(tensor)
         self.fields = {name: value for name, value in tensor.__dict__.items() if name not in ("_view", "_grad", "_counted")}
-        self.slots = {name: getattr(tensor, name) for name in own_slots(self.kind) if hasattr(tensor, name)}
+        self.slots = {name: getattr(tensor, name) for name in own_slots(self.kind) if hasattr(tensor, name)}  # type: ignore[arg-type]
 
     def unpack(self, node: Node) -> Any:
         plain = super().unpack(node)

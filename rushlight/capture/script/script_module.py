@@ -21,6 +21,7 @@ from ..trace.jit_trace import ENABLED, TracedModule, save
 from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
+from .frontend.instance_annotations import warn_of_empty
 from .frontend.types import ClassType, EnumType, type_of
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
@@ -381,6 +382,7 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     if isinstance(module, GraphModule):
         return module
     if not is_library_forward(type(module)):
+        warn_of_empty(type(module))
         return from_source(module, memo)
     before = dict(memo)
     try:

@@ -1,0 +1,44 @@
+"""Corners of exports that test files of others have found."""
+
+from __future__ import annotations
+
+import io
+
+import onnx
+import pytest
+
+import rushlight as rl
+from rushlight.onnx import export
+from rushlight.onnx.verification import VerificationOptions, verify
+
+pytest.importorskip("onnxruntime")
+
+
+class Shaped(rl.nn.Module):
+    def forward(self, x, y):
+        return rl.zeros(x.size(0), 3) + y
+
+
+def inputs(model, args, **options):
+    stream = io.BytesIO()
+    export(model, args, stream, input_names=["x", "y"], **options)
+    return [each.name for each in onnx.load_from_string(stream.getvalue()).graph.input]
+
+
+def test_inputs_that_nothing_is_computed_from():
+    args = (rl.ones(2, 2), rl.ones(2, 3))
+    assert inputs(Shaped(), args) == ["x", "y"]
+    assert inputs(Shaped(), args, dynamo=False) == ["y"]
+    assert inputs(rl.jit.script(Shaped()), args, dynamo=False) == ["y"]
+    assert inputs(Shaped(), args, dynamo=False, dynamic_axes={"x": [0]}) == ["x", "y"]
+    verify(Shaped(), args, options=VerificationOptions(remained_onnx_input_idx=[1]))
+    verify(Shaped(), args)
+
+
+def test_a_float_among_the_arguments_is_verified():
+    class Added(rl.nn.Module):
+        def forward(self, x: float, y):
+            return x + y
+
+    verify(Added(), (3.0, rl.randn(2)))
+    verify(rl.jit.script(Added()), (3.0, rl.randn(2)))
