@@ -397,13 +397,16 @@ def test_gradients_of_a_model_are_those_of_eager_mode() -> None:
 
 
 def test_tiles_of_all_images_are_multiplied_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bool] = []
-    original = convolution.BatchedWinogradConvolution.write
-    monkeypatch.setattr(
-        convolution.BatchedWinogradConvolution, "write", lambda self, *rest: seen.append(self.transposed) or original(self, *rest)
-    )
+    seen: list[str] = []
+    for kind in (convolution.BatchedWinogradConvolution, convolution.BatchedWinogradWeightGradient):
+        original = kind.write
+
+        def write(self: Any, *rest: Any, original: Any = original) -> Any:
+            seen.append(type(self).__name__ + (" transposed" if getattr(self, "transposed", False) else ""))
+            return original(self, *rest)
+
+        monkeypatch.setattr(kind, "write", write)
     for name in ("fewer multiplications, all images at once", "fewer multiplications, strides, all images at once"):
-        calls = SHAPES[name].calls()
-        for kind in ("convolution", "transposed"):
-            native(kind, calls[kind][0])
-    assert seen == [False, True, False, True]
+        for kind_, (args, _) in SHAPES[name].calls().items():
+            native(kind_, args)
+    assert seen == 2 * ["BatchedWinogradConvolution", "BatchedWinogradConvolution transposed", "BatchedWinogradWeightGradient"]

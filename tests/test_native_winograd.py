@@ -15,7 +15,7 @@ pytest.importorskip("llvmlite")
 from test_native_convolutions import Case, assert_native_convolution, native
 
 from rushlight.backends.native.eager import ops
-from rushlight.codegen.llvm.conv import cost, winograd, winograd_transforms
+from rushlight.codegen.llvm.conv import cost, winograd, winograd_batched, winograd_transforms
 from rushlight.codegen.llvm.conv.winograd_transforms import axis_for
 from rushlight.codegen.llvm.gemm.choose import choose_tile
 from rushlight.codegen.llvm.vectors import lanes
@@ -186,12 +186,9 @@ def test_gradients_of_weights_fall_into_enough_units() -> None:
     for channels, size, images in ((256, 14, 32), (64, 56, 1), (512, 8, 16)):
         found: list[Any] = []
         with pytest.MonkeyPatch.context() as patch:
-            original = winograd.WinogradWeightGradient.scratch
-            patch.setattr(
-                winograd.WinogradWeightGradient,
-                "scratch",
-                lambda self, found=found, original=original: found.append(self) or original(self),
-            )
+            for kind in (winograd.WinogradWeightGradient, winograd_batched.BatchedWinogradWeightGradient):
+                original = kind.scratch
+                patch.setattr(kind, "scratch", lambda self, found=found, original=original: found.append(self) or original(self))
             input, grad = (np.zeros((images, channels, size, size), np.float32) for _ in range(2))
             ops.program_for("convolution_weight_gradient", (input, grad, (3, 3), (1, 1), (1, 1), (1, 1), 1))
         assert found[0].units >= cost.UNITS

@@ -29,7 +29,7 @@ from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, pointwise, winograd, winograd_transforms
 from .im2col import UNROLLED, Strip, odd_step
 from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of, contiguous
-from .winograd_batched import BatchedWinogradConvolution
+from .winograd_batched import BatchedWinogradConvolution, BatchedWinogradWeightGradient
 
 llvm = lowering("llvm")
 CODE_LIMIT = 64  # phases: for each there is code
@@ -386,6 +386,8 @@ def weight_gradient(builder: Builder, op: ConvolutionWeightGradient, spec: Any, 
         other = winograd.WinogradWeightGradient(op, axes)
         plain = cost.ConvolutionCost(9 * math.prod(op.sweep.counts), 0, 0)
         enough = may_reach(2 * other.units, least(cost.UNITS, work.units))
+        if other.tiles.possible and BatchedWinogradWeightGradient.is_worthwhile(op, other):
+            other, enough = BatchedWinogradWeightGradient(op, axes), True
         if other.tiles.possible and enough and cost.saves(plain, cost.ConvolutionCost(other.multiplications, 0, 0), op.rows, op.channels):
             work = other
     return builder.routine([op.source, op.grad], [spec], node, work.write, work.scratch())[0]

@@ -24,6 +24,8 @@ from . import cost, winograd_transforms
 from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of
 from .winograd_transforms import WinogradAxes, axis_for
 
+CHANNELS = 8  # of a unit of work that makes weights of sums
+
 
 def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> WinogradAxes | None:
     """The tiles of a convolution; None where it is not of 3 x 3 taps and small strides."""
@@ -274,10 +276,11 @@ class WinogradWeightGradient:
         source, grad = (each.value for each in routine.sources)
         result, pool, parts = routine.others
         work = 2.0 * self.images * self.groups * self.multiplications * self.channels * self.rows / FLOPS_PER_NANOSECOND
+        name, extent = self.sum(module)
         return [
             self.pool.clear(module, pool),
             Piece(self.main(module), [source, grad, pool, parts], self.units, work),
-            Piece(self.sum(module), [parts, result], self.groups * self.channels, (self.parts + 4.0) * self.part * 0.2),
+            Piece(name, [parts, result], extent, (self.parts + 4.0) * self.part * 0.2),
         ]
 
     def main(self, module: Module) -> str:
@@ -374,19 +377,20 @@ class WinogradWeightGradient:
                     c, left, right, goal, rows=self.block, columns=self.row_step, depth=depth, left_step=tiles.row_step, right_step=self.row_step, result_step=self.row_step
                 )  # fmt: skip
 
-    def sum(self, module: Module) -> str:
-        """Add up the parts of the batch, and make weights of them."""
+    def sum(self, module: Module) -> tuple[str, int]:
+        """The function that adds up the parts of the batch and makes weights of them, and its number of units."""
         c = Code(module)
         c.rolled = True
         function = winograd_transforms.transform_weight_sums(module, self.type, self.axes)
+        blocks = -(-self.channels // CHANNELS)
         with c.loop(FIRST, LAST) as unit:
             indices = UnitIndices(c, unit)
-            channel, group = indices.take(self.channels), indices.rest
+            channel, group = c.scale(indices.take(blocks), CHANNELS), indices.rest
             sums = c.address("%parts", c.scale(group, self.axes.kinds * self.kind), self.type)
             result = c.address("%result", c.scale(group, 9 * self.rows * self.channels), self.type)
             sizes = (
                 channel,
-                c.add(channel, 1),
+                c.min(c.add(channel, CHANNELS), self.channels),
                 self.parts,
                 self.part,
                 self.rows,
@@ -395,15 +399,4 @@ class WinogradWeightGradient:
                 self.kind,
             )
             c.call_function(function, sums, result, *sizes)
-        return module.add(
-            "sum",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%parts",
-                        "%result",
-                    )
-                ),
-            ),
-        )
+        return module.add("sum", c.function("", pointers(("%parts", "%result")))), self.groups * blocks

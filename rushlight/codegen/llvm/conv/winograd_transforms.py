@@ -267,7 +267,26 @@ def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
         begin_row = c.mul(tile, height)
         base = c.mul(group, group_step)
         goal = c.add(c.mul(c.scale(group, axes.kinds), block), c.mul(begin_row, channels))
-        with c.loop(channels) as channel, c.loop(height) as lane:
+        vectors = Vectors(c, type)
+        at_once = Scalar("false", "i1")
+        if (
+            vectors.count >= 9
+        ):  # a tile as high as a vector, whose rows there are: the weights of a row fit into a vector, and are transposed
+            at_once = c.binary(
+                "and",
+                c.compare("eq", height, c.integer(vectors.count)),
+                c.compare("sle", c.add(begin_row, vectors.count), rows),
+            )
+            with c.when(at_once), c.loop(channels) as channel:
+                at = c.add(c.add(base, c.mul(begin_row, row_step)), c.mul(channel, channel_step))
+                lines = [vectors.load("%weight", c.add(at, c.mul(line, row_step)), 9) for line in range(vectors.count)]
+                taps = vectors.transposed(lines)
+                to = c.add(goal, c.mul(channel, height))
+                for line_ in transformed(c, vectors, [taps[0:3], taps[3:6], taps[6:9]], axes.down.kinds, axes.across.kinds):
+                    for each in line_:
+                        vectors.store(each, "%sums", to)
+                        to = c.add(to, block)
+        with c.when(c.invert(at_once)), c.loop(channels) as channel, c.loop(height) as lane:
             row = c.add(begin_row, lane)
             known = c.compare("slt", row, rows)
             at = c.add(
@@ -300,19 +319,33 @@ def transform_weight_sums(module: Module, type: str, axes: WinogradAxes) -> str:
                 here = c.add(begin_kind, c.scale(index, vector.count))
                 other = vector.load("%sums", c.add(here, c.mul(number, part)))
                 vector.store(c.binary("fadd", vector.load("%sums", here), other), "%sums", here)
-        with c.not_vectorized(), c.loop(rows) as row:
-            at = c.add(begin_at, row)
-            values: list[list[Scalar]] = []
-            for _ in axes.down.kinds:
-                values.append([])
-                for _ in axes.across.kinds:
-                    values[-1].append(c.load("%sums", at, type))
-                    at = c.add(at, block)
-            down, across = (tuple(zip(*each.kinds)) for each in axes)
-            made = transformed(c, scalar, values, down, across)
-            to = c.scale(c.add(c.mul(row, channels), channel), 9)
-            for tap, each in enumerate([value for row_ in made for value in row_]):
-                c.store(each, "%result", c.add(to, tap))
+    down, across = (tuple(zip(*each.kinds)) for each in axes)
+
+    def weights(kind: Vectors, at: Scalar) -> list[Scalar]:
+        """The nine weights of as many rows as there are lanes."""
+        values: list[list[Scalar]] = []
+        for _ in axes.down.kinds:
+            values.append([])
+            for _ in axes.across.kinds:
+                values[-1].append(kind.load("%sums", at))
+                at = c.add(at, block)
+        return [value for line in transformed(c, kind, values, down, across) for value in line]
+
+    several = vector.count if vector.count >= 9 else 0  # rows that are worked on at once, where the weights of a row fit into a vector
+    done = c.integer(0)
+    if several:  # of these rows, channel after channel: what is written of a row lies side by side, and so does what is read of the sums
+        whole = c.div(rows, several)
+        with c.loop(whole) as number, c.loop(first, last) as channel:
+            row = c.scale(number, several)
+            made = weights(vector, c.add(c.mul(channel, row_step), row))
+            lines = vector.transposed([*made, *[vector.zero()] * (several - 9)])
+            for line, each in enumerate(lines):
+                vector.store(each, "%result", c.scale(c.add(c.mul(c.add(row, line), channels), channel), 9), 9)
+        done = c.scale(whole, several)
+    with c.not_vectorized(), c.loop(done, rows) as row, c.loop(first, last) as channel:
+        to = c.scale(c.add(c.mul(row, channels), channel), 9)
+        for tap, each in enumerate(weights(scalar, c.add(c.mul(channel, row_step), row))):
+            c.store(each, "%result", c.add(to, tap))
     return c.finish("gradients")
 
 
