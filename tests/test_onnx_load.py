@@ -267,6 +267,25 @@ SCAN = (
     }>(first, x)
 }"""
 )
+COLLECT = (
+    header()
+    + """ g (int64 n, float[2] x) => (float[K,2] rows, float[2] second, int64 count) {
+    go = Constant<value = bool {1}>()
+    empty = SequenceEmpty<dtype = 1>()
+    one = Constant<value = int64 {1}>()
+    start = Identity(x)
+    last, items = Loop(n, go, start, empty) <body = b (int64 i, bool c, float[2] t, seq(float[2]) held) => (bool d, float[2] u, seq(float[2]) longer) {
+        limit = Constant<value = int64 {5}>()
+        u = Mul(t, w)
+        longer = SequenceInsert(held, u)
+        long = SequenceLength(longer)
+        d = Less(long, limit)
+    }>
+    rows = ConcatFromSequence<axis = 0, new_axis = 1>(items)
+    second = SequenceAt(items, one)
+    count = SequenceLength(items)
+}"""
+)
 WEIGHT = np.array([2.0, 3.0], np.float32)
 
 
@@ -277,6 +296,10 @@ class TestControlFlow:
         assert total.tolist() == [6.0, 9.0] and rows.tolist() == [[0.0, 0.0], [4.0, 6.0], [12.0, 18.0]]
         total, rows = loaded(torch.tensor(0), torch.zeros(2))
         assert total.tolist() == [0.0, 0.0] and rows.shape == (0, 2)
+        compiled = torch.compile(loaded)
+        for count in (3, 1, 0, 4):
+            found, expected = (each(torch.tensor(count), torch.ones(2)) for each in (compiled, loaded))
+            assert [each.tolist() for each in found] == [each.tolist() for each in expected]
         loaded(torch.tensor(3), torch.zeros(2))[0].sum().backward()
         assert dict(loaded.named_parameters())["w"].grad.tolist() == [3.0, 3.0]
 
@@ -313,6 +336,18 @@ class TestControlFlow:
             assert [each.tolist() for each in again(torch.tensor(count), torch.ones(2))] == [
                 each.tolist() for each in loaded(torch.tensor(count), torch.ones(2))
             ]
+
+    def test_a_loop_that_collects_a_sequence_is_exported_as_one(self):
+        loaded = torch.onnx.load(model_of(COLLECT, w=WEIGHT))
+        content = exported(loaded, torch.tensor(3), torch.ones(2))
+        assert "Loop" in {node.op_type for node in onnx.load_from_string(content).graph.node}
+        again, compiled = torch.onnx.load(content), torch.compile(loaded)
+        for count in (2, 3, 9):
+            rows, second, length = loaded(torch.tensor(count), torch.ones(2))
+            assert rows.shape == (min(count, 5), 2) and second.tolist() == [4.0, 9.0] and length.item() == min(count, 5)
+            for other in (again, compiled):
+                found = other(torch.tensor(count), torch.ones(2))
+                assert [each.tolist() for each in found] == [rows.tolist(), second.tolist(), length.item()]
 
 
 class TestFunctions:

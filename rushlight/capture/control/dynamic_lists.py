@@ -301,7 +301,7 @@ def list_call(target: Any, args: Any, methods: dict[Any, Callable[..., Any]]) ->
 
     Which lists it reads is noted on the way.
     """
-    if target in CONTROL or target == "append" or hasattr(target, "_program"):
+    if target in CONTROL or target == "append" or hasattr(target, "_program") or getattr(target, "of_lists", False):
         return NotImplemented
     reads = state.capture.aliases.list_reads
     for each in args:

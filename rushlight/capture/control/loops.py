@@ -321,6 +321,7 @@ def captured(
     dynamic = isinstance(count, SymbolicInt) or isinstance(condition, TensorBase)
     for _ in range(_ROUNDS):
         attempt = Attempt(capture, count, body, carried, inputs, leaves, extras, lists, whole)
+        dynamic = dynamic or (isinstance(attempt.condition, TensorBase) and attempt.tracer.is_traced(attempt.condition))
         if not dynamic and (
             any(not isinstance(each, (Optionally, Unfilled)) for each in attempt.slots.values())
             or any(isinstance(like, (int, float)) for _, like in attempt.collected)

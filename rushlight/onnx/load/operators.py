@@ -25,6 +25,7 @@ class OnnxOperator:
         self.entry = entry
         self.function = entry.function
         self.numeric = any(entry.forms)
+        self.of_lists = "Sequence" in kind  # which knows lists whose length depends on the inputs
         mark(self, "recorded")
 
     def __call__(

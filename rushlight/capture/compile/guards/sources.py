@@ -20,6 +20,11 @@ class Source:
     cached: tuple[list[Any], Any, str] | None = None  # (value, object), owner and attribute: the value while the attribute is that object
     beside: tuple[Source, ...] = ()  # further sources that it reads; `expression` is given theirs too
 
+    @property
+    def is_attribute(self) -> bool:
+        """Whether the path leads through an attribute of an object, as that to a buffer does."""
+        return self.base is not None and self.base.is_attribute
+
     def expression(self, base: str, names: Names, *beside: str) -> str:
         raise NotImplementedError
 
@@ -143,6 +148,7 @@ class Attribute(Source):
     """An attribute."""
 
     __slots__ = ("base", "name")
+    is_attribute = True
 
     def __init__(self, base: Source, name: str) -> None:
         self.base, self.name = base, name
@@ -159,6 +165,7 @@ class Field(Source):
     """An attribute that is looked up without the ``__getattr__`` of the class."""
 
     __slots__ = ("base", "name")
+    is_attribute = True
 
     def __init__(self, base: Source, name: str) -> None:
         self.base, self.name = base, name
@@ -175,6 +182,7 @@ class OwnDict(Source):
     """The dict of an object's own attributes."""
 
     __slots__ = ("base",)
+    is_attribute = True
 
     def __init__(self, base: Source) -> None:
         self.base = base

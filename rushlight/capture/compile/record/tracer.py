@@ -277,6 +277,12 @@ class CompileTracer(Tracer):
         if state.capture is self:
             self.recorder.fixed(size)
 
+    def value_escaped(self, tensor: Any, how: str) -> Any:
+        source = self.recorder.sources.get(id(tensor)) if id(tensor) not in self.entries else None
+        if source is not None and not source.is_attribute:
+            self.node_of(tensor)  # an argument of which the value is the first thing that is asked for
+        return super().value_escaped(tensor, how)
+
     def length_escaped(self, tensor: Any) -> int:
         size = self.shape_of(tensor)[0]
         self.recorder.specialize(size)
