@@ -18,6 +18,7 @@ from rushlight import nn
 if importlib.util.find_spec("llvmlite") is None:
     pytest.skip("native code needs llvmlite: pip install llvmlite", allow_module_level=True)
 
+from rushlight.backends import native
 from rushlight.codegen.llvm.gemm import choose, matmul
 from rushlight.schedule.tensor_ir import Reference
 
@@ -64,6 +65,37 @@ def test_products_in_blocks(rows: int, depth: int, width: int, threads: int, mon
                     a, b = matrix(rows, depth, dtype, turned, spread), matrix(depth, width, dtype, not turned, spread)
                     assert_matches_eager(lambda a, b: a @ b + 1, a, b, tolerance=tolerance)
     assert used
+
+
+@pytest.mark.parametrize(("left", "right"), [(False, False), (False, True), (True, False)])
+def test_deep_products_are_split_along_their_depth(left: bool, right: bool, monkeypatch: Any) -> None:
+    """As for the gradient of what a large vocabulary is multiplied by: threads have parts of the depth."""
+    used: list[int] = []
+    original = matmul.SplitDepth.pieces
+    monkeypatch.setattr(matmul.SplitDepth, "pieces", lambda self, *rest: used.append(self.parts) or original(self, *rest))
+    monkeypatch.setattr(choose, "PACKED_BYTES", 1 << 20)
+    a, b = torch.randn(17, 9000), torch.randn(9000, 70)
+    if left:
+        a = a.t().contiguous().t()
+    if right:
+        b = b.t().contiguous().t()
+    assert_matches_eager(lambda a, b: a @ b + 1, a, b)
+    assert used and set(used) == {5}
+    compiled = torch.compile(lambda a, b: a @ b, backend="native")
+    assert_threads_change_nothing(lambda: [compiled(a, b).numpy()])
+
+
+def test_a_batch_with_rows_in_another_order_is_one_product() -> None:
+    x, weight = torch.randn(4, 37, 64), torch.randn(96, 64)
+
+    def project(x: Any, weight: Any) -> Any:
+        return x.transpose(0, 1) @ weight.t()
+
+    assert_matches_eager(project, x, weight)
+    with torch.no_grad():
+        compiled = torch.compile(project, backend="native")
+        compiled(x, weight)
+    assert "BLAS" not in native.describe(compiled)
 
 
 def test_blocks_are_for_large_products() -> None:

@@ -12,6 +12,8 @@ from ..scalar_ir import Expression
 from ..symbolic_shape import differs
 from ..tensor_ir import Builder, Product, Reference
 
+WIDE = 32  # columns of a right matrix that pay for a copy of the left one
+
 
 @dataclass(frozen=True)
 class Gemm:
@@ -50,7 +52,16 @@ def matmul(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any
     whole = Product(-1, tuple(spec.shape), spec.dtype, node)
     whole.left, whole.right = left, right
     a, b = flattened(whole)
+    if a is None and is_shared(whole):  # rows in another order than those of the result: a copy is one product, and not one for each matrix
+        whole.left = builder.copy(left, None)
+        a, b = flattened(whole)
     return NotImplemented if a is None or b is None else Gemm(a, b)
+
+
+def is_shared(value: Product) -> bool:
+    """Whether a batch of matrices, of known sizes, has one right matrix that is wide enough to pay for a copy of the left ones."""
+    batch, sizes = value.shape[:-2], (*value.shape, *value.right.shape[-2:])
+    return not any(map(differs, sizes)) and not any(value.right.strides[: len(batch)]) and value.shape[-1] >= WIDE
 
 
 def outer(builder: Builder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:

@@ -19,7 +19,7 @@ from ..gemm.micro_kernel import MicroKernel
 from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
-from ..vectors import BYTES, lanes
+from ..vectors import BYTES, Vectors, lanes
 from . import cost, winograd_transforms
 from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of
 from .winograd_transforms import WinogradAxes, axis_for
@@ -94,6 +94,14 @@ class WinogradTiles:
     def clear(self, c: Code, border: str) -> None:
         """Zeros for the padding around what will be copied."""
         c.zero_fill(self.type, border, 0, self.lines * self.line)
+
+    def clear_rest(self, c: Code, panel: str, channels: int, count: int) -> None:
+        """Zeros in the lanes after the last of so many tiles: what was left there may be denormal, which some processors multiply slowly."""
+        vector = Vectors(c, self.type)
+        if count % vector.count:
+            with c.loop(self.axes.products) as product, c.loop(channels) as channel:
+                row = c.add(c.scale(product, self.block), c.scale(channel, self.row_step))
+                vector.store(vector.zero(), panel, c.add(row, count // vector.count * vector.count))
 
     def transform(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str, channels: int | None = None) -> None:
         """Transform a strip of all channels, or so many; ``at`` is where the first one begins."""
@@ -198,6 +206,7 @@ class WinogradConvolution(ImageRoutine):
         strip = places[1]
         panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
         tiles.clear(c, slot)
+        tiles.clear_rest(c, panel, self.channels, tiles.count)
         channel = c.scale(c.add(c.scale(image, self.groups), group), self.channels)
         tiles.transform(c, source, c.scale(channel, math.prod(tiles.size)), strip, slot, panel)
         product = MicroKernel(type, self.tile, left_step=0, left_packed=True, padded="all")

@@ -41,6 +41,7 @@ def transform_channels(module: Module, work: Any, part: int) -> str:
     with work.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
         tiles.clear(c, slot)
         channel = c.scale(unit, part)
+        tiles.clear_rest(c, c.address("%panel", c.scale(channel, tiles.row_step), work.type), part, work.images * tiles.count)
         with c.loop(work.images) as image:  # in order: the last vector of an image reaches into the tiles of the next one
             at = c.scale(c.add(c.scale(image, work.channels), channel), math.prod(tiles.size))
             to = c.add(c.scale(channel, tiles.row_step), c.scale(image, tiles.count))

@@ -19,7 +19,7 @@ from .panels import Panels
 
 DEPTH = 384  # of a block
 HIGH, ACROSS = 64, 128  # of a block
-ROWS = 32  # that are packed at a time, of a matrix with contiguous rows
+ROWS, CHUNK = 32, 256  # of the depth that are packed at a time: of a matrix with contiguous rows, and of one with contiguous columns
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
@@ -30,19 +30,21 @@ def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[A
     """
     c, depth = Code(module), panels.depth // segments
     by_rows = steps[1] == 1  # some rows of all panels: what lies beside each other in memory is read together
-    units = -(-depth // ROWS) if by_rows else panels.count
+    chunk = min(depth, CHUNK)
+    units = -(-depth // ROWS) if by_rows else panels.count * -(-depth // chunk)
     with c.loop(FIRST, LAST) as unit:
         segment = c.integer(0)
         if segments > 1:
             segment, unit = c.div(unit, units), c.rem(unit, units)
-        row = c.scale(unit, ROWS) if by_rows else c.integer(0)
+        row = c.scale(unit, ROWS) if by_rows else c.scale(c.div(unit, panels.count), chunk)
         at = c.add(c.scale(segment, depth * panels.width), c.scale(row, steps[0]))
         source = c.address("%b1", c.add(matrix.offset, at), panels.type)
         to = c.address("%b0", c.scale(c.add(c.scale(segment, depth), row), panels.columns), panels.type)
         if by_rows:
             panels.pack(c, steps, to, source, rows=c.min(ROWS, c.sub(depth, row)))
         else:
-            panels.pack(c, steps, to, source, unit, c.add(unit, 1), rows=depth)
+            panel = c.rem(unit, panels.count)
+            panels.pack(c, steps, to, source, panel, c.add(panel, 1), rows=c.min(chunk, c.sub(depth, row)))
     name = module.add("pack_matrix", c.function("", pointers(("%b0", "%b1"))))
     return Piece(name, [place, matrix.value], segments * units, panels.size * PACKING)
 

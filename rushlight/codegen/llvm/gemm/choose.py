@@ -20,6 +20,7 @@ PACKED_BYTES = 32 << 20  # of a matrix that is packed as a whole
 LARGE = 1 << 24  # multiplications of a product in blocks of two dimensions
 TINY = 140_000  # multiplications: for fewer, BLAS has a fast path, slow only if the right matrix is transposed
 DEPTH_PARTS, DEEP = 2, 512  # a product is split along its depth into so many parts, from so many steps on
+PART_BYTES = 2 << 20  # of the result of a part of the depth
 LIGHT = 512  # elements of the result for each step of the depth: where there are more, adding up the parts takes longer than it saves
 
 
@@ -123,6 +124,13 @@ def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:
 def depth_is_split(rows: int, depth: int, width: int) -> bool:
     """Whether the depth of a product, like that of a weight's gradient, is so large that it is split and the parts are added up."""
     return depth >= DEEP and rows * width <= depth * LIGHT
+
+
+def deep_wins(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
+    """Whether a product is so deep, and its result so small, that parts of its depth are what threads share."""
+    if any(map(differs, (rows, depth, width))) or rows < 16 or width < 64:
+        return False
+    return bool(depth >= DEEPEST * 4 and rows * width * itemsize <= PART_BYTES and depth * max(rows, width) * itemsize > PACKED_BYTES)
 
 
 def decide(rule: Callable[..., bool], *arguments: Any) -> Any:

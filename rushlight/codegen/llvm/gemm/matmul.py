@@ -20,7 +20,19 @@ from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from .blas import BlasProduct
 from .blocked import BlockedProduct
-from .choose import DEPTH_PARTS, blocks_win, choose_tile, decide, depth_is_split, generated_wins, is_possible, panel_width, unpacked_wins
+from .choose import (
+    DEEPEST,
+    DEPTH_PARTS,
+    blocks_win,
+    choose_tile,
+    decide,
+    deep_wins,
+    depth_is_split,
+    generated_wins,
+    is_possible,
+    panel_width,
+    unpacked_wins,
+)
 from .few_rows import few_rows, is_few
 from .half_products import HalfProduct, half_of, halves_win, how
 from .micro_kernel import MicroKernel
@@ -48,6 +60,12 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
         return builder.routine([a, b], [spec], node, lambda program, module, routine: [few_rows(module, type, a, b, routine)])[0]
     if blocks_win(rows, depth, width, spec.dtype.itemsize):
         return in_blocks(builder, BlockedProduct(a, b), spec, node)
+    if deep_wins(rows, depth, width, spec.dtype.itemsize):
+        deep = SplitDepth(a, b, -(-depth // DEEPEST))
+        return builder.routine(
+            [a, b], [spec], node, lambda program, module, routine: deep.pieces(module, routine, routine.others[1:]),
+            [Spec(each, spec.dtype) for each in deep.memory],
+        )[0]  # fmt: skip
     generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, layout(b)[0])
     if not is_possible(generated):
         return NotImplemented
@@ -158,33 +176,35 @@ def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piec
 
 
 class SplitDepth:
-    """A product of two matrices whose rows are its depth, in parts of the depth that are added up: the rows that a thread has computed are in its cache.
+    """A product of two matrices in parts of its depth that are added up.
+
+    Where both have rows of the depth, as for the gradient of a weight, the rows that a thread has computed are in its cache.
 
     A panel of the right matrix at a time is packed, into memory that stays in the cache.  Parts, and so results, are the same for any number of threads.
     """
 
-    def __init__(self, a: Reference, b: Reference) -> None:
-        self.left, self.right = a, b
+    def __init__(self, a: Reference, b: Reference, parts: int = DEPTH_PARTS) -> None:
+        self.left, self.right, self.parts = a, b, parts
         self.type = TYPES[a.dtype]
         self.columns = panel_width(self.type)
         self.panels = -(-b.shape[1] // self.columns)
-        self.depth = -(-a.shape[1] // DEPTH_PARTS)  # of a part
+        self.depth = -(-a.shape[1] // parts)  # of a part
         self.high, self.blocks = a.shape[0], 1  # of rows, where panels alone would not be two for each thread
         while (
             not differs(a.shape[0])
             and not differs(self.panels)
             and self.high >= BLOCK
-            and DEPTH_PARTS * self.panels * self.blocks < 2 * eager_pool.threads
+            and parts * self.panels * self.blocks < 2 * eager_pool.threads
         ):
             self.blocks *= 2
             self.high = -(-a.shape[0] // self.blocks)
-        self.units = DEPTH_PARTS * self.panels * self.blocks
+        self.units = parts * self.panels * self.blocks
         self.workers = workers_for(self.units)
 
     @property
     def memory(self) -> list[tuple[Any, ...]]:
         """The shapes of scratch memory: packed panels, and parts."""
-        return [(self.workers, self.depth * self.columns), (DEPTH_PARTS - 1, self.left.shape[0], self.right.shape[1])]
+        return [(self.workers, self.depth * self.columns), (self.parts - 1, self.left.shape[0], self.right.shape[1])]
 
     def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[Piece]:
         """Multiply part by part, and add up."""
@@ -202,26 +222,26 @@ class SplitDepth:
                 column, begin = c.scale(number, wide), c.scale(part, self.depth)
                 columns = c.min(wide, c.sub(width, column))
                 deep = c.min(self.depth, c.sub(c.number(depth), begin))
-                right = c.address("%b1", c.add(b.offset, c.add(c.scale(begin, b.strides[0]), column)), type)
-                panels.pack(c, (b.strides[0], 1), packed, right, 0, 1, deep, columns)
-                left = c.address("%b0", c.add(c.add(a.offset, c.scale(begin, a.strides[1])), row), type)
+                right = c.address("%b1", c.add(b.offset, c.add(c.scale(begin, b.strides[0]), c.scale(column, b.strides[1]))), type)
+                panels.pack(c, (b.strides[0], b.strides[1]), packed, right, 0, 1, deep, columns)
+                left = c.address("%b0", c.add(c.add(a.offset, c.scale(begin, a.strides[1])), c.scale(row, a.strides[0])), type)
                 # The first part goes to the result, others to memory beside it.
                 others = c.address("%b4", c.scale(c.max(c.sub(part, 1), 0), size), type)
                 pair = [Scalar(each, "ptr") for each in ("%b2", others)]
                 to = c.select(c.compare("eq", part, c.integer(0)), *pair).name
                 target = (c.address(to, c.add(c.scale(row, width), column), type), width)
                 count = c.number(rows) if self.blocks == 1 else c.max(c.min(self.high, c.sub(rows, row)), 0)
-                panels.multiply(c, (left, 1), packed, target, count, columns=a.strides[1], width=columns, depth=deep)
+                panels.multiply(c, (left, a.strides[0]), packed, target, count, columns=a.strides[1], width=columns, depth=deep)
         multiply = module.add("matmul_part", c.function("", pointers([f"%b{at}" for at in range(5)])))
         c = Code(module)
         with c.loop(c.scale(FIRST, width), c.scale(LAST, width)) as at:
             total = c.load("%b0", at, type)
-            for number_ in range(DEPTH_PARTS - 1):
+            for number_ in range(self.parts - 1):
                 total = c.binary("fadd", total, c.load("%b1", c.add(at, number_ * size), type))
             c.store(total, "%b0", at)
         add = module.add("add_parts", c.function("", pointers(("%b0", "%b1"), noalias=True)))
         work = 2.0 * size * depth / FLOPS + depth * width * PACKING
         return [
             Piece(multiply, [a.value, b.value, routine, *memory], self.workers, work),
-            Piece(add, [routine, memory[1]], rows, DEPTH_PARTS * size * PACKING),
+            Piece(add, [routine, memory[1]], rows, self.parts * size * PACKING),
         ]
