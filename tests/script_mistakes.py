@@ -83,7 +83,7 @@ def matches(x, n: int):
     return x + 1
 
 
-@mistake("'else' of a loop is not supported", "x = x + 5")
+@mistake("else branches of for loops aren't supported", "x = x + 5")
 def loop_else(x):
     for i in range(3):
         x = x + i
@@ -188,7 +188,7 @@ def unknown_method(x):
     return x.no_such_method()
 
 
-@mistake("has no attribute 'no_such_function'", "torch.no_such_function")
+@mistake("the object has no attribute no_such_function", "torch.no_such_function")
 def unknown_function(x):
     return torch.no_such_function(x)
 

@@ -114,3 +114,81 @@ def test_types_of_graphs_are_asked_as_values():
 
     kind = next(jit.script(f).graph.inputs()).type()
     assert (kind.annotation_str, str(kind)) == ("List[int]", "List[int]")
+
+
+class Counter:
+    def __init__(self, count: int):
+        self.count = count
+
+    @classmethod
+    def doubled(cls, count: int):
+        return cls(count * 2)
+
+
+def test_class_methods():
+    def f(x: int) -> int:
+        made = Counter(x)
+        return made.doubled(x).count + Counter.doubled(3).count
+
+    jit.script(Counter)
+    assert jit.script(f)(5) == 16
+
+
+def test_schemas():
+    def f(x, y: List[int], z: Optional[Dict[str, int]] = None) -> Tuple[rl.Tensor, int]:
+        return x, y[0]
+
+    assert jit.script(f).schema == "f(Tensor x, int[] y, Dict(str, int)? z=None) -> ((Tensor, int))"
+
+
+def test_what_a_module_says_is_scripted_in_its_place():
+    class Plain(rl.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    class Clever(rl.nn.Module):
+        def forward(self, x, *rest, **more):
+            return x + len(rest)
+
+        def __prepare_scriptable__(self):
+            return Plain()
+
+    class Outer(rl.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Clever()
+
+        def forward(self, x):
+            return self.inner(x) * 2
+
+    assert jit.script(Clever())(rl.ones(1)).tolist() == [2.0]
+    outer = Outer()
+    assert jit.script(outer)(rl.ones(1)).tolist() == [4.0] and isinstance(outer.inner, Clever)
+
+
+def test_hooks_take_what_the_hook_before_returns():
+    class Model(rl.nn.Module):
+        def forward(self, x: int) -> Tuple[int]:
+            return (x,)
+
+    def opened(self, input: Tuple[int], output: Tuple[int]) -> int:
+        return output[0] + 1
+
+    def doubled(self, input: Tuple[int], output: int) -> int:
+        return output * 2
+
+    model = Model()
+    model.register_forward_hook(opened)
+    model.register_forward_hook(doubled)
+    assert jit.script(model)(3) == 8
+
+
+def test_lists_of_bools_take_ints_and_round_gives_a_float():
+    def f(x: List[bool]) -> bool:
+        return all(x)
+
+    def g(x: int) -> float:
+        return round(x)
+
+    assert jit.script(f)([True, 1]) is True and jit.script(f)([0]) is False
+    assert isinstance(jit.script(g)(2), float)

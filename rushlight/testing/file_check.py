@@ -31,46 +31,46 @@ class FileCheck:
         self._expected.append(Expectation(kind, text, count, exactly))
         return self
 
-    def check(self, test_string: str) -> FileCheck:
+    def check(self, str: str) -> FileCheck:
         """The text comes somewhere after what was found last."""
-        return self._add("check", test_string)
+        return self._add("check", str)
 
-    def check_not(self, test_string: str) -> FileCheck:
+    def check_not(self, str: str) -> FileCheck:
         """The text does not come between what was found last and what is found next."""
-        return self._add("not", test_string)
+        return self._add("not", str)
 
-    def check_same(self, test_string: str) -> FileCheck:
+    def check_same(self, str: str) -> FileCheck:
         """The text comes later on the line of what was found last."""
-        return self._add("same", test_string)
+        return self._add("same", str)
 
-    def check_next(self, test_string: str) -> FileCheck:
+    def check_next(self, str: str) -> FileCheck:
         """The text comes on the line after what was found last."""
-        return self._add("next", test_string)
+        return self._add("next", str)
 
-    def check_count(self, test_string: str, count: int, exactly: bool = False) -> FileCheck:
+    def check_count(self, str: str, count: int, exactly: bool = False) -> FileCheck:
         """The text comes some times; with ``exactly`` no more often up to the end."""
-        return self._add("count", test_string, count, exactly)
+        return self._add("count", str, count, exactly)
 
-    def check_dag(self, test_string: str) -> FileCheck:
+    def check_dag(self, str: str) -> FileCheck:
         """The text comes after what was found last, in any order with the neighbours that are asked for in this way."""
-        return self._add("dag", test_string)
+        return self._add("dag", str)
 
-    def check_source_highlighted(self, test_string: str) -> FileCheck:
+    def check_source_highlighted(self, str: str) -> FileCheck:
         """The text comes with ``~`` under all of it."""
-        return self._add("highlighted", test_string)
+        return self._add("highlighted", str)
 
-    def check_regex(self, test_string: str) -> FileCheck:
+    def check_regex(self, str: str) -> FileCheck:
         """Something that a regular expression matches comes after what was found last."""
-        return self._add("regex", test_string)
+        return self._add("regex", str)
 
-    def run(self, test_string: Any, graph: Any = None) -> None:
+    def run(self, *args: Any, str: Any = None, checks_file: Any = None, test_file: Any = None, graph: Any = None) -> None:
         """Look for everything in a text or a graph; of two arguments the first one is a text of ``# CHECK: ...`` lines."""
-        if graph is not None:
-            self._expected += read_directives(str(test_string))
-            test_string = graph
+        *rest, text = [each for each in (checks_file, *args, str, test_file, graph) if each is not None]
+        for checks in rest:
+            self._expected += read_directives(f"{checks}")
         if not self._expected:
             raise RuntimeError("No checks have been added to this instance of FileCheck. Check for bad input.")
-        Search(str(test_string)).run(self._expected)
+        Search(f"{text}").run(self._expected)
 
 
 def read_directives(text: str) -> list[Expectation]:

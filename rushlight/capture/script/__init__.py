@@ -7,6 +7,7 @@ before it (``ir/`` before ``lower/``).  Read ``script_function.py`` first.
 
 from __future__ import annotations
 
+import copy
 import enum
 import functools
 import inspect
@@ -50,6 +51,16 @@ def is_of_package(obj: Any) -> bool:
     return isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE
 
 
+def prepared(module: Module) -> Module:
+    """A Module with everything in it that says what is scripted in its place (``__prepare_scriptable__``) replaced by that."""
+    found = module.__prepare_scriptable__() if hasattr(module, "__prepare_scriptable__") else module
+    changed = {name: made for name, each in found._modules.items() if each is not None and (made := prepared(each)) is not each}
+    if changed:
+        found = copy.copy(found)
+        found.__dict__["_modules"] = {**found._modules, **changed}
+    return found  # type: ignore[no-any-return]
+
+
 def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
     """Compile a function, or a Module with all its methods that ``forward`` needs, keeping ``if``, loops and the rest as they are.
 
@@ -62,7 +73,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     if isinstance(obj, (ScriptFunction, ScriptModule, TracedFunction)):
         return obj
     if isinstance(obj, Module):
-        return scripted(obj, {}, root=True)
+        return scripted(prepared(obj), {}, root=True)
     if isinstance(obj, type):
         if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
             return obj

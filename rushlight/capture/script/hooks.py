@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from .frontend.errors import ScriptError
-from .frontend.types import NONE, TupleType, assignable
+from .frontend.types import NONE, TupleType, Type, assignable
 from .run.program import ScriptProgram
 from .script_function import RecursiveCompiler
 
@@ -40,12 +40,15 @@ def script_hooks(made: Any, module: Any, name: str) -> None:
             continue
         marked = {*module.__dict__.get("_forward_hooks_with_kwargs", ()), *module.__dict__.get("_forward_pre_hooks_with_kwargs", ())}
         made.__dict__[table] = type(hooks)(hooks)
+        output: Type | None = None  # what the hook before returns
         for number, hook in hooks.items():
             if inspect.isfunction(hook) and number not in marked:
-                made.__dict__[table][number] = _scripted(hook, made, name, when)
+                done = made.__dict__[table][number] = _scripted(hook, made, name, when, output)
+                if when != "pre" and done._program.signature.result != NONE:
+                    output = done._program.signature.result
 
 
-def _scripted(hook: Any, made: Any, owner: str, when: str) -> ScriptHook:
+def _scripted(hook: Any, made: Any, owner: str, when: str, output: Type | None) -> ScriptHook:
     kind = "Pre-hook" if when == "pre" else "Hook"
     title = f"{kind} '{hook.__name__}' on module '{owner}'"
     try:
@@ -53,7 +56,7 @@ def _scripted(hook: Any, made: Any, owner: str, when: str) -> ScriptHook:
         if when == "pre" and compiler.source.definition.returns is None and compiler.source.definition.type_comment is None:
             raise ScriptError(f"{title} is missing a return annotation. Return annotations are required, please add one.")
         program = ScriptProgram(*compiler.compile())
-        _check(title, program, made, when)
+        _check(title, program, made, when, output)
     except ScriptError as error:
         what = "forward pre-hook" if when == "pre" else "hook"
         error.add_note(
@@ -64,7 +67,7 @@ def _scripted(hook: Any, made: Any, owner: str, when: str) -> ScriptHook:
     return ScriptHook(program, hook.__name__)
 
 
-def _check(title: str, program: ScriptProgram, made: Any, when: str) -> None:
+def _check(title: str, program: ScriptProgram, made: Any, when: str, output: Type | None = None) -> None:
     """Refuse a hook that does not take what ``forward`` takes (and returns), or returns something else."""
     parameters, result = program.signature.parameters, program.signature.result
     count = 1 if when == "pre" else 2
@@ -85,7 +88,9 @@ def _check(title: str, program: ScriptProgram, made: Any, when: str) -> None:
         parts = result.elements if isinstance(result, TupleType) else (result,)
         if result != NONE and (len(parts) != len(wanted) or not all(map(assignable, parts, wanted))):
             raise ScriptError(f"{title} returned the wrong type of: '{result}'")
-    elif not assignable(forward.signature.result, parameters[1].type):
+        return
+    output = output or forward.signature.result
+    if not assignable(output, parameters[1].type):
         raise ScriptError(
-            f"{title} has the wrong type for the output argument. Received type: '{parameters[1].type}'. Expected type: '{forward.signature.result}'"
+            f"{title} has the wrong type for the output argument. Received type: '{parameters[1].type}'. Expected type: '{output}'"
         )

@@ -61,4 +61,6 @@ def check_interface(wanted: InterfaceType, module: Any, name: str) -> None:
     """Refuse a Module that lacks methods of the interface of the attribute that it is given to."""
     lacking = wanted.lacks(ModuleSignatures(module))
     if lacking is not None:
-        raise ScriptError(f"the attribute '{name}' is of the interface {wanted}, and {type(module).__name__} does not fit: {lacking}")
+        raise ScriptError(
+            f"the attribute '{name}' is of the interface {wanted}, and {type(module).__name__} is not compatible with interface {wanted}: {lacking}"
+        )

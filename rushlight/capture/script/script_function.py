@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import io
 import pickle
 import sys
 import weakref
@@ -78,6 +80,12 @@ class ScriptFunction(ScriptCallable):
         """The graph as Python, with the lines it comes from."""
         return self.graph.print_readable(print_output, name=self.name)
 
+    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None) -> bytes:
+        """The file as bytes."""
+        stream = io.BytesIO()
+        self.save(stream, _extra_files)
+        return stream.getvalue()
+
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None, format: str = "rushlight") -> None:
         """Write it to a file: see :func:`rushlight.jit.save`."""
         save(self, f, _extra_files, format)
@@ -136,6 +144,10 @@ class RecursiveCompiler(FunctionCompiler):
     def script_function(self, found: Any, node: Any) -> ScriptFunction:
         """A function that the program calls, scripted with it."""
         try:
+            if inspect.ismethod(found):  # of a class
+                compiler = RecursiveCompiler(found.__func__, None, self.frames)
+                compiler.kind = found.__self__
+                return ScriptFunction(ScriptProgram(*compiler.compile()), found.__name__)
             return script_function(found, self.frames)
         except ScriptError as error:
             error.add_note(f"which is called here:{self.source.excerpt(node)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import io
 import sys
 import types
 import weakref
@@ -263,6 +264,12 @@ class ScriptModule(Module, metaclass=_Constructed):
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None, format: str = "rushlight") -> None:
         """Write it to a file: see :func:`rushlight.jit.save`."""
         save(self, f, _extra_files, format)
+
+    def save_to_buffer(self, _extra_files: dict[str, Any] | None = None) -> bytes:
+        """The file as bytes."""
+        stream = io.BytesIO()
+        save(self, stream, _extra_files)
+        return stream.getvalue()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise RuntimeError(f"a scripted Module ({self.original_name}) can't be pickled: write it with jit.save(), which needs no pickle")

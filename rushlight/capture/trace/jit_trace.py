@@ -339,7 +339,7 @@ def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
         again = _traced(func, copied(args), copied(kwargs), root)
     if again.code != traced.code:
         raise TracingCheckError(
-            "Tracing failed sanity checks! A second run of the program did something else than the first; graphs differ:\n"
+            "Tracing failed sanity checks!\nERROR: Graphs differed across invocations! A second run of the program did something else than the first:\n"
             f"{_difference(traced.code, again.code)}"
         )
     expected = tensors_in(func(*copied(args), **copied(kwargs)))

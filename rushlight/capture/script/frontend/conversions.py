@@ -27,7 +27,7 @@ def conversion(wanted: Type) -> Conversion | None:
         inner = conversion(wanted.inner)
         return None if inner is None else lambda value: None if value is None else inner(value)
     if isinstance(wanted, ListType):
-        element = conversion(wanted.element)
+        element = bool if wanted.element == BOOL else conversion(wanted.element)
         return lambda value: _listed(value, element)
     if isinstance(wanted, DictType):
         return _mapped(conversion(wanted.key), conversion(wanted.value))

@@ -121,7 +121,7 @@ class FunctionSource:
                 known[name] = self.lookup(name)
             except KeyError:
                 if name not in TYPE_NAMES:
-                    raise NameError(f"name '{name}' is not defined") from None
+                    raise NameError(f"name '{name}' is not defined", name=name) from None
                 known[name] = TYPE_NAMES[name]
         return eval(compile(ast.fix_missing_locations(ast.Expression(tree)), self.file, "eval"), {}, known)
 

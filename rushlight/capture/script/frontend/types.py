@@ -471,7 +471,7 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         tests = [checker(each) for each in wanted.options]
         return None if None in tests else lambda value: any(test(value) for test in tests)  # type: ignore[misc]
     if isinstance(wanted, ListType):
-        element = checker(wanted.element)
+        element = _CHECKS["int"] if wanted.element == BOOL else checker(wanted.element)
         return lambda value: (
             (isinstance(value, (list, tuple, range, deque)) and (element is None or all(map(element, value))))
             or value.__class__.__name__ == "ScriptList"

@@ -212,6 +212,9 @@ class Calls(AttributeLowering):
             )
             made.arg.meta = {"python": found.__self__.__name__}
             return made
+        if inspect.ismethod(found) and isinstance(found.__self__, type):
+            scripted = self.script_function(found, node)
+            return self.call_scripted(scripted, scripted, arguments, keywords, node)
         if found is slice:
             return self.sliced(arguments, node)
         if isinstance(found, type):
@@ -320,6 +323,8 @@ class Calls(AttributeLowering):
             items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
             return ScriptValue(ListType(self.common_type(items, node)), [each.arg for each in items])
         self.check_builtin(found, [each.type for each in values], node)
+        if found is print and keywords:
+            raise ScriptError("print doesn't accept any keyword arguments", self.source, node)
         if found in (str, print):
             values = [self.shown(each) for each in values]
         kwargs = {name: self.plain(each, node) for name, each in keywords.items()}
@@ -470,7 +475,11 @@ class Calls(AttributeLowering):
         if kind.element == ANY:
             kind.element = item
         elif not assignable(item, kind.element):
-            raise ScriptError(f"a value of type {item} can't be put into a {kind}: a list has elements of one type", self.source, node)
+            raise ScriptError(
+                f"Could not match type {item} to {kind.element}: a value of type {item} can't be put into a {kind}, which has elements of one type",
+                self.source,
+                node,
+            )
 
     def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of a method of ``self`` or of a Module below it."""

@@ -9,12 +9,27 @@ from typing import Any
 from ....core.base import TensorBase
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import FunctionSource
-from ..frontend.types import ANY, FLOAT, NONE, TENSOR, Type, UnknownAnnotation, assignable, from_annotation, type_of
+from ..frontend.types import (
+    ANY,
+    FLOAT,
+    NONE,
+    TENSOR,
+    DictType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    UnionType,
+    UnknownAnnotation,
+    assignable,
+    from_annotation,
+    type_of,
+)
 from ..ir import graph_functions
 from ..ir.graph_builder import Draft
 from ..ir.steps import StepBlock
 from .core import IMPLICIT
-from .scope import ModuleValue, ScriptBlock
+from .scope import ModuleValue, ScriptBlock, Static
 from .statements import Statements
 
 _DEFAULTS = (int, float, str, bool, type(None), complex, tuple, list, dict)
@@ -36,7 +51,8 @@ class ScriptParameter:
 class Signature:
     """Parameters and result of a scripted function."""
 
-    def __init__(self, name: str, parameters: list[ScriptParameter], result: Type = ANY) -> None:
+    def __init__(self, name: str, parameters: list[ScriptParameter], result: Type = ANY, owner: str | None = None) -> None:
+        self.owner = owner  # the name of the class that it is a method of
         self.name = name
         self.parameters = parameters
         self.result = result
@@ -80,8 +96,24 @@ class Signature:
         return bound
 
     def __str__(self) -> str:
-        parts = [f"{each.name}: {each.type}" + ("" if each.default is ... else f"={each.default!r}") for each in self.parameters]
-        return f"{self.name}({', '.join(parts)}) -> {self.result}"
+        """The schema: ``f(Tensor x, int[] sizes=[2]) -> Tensor``."""
+        parts = [f"{in_schema(each.type)} {each.name}" + ("" if each.default is ... else f"={each.default!r}") for each in self.parameters]
+        result = in_schema(self.result)
+        owner = [] if self.owner is None else [f"__torch__.{self.owner} self"]
+        return f"{self.name}({', '.join(owner + parts)}) -> {f'({result})' if isinstance(self.result, TupleType) else result}"
+
+
+def in_schema(kind: Type) -> str:
+    """A type as schemas write it: ``int[]``, ``Tensor?``, ``Dict(str, int)``, ``(Tensor, int)``."""
+    if isinstance(kind, ListType):
+        return f"{in_schema(kind.element)}[]"
+    if isinstance(kind, OptionalType) and not isinstance(kind.inner, UnionType):
+        return f"{in_schema(kind.inner)}?"
+    if isinstance(kind, DictType):
+        return f"Dict({in_schema(kind.key)}, {in_schema(kind.value)})"
+    if isinstance(kind, TupleType) and kind.kind is None:
+        return f"({', '.join(map(in_schema, kind.elements))})"
+    return repr(kind)
 
 
 class FunctionCompiler(Statements):
@@ -99,6 +131,7 @@ class FunctionCompiler(Statements):
         self.output: Any = None
         self.examples = example_types or {}
         self.declared: Type | None = None  # what an overload says that it returns
+        self.kind: Any = None  # of a class method, the class that its first parameter is
 
     def compile(self) -> tuple[Draft, Signature]:
         """The steps of the function, and its signature."""
@@ -135,8 +168,12 @@ class FunctionCompiler(Statements):
             )  # fmt: skip
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         if self.owner is not None:
+            if not named:
+                raise ScriptError(f"the method '{self.source.name}' does not have a self argument", self.source, definition)
             first = named.pop(0)
             self.block.env[first.arg] = ModuleValue(self.owner, "")
+        elif self.kind is not None:
+            self.block.env[named.pop(0).arg] = Static(self.kind)
         function = self.source.function
         defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
         if function.__defaults__:
@@ -166,7 +203,8 @@ class FunctionCompiler(Statements):
             self.return_type = self.hint(hints.get("return", definition.returns), definition.returns)
         elif comment is not None:
             self.return_type = comment[1]
-        return Signature(self.source.name, parameters)
+        owner = None if self.owner is None else getattr(self.owner, "_script_class", type(self.owner)).__name__
+        return Signature(self.source.name, parameters, owner=owner)
 
     def default_value(self, default: Any, parameter: ast.arg, kind: Type) -> Any:
         """A parameter's default, which must be of its type; ``...`` of those that have none."""

@@ -140,7 +140,7 @@ class Conditions(Calls):
         if value.constant:
             return ScriptValue(BOOL, bool(value.arg))
         if isinstance(value.type, TupleType):
-            return ScriptValue(BOOL, bool(value.type.elements))
+            raise ScriptError(f"Could not cast value of type {value.type} to bool", self.source, node)
         if isinstance(value.type, ClassType):
             named = [each for each in ("__bool__", "__len__") if value.type.described.member(each) is not None]
             if not named:

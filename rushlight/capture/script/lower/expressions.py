@@ -106,7 +106,7 @@ class Expressions(Conditions):
     def on_Constant(self, node: ast.Constant) -> ScriptValue:
         """A literal."""
         if node.value.__class__ is int and node.value >= 1 << 63:
-            raise ScriptError("Expected a number that fits into 64 bits", self.source, node)
+            raise ScriptError("the number is out of range (out of bounds): Expected one that fits into 64 bits", self.source, node)
         if isinstance(node.value, bytes):
             raise NotSupportedError("bytes are not supported in scripts: use a str or a tensor", self.source, node)
         return ScriptValue(type_of(node.value), node.value)

@@ -114,6 +114,8 @@ class Iterating(Core):
             start = self.value(node.args[1]) if len(node.args) > 1 else ScriptValue(INT, 0)
             return self.enumerated(self.iterable(node.args[0]), start)
         parts = [self.iterable(each) for each in node.args]
+        if not parts:
+            raise ScriptError(f"{function.__name__} expected at least 1 arguments, got 0", self.source, node)
         if function is reversed:
             only = parts[0]
             if isinstance(only, Unrolled):

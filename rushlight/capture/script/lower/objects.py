@@ -35,6 +35,8 @@ class ObjectLowering(Iterating):
             return self.call_object_method(base, name, [], {}, node)
         if isinstance(member, staticmethod):
             return Static(member.__func__)
+        if isinstance(member, classmethod):
+            return Static(member.__get__(None, described.kind))
         if described.is_method(member):
             return Bound(base, name)
         if member is not None and not callable(member):

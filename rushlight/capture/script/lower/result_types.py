@@ -162,6 +162,8 @@ def builtin_type(function: Any, kinds: list[Type]) -> Type:
     if function in (abs, round, pow):
         if function is pow:
             return TENSOR if TENSOR in kinds else FLOAT if set(kinds) <= {INT, FLOAT, BOOL} else ANY
+        if function is round and len(kinds) == 1 and first in (INT, BOOL):
+            return FLOAT
         return INT if first == BOOL else first
     if function in (min, max):
         if len(kinds) == 1:

@@ -166,8 +166,9 @@ class Statements(Contexts):
             return from_annotation(self.source.evaluate(annotation), self.source.evaluate)
         except (UnknownAnnotation, NameError, TypeError, SyntaxError, AttributeError) as error:
             text = annotation if isinstance(annotation, str) else ast.unparse(annotation)
+            unknown = f"Unknown type name '{error.name}': " if isinstance(error, NameError) and error.name else ""
             raise ScriptError(
-                f"the annotation '{text}' is no type that scripts have ({error})",
+                f"{unknown}the annotation '{text}' is no type that scripts have ({error})",
                 self.source,
                 node if isinstance(annotation, str) else annotation,
             ) from None
@@ -312,6 +313,10 @@ class Statements(Contexts):
                 if self.value(target.value).type in (TENSOR, STR, INT, FLOAT):
                     raise ScriptError(
                         f"a value of type {self.value(target.value).type} does not support item deletion", self.source, target
+                    )
+                if isinstance(target.slice, ast.Slice):
+                    raise NotSupportedError(
+                        "del statements only support deletion at a single index, slicing is not supported", self.source, target
                     )
                 self.emit(graph_functions.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
             else:
@@ -460,7 +465,9 @@ class Statements(Contexts):
     def refuse_else(self, node: Any) -> None:
         if node.orelse:
             raise NotSupportedError(
-                "'else' of a loop is not supported in scripts: set a flag before break and test it", self.source, node.orelse[0]
+                f"else branches of {'for' if isinstance(node, ast.For) else 'while'} loops aren't supported: set a flag before break and test it",
+                self.source,
+                node.orelse[0],
             )
 
     def do_For(self, node: ast.For) -> None:
