@@ -220,6 +220,13 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
             if device != here:
                 raise NotSupported("Cannot copy out of meta tensor; no data!")
             return finished(Spec(data._array.shape, numpy_type or data._array.dtype, device=here), here, requires_grad)
+    elif data.__class__.__name__ == "TypedStorage":
+        wanted = default.floating if dtype is None else as_dtype(dtype)
+        if data.dtype is not wanted:
+            raise OperationError(
+                f"Expected a Storage of type {legacy_name(wanted)} or an UntypedStorage, but got {legacy_name(data.dtype)}"
+            )
+        data = data._elements.copy()
     return finished(array_of(data, numpy_type), device, requires_grad)
 
 

@@ -311,6 +311,12 @@ class TypedStorage:
             raise ValueRangeError(f"invalid byte order '{byte_order}': expected native, little or big")
         return TypedStorage(np.frombuffer(buffer, kind.numpy.newbyteorder(order)).astype(kind.numpy), dtype=kind)
 
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0, *, dtype: Any = None) -> TypedStorage:
+        """The elements of a file, mapped; with ``shared`` what is written goes to the file."""
+        kind = dtype or getattr(cls, "dtype", None) or default.floating
+        return TypedStorage(dtype=kind, wrap_storage=UntypedStorage.from_file(filename, shared, size * kind.itemsize))
+
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
 
@@ -376,6 +382,10 @@ class _LegacyStorageType(type):
     def from_buffer(cls, buffer: Any, byte_order: str = "native", **named: Any) -> TypedStorage:
         """The elements of this type that a buffer of bytes holds."""
         return TypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype)  # type: ignore[attr-defined]
+
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """The elements of this type of a file, mapped."""
+        return TypedStorage.from_file(filename, shared, size, dtype=cls.dtype)  # type: ignore[attr-defined]
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype  # type: ignore[attr-defined]
@@ -453,7 +463,9 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
             return self
     elif isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:
-            raise OperationError(f"Expected a Storage of type {self.dtype.name} or an UntypedStorage, but got type {source.dtype.name}")
+            raise OperationError(
+                f"Expected a Storage of type {legacy_name(self.dtype)} or an UntypedStorage, but got type {legacy_name(source.dtype)} for argument 1 'storage'"
+            )
         held = source.untyped()._storage
     elif isinstance(source, UntypedStorage):
         held = source._storage

@@ -1,0 +1,40 @@
+"""Corners of storages that test files of others have found."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight as rl
+
+
+def test_storages_without_data():
+    storage = rl.ones(3, device="meta").storage()
+    for read in (lambda: storage[0], storage.tolist):
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+            read()
+    storage[0] = 1
+    assert storage.fill_(2) is storage and storage.copy_(storage) is storage
+    assert (len(storage.clone()), len(storage.double()), storage.double().dtype) == (3, 3, rl.float64)
+
+
+def test_tensors_of_storages():
+    storage = rl.arange(4.0).storage()
+    assert rl.tensor(storage).tolist() == [0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(RuntimeError, match="Expected a Storage of type Float or an UntypedStorage, but got Double"):
+        rl.tensor(rl.ones(2, dtype=rl.float64).storage())
+    with pytest.raises(RuntimeError, match="Expected a Storage of type Double or an UntypedStorage, but got Float"):
+        rl.tensor(storage, dtype=rl.float64)
+    assert storage._cdata == storage.untyped()._cdata and storage.get_device() == -1
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    shared = rl.FloatStorage.from_file(str(path.touch() or path), True, 4)
+    shared[1] = 2.5
+    assert rl.FloatStorage.from_file(str(path), False, 4).tolist() == [0.0, 2.5, 0.0, 0.0]
+
+
+def test_views_of_larger_elements_look_at_the_offset_first():
+    x = rl.zeros(3, 9, dtype=rl.int16)[:, 1:]
+    with pytest.raises(RuntimeError, match=r"self.storage_offset\(\) must be divisible by 2"):
+        x.view(rl.int32)
