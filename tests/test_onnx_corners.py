@@ -42,3 +42,24 @@ def test_a_float_among_the_arguments_is_verified():
 
     verify(Added(), (3.0, rl.randn(2)))
     verify(rl.jit.script(Added()), (3.0, rl.randn(2)))
+
+
+def test_comparisons_of_nan_at_the_first_opsets():
+    class Compared(rl.nn.Module):
+        def forward(self, x):
+            return x.isnan(), x == 0.5
+
+    for opset in (7, 8, 9):
+        verify(Compared(), rl.tensor([0.5, 1e-7, -0.5, float("nan"), float("inf")]), opset_version=opset)
+
+
+def test_a_list_that_a_script_returns_is_verified():
+    class Rows(rl.nn.Module):
+        def forward(self, x):
+            found = []
+            for row in range(x.size(0)):
+                found += [x[row] * 2]
+            found.pop()
+            return found
+
+    verify(rl.jit.script(Rows()), rl.rand(4, 3), opset_version=13)

@@ -192,3 +192,21 @@ def test_lists_of_bools_take_ints_and_round_gives_a_float():
 
     assert jit.script(f)([True, 1]) is True and jit.script(f)([0]) is False
     assert isinstance(jit.script(g)(2), float)
+
+
+def test_declarations_of_overloads_have_no_body():
+    with pytest.raises(RuntimeError, match="Only `pass` statement or `...` can be the body of overload declaration"):
+
+        @jit._overload
+        def declared(x: int) -> int:
+            return x
+
+    @jit._overload
+    def documented(x: int) -> int:
+        """Says what it does."""
+
+    with pytest.warns(FutureWarning, match="TorchScript will now drop the function call"):
+
+        @jit.ignore(drop_on_export=True)
+        def dropped(x):
+            return x

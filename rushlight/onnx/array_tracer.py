@@ -150,6 +150,12 @@ def _isinf(xp: OnnxArrayTracer, x: OnnxArray) -> Any:
     return xp.node("IsInf", x) if own else COMPOSED["isinf"](xp, x)
 
 
+def _isnan(xp: OnnxArrayTracer, x: Any) -> Any:
+    if x.dtype.kind != "f":
+        return COMPOSED["isnan"](xp, x)
+    return xp.node("IsNaN", x) if xp.g.opset >= 9 else ~((x < 1) | (x > 0))  # every number is one or the other
+
+
 def _remainder(xp: OnnxArrayTracer, a: Any, b: Any) -> Any:
     first, second = (OnnxArray(xp, each) for each in xp.values(a, b))
     return xp.node("Mod", first, second) if first.dtype.kind != "f" else first - xp.floor(first / second) * second  # type: ignore[operator]
@@ -170,7 +176,7 @@ OnnxArrayTracer.functions = {
         "subtract": "Sub", "multiply": "Mul", "power": "Pow", "less": "Less", "greater": "Greater",
     }.items()},
     "floor": _of_floats("Floor", COMPOSED["positive"]), "ceil": _of_floats("Ceil", COMPOSED["positive"]),
-    "isnan": _of_floats("IsNaN", COMPOSED["isnan"]), "isinf": _isinf, "true_divide": _divide,
+    "isnan": _isnan, "isinf": _isinf, "true_divide": _divide,
     "rint": lambda xp, x: xp.node("Round", x) if xp.g.opset >= 11 else COMPOSED["rint"](xp, x),
     "equal": _builder_method("equal"), "maximum": _builder_method("maximum"), "minimum": _builder_method("minimum"),
     "less_equal": _or_equal("Less"), "greater_equal": _or_equal("Greater"),

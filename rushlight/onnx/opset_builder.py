@@ -396,12 +396,19 @@ class OpsetBuilder(NodeBuilder):
             return self.op("Min", x, y)  # type: ignore[no-any-return]
         return self.where(self.op("Less", x, y), x, y)
 
+    def isnan(self, x: OnnxValue) -> OnnxValue:
+        """Whether elements are NaN: neither below 1 nor above 0."""
+        if self.opset >= 9:
+            return self.op("IsNaN", x)  # type: ignore[no-any-return]
+        below = self.op("Less", x, self.number(1, x.dtype))
+        return self.op("Not", self.op("Or", below, self.op("Greater", x, self.number(0, x.dtype))))  # type: ignore[no-any-return]
+
     def equal(self, x: OnnxValue, y: OnnxValue) -> OnnxValue:
         """Whether elements are equal (of floats, too, where the opset's Equal takes only integers)."""
         if self.opset >= 11 or x.dtype.kind != "f":
             return self.op("Equal", x, y)  # type: ignore[no-any-return]
         different = self.op("Or", self.op("Less", x, y), self.op("Greater", x, y))
-        unordered = self.op("Or", self.op("IsNaN", x), self.op("IsNaN", y))
+        unordered = self.op("Or", self.isnan(x), self.isnan(y))
         return self.op("Not", self.op("Or", different, unordered))  # type: ignore[no-any-return]
 
     def range(self, start: Any, stop: Any, step: Any = 1, dtype: Any = None) -> OnnxValue:

@@ -165,11 +165,13 @@ class ModelRunner:
 
 def check_outputs(names: Sequence[str], expected: Sequence[np.ndarray], found: Sequence[Any], options: VerificationOptions) -> None:
     """Raise an AssertionError that names the output, the place and both values where they disagree."""
+    found = [part for each in found for part in (each if isinstance(each, list) else [each])]  # sequences among them
     assert len(expected) == len(found), f"Number of outputs differ. ONNX: {len(found)}, expected: {len(expected)}"
     share = (options.acceptable_error_percentage or 0.0) if options.acceptable_error_percentage else 0.0
     if not 0 <= share <= 1:
         raise ValueError("If set, acceptable_error_percentage should be between 0.0 and 1.0")
-    for name, want, got in zip(names, expected, found):
+    for at, (want, got) in enumerate(zip(expected, found)):
+        name = names[at] if len(names) == len(found) else f"{at}"
         wrong = difference(
             name,
             want,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from typing import Any
 
+from .frontend.source import text_of
 from .lower.compiler import FunctionCompiler, Signature
 
 _declared: dict[tuple[str, str], list[Any]] = {}  # functions without bodies, by module and qualified name of the implementation
@@ -14,6 +16,14 @@ def _overload(func: Any) -> Any:
     """Declare a signature of a function whose implementation follows under the same name."""
     if not inspect.isfunction(func):
         raise RuntimeError(f"this declares functions, not {type(func).__name__}")
+    body = text_of(func).tree.body[0].body  # type: ignore[attr-defined]
+    rest = (
+        body[1:]
+        if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) and isinstance(body[0].value.value, str)
+        else body
+    )
+    if not all(isinstance(each, ast.Pass) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)) for each in rest):
+        raise RuntimeError(f"Only `pass` statement or `...` can be the body of overload declaration: {func.__qualname__} has another")
     _declared.setdefault((func.__module__, func.__qualname__), []).append(func)
     return func
 

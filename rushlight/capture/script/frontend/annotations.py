@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 from .types import UnknownAnnotation, from_annotation, is_exactly
@@ -33,6 +34,13 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     """
     if callable(drop):
         return _marked(drop, IGNORED)
+    if kwargs.pop("drop_on_export", None) is not None:
+        warnings.warn(
+            "ignore(drop_on_export=True) has been deprecated. TorchScript will now drop the function call on compilation. Use torch.jit.unused now.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        drop = True
     return lambda function: _marked(function, UNUSED if drop else IGNORED)
 
 
