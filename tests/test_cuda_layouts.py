@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -102,7 +102,8 @@ class Product:
         self.lt = SimpleNamespace(version=1)
         self.times, self.clock, self.used, self.measured, self.ran = times, clock, 0, False, 0
         self.found = [SimpleNamespace(algorithm=bytes([0] * 8))]
-        self.description = ("first", "second", (4, 4, 4, 1))
+        self.split: Any = None
+        self.description = ((0, 4, 0), (0, 4, 0), (4, 4, 4, 1), (0, 68, 0), 16, True, 64)
 
     def find_more(self) -> None:
         self.found = [SimpleNamespace(algorithm=bytes([at] * 8)) for at in range(len(self.times))]
@@ -148,11 +149,13 @@ def stand_in_for_cupy(clock: list[float]) -> Any:
         def synchronize(self) -> None:
             pass
 
+    memory = SimpleNamespace(ptr=4096)
     runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda index: {"name": b"a GPU"})
     return SimpleNamespace(
         cuda=SimpleNamespace(
             runtime=runtime, Stream=Stream, Event=Event, Device=lambda: SimpleNamespace(synchronize=lambda: None),
-            get_elapsed_time=lambda start, end: (end.at - start.at) / 1e3,
+            get_elapsed_time=lambda start, end: (end.at - start.at) / 1e3, get_current_stream=lambda: SimpleNamespace(is_capturing=lambda: False),
+            MemoryPool=lambda: SimpleNamespace(malloc=None), using_allocator=lambda allocate: nullcontext(), alloc=lambda size: memory,
         )
     )  # fmt: skip
 
@@ -162,7 +165,9 @@ def measured(times: list[float], folder: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(folder))
     clock = [0.0]
     product = Product(times, clock)
-    measured_products.choose(stand_in_for_cupy(clock), product, (1, 2, 3), 4, 0)
+    measured_products.pending[product] = None
+    measured_products.measure_pending(stand_in_for_cupy(clock))
+    assert not measured_products.pending
     yield product
 
 
@@ -183,3 +188,49 @@ def test_products_are_measured_only_where_asked_for() -> None:
     with measured_products.measured_products():
         assert measured_products.measuring
     assert not measured_products.measuring
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["plain", "bias"])
+@pytest.mark.parametrize("right", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("left", [False, True], ids=["rows", "columns"])
+@pytest.mark.parametrize("sizes", [(40, 72, 50), (72, 40, 64)], ids=str)
+def test_products_of_three(sizes: tuple[int, int, int], left: bool, right: bool, biased: bool) -> None:
+    """Operands that lie by rows or by columns, with sums of whole steps or not: kernels by Triton's interpreter, on the CPU's memory."""
+    tensors: dict[int, Any] = {}
+
+    def known(tensor: Any) -> int:
+        tensors[tensor.data_ptr()] = tensor
+        return int(tensor.data_ptr())
+
+    class Interpreted(measured_products.SplitProduct):
+        def launch(self, name: str, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> None:
+            given = {key: tensors[each.address] if isinstance(each, measured_products.Address) else each for key, each in values.items()}
+            getattr(self.kernels, name)[grid](**given, **{key: each for key, each in options.items() if key.isupper()})
+
+    torch.manual_seed(0)
+    m, n, k = sizes
+    a, b, bias, made = torch.randn(m, k), torch.randn(k, n), torch.randn(n), torch.zeros(m, n)
+    expected = a.double() @ b.double() + (bias if biased else 0)
+    turned, other = ((x.T.contiguous() if flip else x) for x, flip in ((a, left), (b, right)))
+    described = (
+        (int(right), k if right else n, 0), (int(left), m if left else k, 0), (n, m, k, 1), (0, 68, 0), 16, biased, 0,
+    )  # fmt: skip
+    cupy = SimpleNamespace(cuda=SimpleNamespace(alloc=lambda size: SimpleNamespace(ptr=known(torch.zeros(size // 4)))))
+    product = Interpreted(cupy, described)
+    product.run(known(other), known(turned), known(made), known(bias) if biased else 0)
+    torch.testing.assert_close(made.double(), expected, rtol=1e-5, atol=2e-5)
+    assert bool(product.turns) == (left and not right)
+
+
+def test_which_products_are_of_three() -> None:
+    takes = measured_products.SplitProduct.takes
+    plain = ((0, 512, 0), (0, 512, 0), (512, 512, 512, 1), (0, 68, 0), 16, False, 0)
+    assert takes(plain)
+    for at, other in (
+        (2, (512, 512, 512, 8)),
+        (2, (512, 16, 512, 1)),
+        (2, (32, 32, 32, 1)),
+        (3, (0, 77, 0)),
+        (3, (14, 68, 0)),
+    ):  # batches, small, TF32, half
+        assert not takes((*plain[:at], other, *plain[at + 1 :]))

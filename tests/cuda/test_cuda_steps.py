@@ -229,3 +229,42 @@ def test_shapes_are_captured_once_each() -> None:
             for x in inputs:
                 assert_close(compiled(x), (x * 2).softmax(-1).sum(0))
     assert sorted(each.captures for each in programs() if each.captures) == [1, 1, 1]
+
+
+def test_products_of_three_are_exact() -> None:
+    """Large float32 products of compiled programs may be three of tensor cores: no less exact than one of float32, and infinities are where they belong."""
+    torch.manual_seed(0)
+    x, w = torch.randn(1024, 768, device="cuda"), torch.randn(1536, 768, device="cuda")
+    x[5, 7], x[6, 8], w[9, 7] = float("inf"), float("nan"), 3.0
+    compiled = torch.compile(lambda x, w: (x @ w.T, x.T @ (x @ w.T), (x @ w.T) @ w))
+    with torch.no_grad():
+        for _ in range(4):
+            found = compiled(x, w)
+        exact, plain = x.double() @ w.double().T, x @ w.T
+    finite = torch.isfinite(exact)
+    assert torch.equal(torch.isfinite(found[0]), finite) and torch.equal(torch.isnan(found[0]), torch.isnan(exact))
+    error, allowed = (found[0][finite] - exact[finite]).abs().max(), (plain[finite] - exact[finite]).abs().max()
+    assert error <= 2 * allowed, (error, allowed)
+    x = torch.nan_to_num(x, 0.0, 1.0)
+    with torch.no_grad():
+        for _ in range(4):
+            found = compiled(x, w)
+        exact = x.double() @ w.double().T
+    assert_close(found[1].double(), x.double().T @ exact, rtol=1e-4, atol=1e-1)
+    assert_close(found[2].double(), exact @ w.double(), rtol=1e-4, atol=1e-1)
+
+
+def test_a_kernel_that_ptxas_refuses(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """The kernel is named, with its source, and the graph runs op by op."""
+    compiler = pytest.importorskip("triton.backends.nvidia.compiler")
+
+    def refuse(*args: Any) -> Any:
+        raise RuntimeError("ptxas: fatal error")
+
+    monkeypatch.setattr(compiler.CUDABackend, "make_cubin", refuse)
+    compiled = torch.compile(lambda x: (x * 1.2345678).sin() + 0.7654321)  # numbers that no kernel on disk has
+    x = torch.randn(16, device="cuda")
+    with torch.no_grad(), caplog.at_level("WARNING", "rushlight.triton"):
+        for _ in range(4):
+            assert_close(compiled(x), (x * 1.2345678).sin() + 0.7654321)
+    assert "ptxas: fatal error" in caplog.text and "tl.load" in caplog.text

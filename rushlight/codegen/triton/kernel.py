@@ -517,8 +517,8 @@ class CombinedKernel:
                 block = f"block - first{at}"
                 for number, (part, row) in enumerate(zip(parts, rows)):
                     condition = "else:" if number == len(parts) - 1 else f"{'elif' if number else 'if'} block < {start + part.grid[0]}:"
-                    values = [str(start), *(row[column] for column in chosen)]
-                    lines += [f"{indent}{condition}", f"{indent}    {', '.join([f'first{at}', *own.values()])} = {', '.join(values)}"]
+                    lines += [f"{indent}{condition}", f"{indent}    first{at} = {start}"]
+                    lines += [f"{indent}    {own[column]} = {row[column]}" for column in chosen]
                     start += part.grid[0]
             given = [own.get(column, name) for column, name in enumerate(rows[0])]
             lines.append(f"{indent}{function}({', '.join([block, *given, *sizes])})")

@@ -82,6 +82,7 @@ class Product:
         "found",
         "lt",
         "measured",
+        "split",
         "used",
     )
 
@@ -92,6 +93,7 @@ class Product:
         """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
         result, the length of sums, the number of matrices; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
         self.lt, self._bias, self.measured = lt, 0, False
+        self.split: Any = None  # what computes it faster, in compiled programs
         self.description = (first, second, sizes, types, alignment, bias, workspace)
         rows, columns, length, count = sizes
         code, compute, scale = types

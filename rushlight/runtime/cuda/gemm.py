@@ -125,8 +125,12 @@ class Plan:
             stream = blas._stream().ptr
             found = blas.workspaces.get(stream)
             workspace = blas.workspace_of(stream) if found is None else found.ptr
-            if measured_products.measuring and not product.measured:
-                measured_products.choose(blas.cupy, product, (right, left, made), workspace, bias)
+            if measured_products.measuring:
+                if not product.measured:
+                    measured_products.pending[product] = None
+                if product.split is not None:
+                    product.split.run(right, left, made, bias)
+                    return
             product.run(right, left, made, workspace, stream, bias)
             return
         blas.enter()

@@ -22,7 +22,7 @@ from ...core.devices import device_types
 from ...core.errors import RushlightError
 from ...schedule.tensor_ir import Input
 from .captured_work import Allocations, CapturedWork, graph_memory
-from .measured_products import measured_products
+from .measured_products import measure_pending, measured_products
 from .schedule_run import TritonSchedule
 
 log = logging.getLogger("rushlight.triton")
@@ -116,7 +116,10 @@ class ReplayedSchedule:
         """Run the program as it is; the last run before the capture tells what is allocated."""
         self.counted[turn] += 1
         if self.turns or self.ran != WARM:
-            return self.program.run(args)
+            with measured_products():
+                results = self.program.run(args)
+            measure_pending(self.cupy)
+            return results
         self.program.release_arena()
         noted = Allocations(self.cupy)
         with self.cupy.cuda.using_allocator(noted.note), measured_products():
@@ -189,7 +192,8 @@ class ReplayedSchedule:
                 known.begin(memory.pool, self.shared if self.turns else {})
                 allocate = known.allocate
             try:
-                made = work.capture(memory.stream, allocate, program.run, tuple(inside))
+                with measured_products():
+                    made = work.capture(memory.stream, allocate, program.run, tuple(inside))
             except _FAILURES as error:
                 self.refuse("; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]))
                 return False

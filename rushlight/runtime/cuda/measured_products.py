@@ -1,32 +1,46 @@
-"""Which of cuBLASLt's algorithms computes a product fastest: measured where a compiled program is about to be captured, and kept on disk.
+"""How a product of a compiled program is computed fastest: measured where the program is about to be captured, and kept on disk.
 
-Eager mode takes the algorithm that the library's heuristics name first.  A captured program runs thousands of times, so the few algorithms that they name are
-tried on the program's own operands: some milliseconds for each product, once on a machine.
+Eager mode takes the algorithm that cuBLASLt's heuristics name first.  A captured program runs thousands of times, so the few algorithms that they name are
+tried, and for float32 the product of three (``kernels/split_product.py``): some milliseconds for each product, once on a machine.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
+import importlib.util
 import logging
 import math
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 from ...core.errors import AcceleratorError
 from ..cpu.code_cache import cache
+from .triton_launch import Launch
 
 log = logging.getLogger("rushlight.triton")
 _MICROSECONDS = 200.0  # that an algorithm is run for, or once
 _MOST = 10  # runs of one
 _GAIN = 0.97  # of the first one's time, from which on another is taken
+_SPLIT = 255  # the number of the product of three among algorithms
+_LEAST = 1 << 22  # multiplications from which on that is tried
+_FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
+_ALIGNED = 1 << 12  # an address that kernels are compiled for
+_VERSION = 1  # of what is kept
+
+_SIZES = {0: 4, 1: 8, 2: 2, 14: 2, 4: 8, 5: 16}  # bytes of an element, by cuBLAS's numbers of dtypes
 
 measuring = False
+pending: dict[Any, None] = {}  # products of compiled programs that were not measured yet
 
 
 @contextmanager
 def measured_products() -> Iterator[None]:
-    """Within this, products whose algorithm was not measured yet are measured when they run."""
+    """Within this, products are those of a compiled program: computed in the fastest way that is known, and noted where none is yet."""
     global measuring
     before, measuring = measuring, True
     try:
@@ -35,46 +49,189 @@ def measured_products() -> Iterator[None]:
         measuring = before
 
 
+class Address:
+    """Memory as Triton asks for it."""
+
+    __slots__ = ("address",)
+    dtype = "torch.float32"
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self.address
+
+
+class SplitProduct:
+    """A float32 product by tensor cores, of layouts as cuBLASLt is told them: ``first`` and ``second`` are those of the transposed, column-major result."""
+
+    def __init__(self, cupy: Any, description: tuple[Any, ...]) -> None:
+        right, left, (columns, rows, length, _), _, _, self.adds, _ = description
+        self.cupy, self.compiling = cupy, False
+        self.kernels = importlib.import_module("rushlight.runtime.cuda.kernels.split_product")
+        self.launches: dict[Any, Any] = {}
+        # Row-major operands: whether sums run along rows of memory, and the step from row to row.
+        self.left, self.right = (not left[0], left[1]), (bool(right[0]), right[1])
+        self.rows, self.columns, self.length = rows, columns, length
+        along = (self.left[0], self.right[0])
+        self.turns = "" if any(along) else "right" if columns <= rows else "left"
+        self.swapped = self.turns == "left" or (self.turns == "" and along == (True, False))
+
+    @staticmethod
+    def takes(description: tuple[Any, ...]) -> bool:
+        """Whether a product is one of two large matrices in float32."""
+        _, _, (columns, rows, length, count), (kind, compute, _), *_ = description
+        exact = kind == _FLOAT32 and compute == _COMPUTE_32F
+        return exact and count == 1 and rows * columns * length >= _LEAST and min(rows, columns, length) >= 32
+
+    def compile(self) -> None:
+        """Compile the kernels."""
+        self.compiling = True
+        try:
+            self.run(_ALIGNED, _ALIGNED, _ALIGNED, _ALIGNED if self.adds else 0)
+        finally:
+            self.compiling = False
+
+    def launch(self, name: str, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> None:
+        """Launch a kernel: by Triton the first time for alignments."""
+        if self.compiling:
+            getattr(self.kernels, name).run(grid=grid, warmup=True, **values, **options)
+            return
+        addresses = [each.address for each in values.values() if isinstance(each, Address)]
+        key = (name, *[each % 16 for each in addresses])
+        found = self.launches.get(key)
+        if found is not None:
+            found(*addresses)
+        else:
+            made = getattr(self.kernels, name)[grid](**values, **options)
+            self.launches[key] = Launch.of(self.cupy, made, grid, values)
+
+    def run(self, right: int, left: int, made: int, bias: int = 0) -> None:
+        """Compute, given addresses, in the order of cuBLASLt's column-major product."""
+        rows, columns, length, blocks = self.rows, self.columns, self.length, self.kernels
+        a, b = (
+            [left, *((self.left[1], 1) if self.left[0] else (1, self.left[1]))],
+            [right, *((1, self.right[1]) if self.right[0] else (self.right[1], 1))],
+        )
+        turned: Any = None
+        if self.turns:
+            given, size, step = (right, columns, self.right[1]) if self.turns == "right" else (left, rows, self.left[1])
+            turned = SimpleNamespace(ptr=_ALIGNED) if self.compiling else self.cupy.cuda.alloc(size * length * 4)
+            values = {"X": Address(given), "Y": Address(turned.ptr), "rows": length, "columns": size, "step": step}
+            self.launch("turned", (-(-length // 64), -(-size // 64)), values, {"B": 64, "num_warps": 8})
+            if self.turns == "right":
+                b = [turned.ptr, 1, length]
+            else:
+                a = [turned.ptr, length, 1]
+        c, adds = [made, columns, 1], blocks.OF_COLUMNS if bias else blocks.NO_BIAS
+        if self.swapped:
+            a, b, rows, columns = [b[0], b[2], b[1]], [a[0], a[2], a[1]], columns, rows
+            c, adds = [made, 1, c[1]], blocks.OF_ROWS if bias else blocks.NO_BIAS
+        wide = -(-rows // 128) * -(-columns // 64) >= 132
+        sizes = {"BM": 128 if wide else 64, "BN": 64}
+        values = {
+            "A": Address(a[0]), "B": Address(b[0]), "C": Address(c[0]), "BIAS": Address(bias or made), "M": rows, "N": columns, "K": length,
+            "sa_m": a[1], "sa_k": a[2], "sb_k": b[1], "sb_n": b[2], "sc_m": c[1], "sc_n": c[2],
+        }  # fmt: skip
+        options = {
+            "ADDS": adds,
+            "EVEN": length % blocks.LENGTH == 0,
+            **sizes,
+            "BK": blocks.LENGTH,
+            "G": blocks.GROUP,
+            "num_warps": 4,
+            "num_stages": 3,
+        }
+        self.launch("split_product", (-(-rows // sizes["BM"]) * -(-columns // sizes["BN"]),), values, options)
+
+
 def digest(cupy: Any, product: Any) -> str:
     """What the fastest algorithm depends on."""
     device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
-    told = ("product", device, product.lt.version, product.description, [bytes(each.algorithm) for each in product.found])
+    told = ("product", _VERSION, device, product.lt.version, product.description, [bytes(each.algorithm) for each in product.found])
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
-def choose(cupy: Any, product: Any, addresses: tuple[int, int, int], workspace: int, bias: int) -> None:
-    """Have a product use the fastest of the algorithms that were found for it."""
-    product.measured = True
-    product.find_more()
-    if len(product.found) < 2:
+def measure_pending(cupy: Any) -> None:
+    """Find the fastest way for each product that was noted; nothing is measured while a graph is captured."""
+    if not pending or cupy.cuda.get_current_stream().is_capturing():
         return
-    name = digest(cupy, product)
-    known = cache.find(name)
-    if known is not None and len(known) == 1 and known[0] < len(product.found):
-        product.use(known[0])
-        return
-    cupy.cuda.Device().synchronize()
-    stream = cupy.cuda.Stream(non_blocking=True)
-    times: list[float] = []
+    products = list(pending)
+    pending.clear()
+    waiting: list[tuple[Any, SplitProduct | None, str]] = []
+    for product in products:
+        product.measured = True
+        product.find_more()
+        split = SplitProduct(cupy, product.description) if SplitProduct.takes(product.description) and has_triton() else None
+        name = digest(cupy, product)
+        known = cache.find(name)
+        best = known[0] if known is not None and len(known) == 1 else None
+        if best is not None and (best < len(product.found) or (best == _SPLIT and split is not None)):
+            use(product, best, split)
+        elif split is not None or len(product.found) > 1:
+            waiting.append((product, split, name))
+    splits = [split for _, split, _ in waiting if split is not None]
+    if splits:
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, len(splits))) as pool:
+            list(pool.map(SplitProduct.compile, splits))
+    if waiting:
+        cupy.cuda.Device().synchronize()
+        stream = cupy.cuda.Stream(non_blocking=True)
+        pool = cupy.cuda.MemoryPool()
+        with stream, cupy.cuda.using_allocator(pool.malloc):
+            workspace = cupy.cuda.alloc(max(product.description[-1] for product, _, _ in waiting))
+            for each in waiting:
+                choose(cupy, stream, workspace.ptr, *each)
+
+
+def choose(cupy: Any, stream: Any, workspace: int, product: Any, split: SplitProduct | None, name: str) -> None:
+    """Measure a product on memory of its size, and keep what is fastest."""
+    right, left, (columns, rows, length, count), (kind, *_), _, biased, _ = product.description
+    heights = (columns if right[0] else length, length if left[0] else rows)
+    spans = [each[2] * (count - 1) + height * each[1] for each, height in zip((right, left), heights)] + [rows * columns * count]
+    memory = [cupy.cuda.alloc(each * _SIZES[kind]) for each in spans]
+    addresses, bias = [each.ptr for each in memory], 0
+    if biased:
+        memory.append(cupy.cuda.alloc(columns * _SIZES[kind]))
+        bias = memory[-1].ptr
+    times: dict[int, float] = {}
     for at in range(len(product.found)):
         product.use(at)
-        try:
-            once = took(cupy, stream, 1, lambda: product.run(*addresses, workspace, stream.ptr, bias))
-            count = min(int(_MICROSECONDS / once), _MOST)
-            times.append(once if count < 2 else took(cupy, stream, count, lambda: product.run(*addresses, workspace, stream.ptr, bias)))
-        except AcceleratorError:  # named, but refused for these operands
-            times.append(math.inf)
-    best = min(range(len(times)), key=times.__getitem__)
-    product.use(best if times[best] < _GAIN * times[0] else 0)
-    log.info(
-        "a product of %s: algorithm %d of %d, %.1f µs, the first %.1f",
-        product.description[2],
-        product.used,
-        len(times),
-        times[best],
-        times[0],
-    )
-    cache.store(name, bytes([product.used]))
+        times[at] = measured(cupy, stream, lambda: product.run(*addresses, workspace, stream.ptr, bias))
+    if split is not None:
+        split.run(*addresses, bias)
+        times[_SPLIT] = measured(cupy, stream, lambda: split.run(*addresses, bias))
+    best = min(times, key=times.__getitem__)
+    best = best if times[best] < _GAIN * times[0] else 0
+    use(product, best, split)
+    told = "three products" if best == _SPLIT else f"algorithm {best} of {len(product.found)}"
+    log.info("a product of %s: %s, %.1f µs, the first %.1f", product.description[2], told, times[best], times[0])
+    cache.store(name, bytes([best]))
+
+
+def use(product: Any, best: int, split: SplitProduct | None) -> None:
+    """Have a product be computed in one of the ways."""
+    product.use(0 if best == _SPLIT else best)
+    product.split = split if best == _SPLIT else None
+
+
+def has_triton() -> bool:
+    """Whether Triton is there, with a driver."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    importlib.import_module("rushlight.cuda.triton_driver").ready()
+    return True
+
+
+def measured(cupy: Any, stream: Any, run: Any) -> float:
+    """Microseconds of a run; infinitely many where an algorithm that was named is refused for these operands."""
+    try:
+        once = took(cupy, stream, 1, run)
+        count = min(int(_MICROSECONDS / once), _MOST)
+        return once if count < 2 else took(cupy, stream, count, run)
+    except AcceleratorError:
+        return math.inf
 
 
 def took(cupy: Any, stream: Any, count: int, run: Any) -> float:
