@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,6 @@ from ..core.schema import parse_schema
 from ..core.state import state
 from ..core.symbolic import is_symbolic, plain
 from ..cuda import triton_driver
-from ..onnx.errors import UnsupportedOperatorError
 from ..passes.decompose import implementations
 from .definition import Definition
 from .triton_writes import base_function, is_constexpr, written_parameters
@@ -295,7 +295,7 @@ def definition_of(kernel: Any) -> Definition:
 
 def refuse_export(name: str, *args: Any) -> Any:
     """What an export finds in the place of the op's Python."""
-    raise UnsupportedOperatorError(
+    raise importlib.import_module("rushlight.onnx.errors").UnsupportedOperatorError(  # late: nothing else of ONNX is needed to run kernels
         name,
         message=f"{name} is a Triton kernel, for which ONNX has no form; give it one with onnx.register_custom_op_symbolic('{name}', ...), export it as a "
         "node with custom_opsets={'triton': 1}, or give the Function around it a symbolic(g, ...) method",

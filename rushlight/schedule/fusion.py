@@ -73,6 +73,7 @@ class Fusion:
         self.home: dict[Value, Any] = {}  # the group or step that computes a value
         self.inlined: dict[Value, bool] = {}
         self.partials: list[Value] = []
+        self.read_by: dict[Any, list[Value]] = {}  # elements that members of groups read, and which members
         used = self.used(values, outputs)
         self.columns, late = self.find_columns([each for each in values if each in used])
         for value in sorted(values, key=lambda each: each in late):
@@ -184,12 +185,13 @@ class Fusion:
 
     def readers(self, sources: list[Reference]) -> list[FusionGroup]:
         """The groups that read the same elements from memory: a sum can be taken on the way."""
-        wanted = {(each.value, each.shape, each.strides, each.offset) for each in sources}
-        return [
-            group for group in dict.fromkeys(self.home.values())
-            if isinstance(group, FusionGroup)
-            and wanted & {(each.value, each.shape, each.strides, each.offset) for member in group.members for each in member.inputs()}
-        ]  # fmt: skip
+        if not self.read_by:  # sums are placed last: all others have a home
+            for member, home in self.home.items():
+                if isinstance(home, FusionGroup):
+                    for each in member.inputs():
+                        self.read_by.setdefault((each.value, each.shape, each.strides, each.offset), []).append(member)
+        found = [member for each in sources for member in self.read_by.get((each.value, each.shape, each.strides, each.offset), ())]
+        return list(dict.fromkeys(self.home[member] for member in found))
 
     def is_sibling(self, group: FusionGroup, value: Value) -> bool:
         """Whether a value has no operand in a group."""
@@ -212,7 +214,10 @@ class Fusion:
     def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
         """Whether two groups that a value depends on can be one."""
         fits = same(group.space, other.space) and (group.axes == other.axes or None in (group.axes, other.axes))
-        if not fits or len(group.members) + len(other.members) >= self.target.group_limit or self.makes_cycle(other, value):
+        if not fits or len(group.members) + len(other.members) >= self.target.group_limit:
+            return False
+        # Where launches cost much, one of the two may depend on the other: then they follow each other in one kernel.
+        if self.leads_to(self.before(value) - ({group, other} if self.target.sums_late else {other}), other):
             return False
         if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
             return False

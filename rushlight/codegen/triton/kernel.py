@@ -89,11 +89,14 @@ class Kernel:
         """The sizes of blocks, the grid, and the number of warps."""
         plan, rows, length = self.plan, self.row_count, self.length
         self.persistent = True
-        self.r_block = 1
+        self.r_block = self.tiles = 1
         if self.flat:
             self.x_block = self.part or min(power_of_two(rows), 1024 if rows >= 1024 * self.programs else 256)
         elif plan.partials:
-            self.r_block = power_of_two(length)
+            # Where nothing is reduced along rows, these are cut into parts that leave no thread idle.
+            part = min(length & -length, 1024)
+            self.tiles = length // part if part >= 128 and not self.accumulates else 1
+            self.r_block = power_of_two(length // self.tiles)
             self.x_block = max(1, min(power_of_two(plan.partials[0].rows), 2048 // self.r_block))
         else:
             again = len(plan.passes) > 1
@@ -107,7 +110,7 @@ class Kernel:
             self.x_block = min(self.x_block, power_of_two(rows))
             while self.x_block > tile and rows < self.programs * self.x_block:
                 self.x_block //= 2
-        self.grid = (plan.extent if plan.partials else -(-rows // self.x_block),)
+        self.grid = (plan.extent * self.tiles if plan.partials else -(-rows // self.x_block),)
         elements = self.x_block * self.r_block
         self.warps = min(max(power_of_two(elements // (256 if self.flat else 512)), 1), 16)
         if self.grid[0] * 4 < self.programs and not plan.partials:  # where few programs run, threads have an element each
@@ -277,8 +280,9 @@ class Kernel:
     def emit_blocks(self) -> None:
         """A program for each block of rows, of which partial sums are taken."""
         rows = self.plan.partials[0].rows
-        self.line("block = tl.program_id(0)")
-        self.emit_columns("")
+        self.line(f"block = tl.program_id(0){f' // {self.tiles}' if self.tiles > 1 else ''}")
+        start = f"tl.program_id(0) % {self.tiles} * RBLOCK + " if self.tiles > 1 else ""
+        self.emit_columns(start)
         for each in self.plan.partials:
             self.sums[each] = self.assign(f"tl.zeros([RBLOCK], {TYPES[each.dtype]})", f"{self.value_name(each)}_sum")
         with self.indented(f"for first in range(0, {rows}, XBLOCK):"):
@@ -289,7 +293,7 @@ class Kernel:
                 self.emit_part(part)
         for each in self.plan.partials:
             mask = f", tl.arange(0, RBLOCK) < {self.length}" if self.column_masked else ""
-            self.line(f"tl.store({self.pointers[each]} + block * {self.length} + tl.arange(0, RBLOCK), {self.sums[each]}{mask})")
+            self.line(f"tl.store({self.pointers[each]} + block * {self.length} + {start}tl.arange(0, RBLOCK), {self.sums[each]}{mask})")
 
     def emit_columns(self, start: str) -> None:
         self.set_columns(start)

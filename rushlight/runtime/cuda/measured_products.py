@@ -29,6 +29,7 @@ _GAIN = 0.97  # of the first one's time, from which on another is taken
 _SPLIT = 255  # the number of the product of three among algorithms
 _LEAST = 1 << 22  # multiplications from which on that is tried
 _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
+_PROCESSORS = 132
 _ALIGNED = 1 << 12  # an address that kernels are compiled for
 _VERSION = 1  # of what is kept
 
@@ -85,6 +86,13 @@ class SplitProduct:
         exact = kind == _FLOAT32 and compute == _COMPUTE_32F
         return exact and count == 1 and rows * columns * length >= _LEAST and min(rows, columns, length) >= 32
 
+    def blocks(self, rows: int, columns: int) -> tuple[dict[str, int], int]:
+        """The sizes of blocks and the number of warps, as measured on an H200."""
+        large, middle = -(-rows // 128) * -(-columns // 64), -(-rows // 64) * -(-columns // 64)
+        if large >= 3 * _PROCESSORS and not self.turns:
+            return {"BM": 128, "BN": 64}, 4
+        return ({"BM": 64, "BN": 64}, 4) if middle >= _PROCESSORS else ({"BM": 32, "BN": 32}, 2)
+
     def compile(self) -> None:
         """Compile the kernels."""
         self.compiling = True
@@ -109,7 +117,7 @@ class SplitProduct:
 
     def run(self, right: int, left: int, made: int, bias: int = 0) -> None:
         """Compute, given addresses, in the order of cuBLASLt's column-major product."""
-        rows, columns, length, blocks = self.rows, self.columns, self.length, self.kernels
+        rows, columns, length, kernels = self.rows, self.columns, self.length, self.kernels
         a, b = (
             [left, *((self.left[1], 1) if self.left[0] else (1, self.left[1]))],
             [right, *((1, self.right[1]) if self.right[0] else (self.right[1], 1))],
@@ -124,22 +132,21 @@ class SplitProduct:
                 b = [turned.ptr, 1, length]
             else:
                 a = [turned.ptr, length, 1]
-        c, adds = [made, columns, 1], blocks.OF_COLUMNS if bias else blocks.NO_BIAS
+        c, adds = [made, columns, 1], kernels.OF_COLUMNS if bias else kernels.NO_BIAS
         if self.swapped:
             a, b, rows, columns = [b[0], b[2], b[1]], [a[0], a[2], a[1]], columns, rows
-            c, adds = [made, 1, c[1]], blocks.OF_ROWS if bias else blocks.NO_BIAS
-        wide = -(-rows // 128) * -(-columns // 64) >= 132
-        sizes = {"BM": 128 if wide else 64, "BN": 64}
+            c, adds = [made, 1, c[1]], kernels.OF_ROWS if bias else kernels.NO_BIAS
+        sizes, warps = self.blocks(rows, columns)
         values = {
             "A": Address(a[0]), "B": Address(b[0]), "C": Address(c[0]), "BIAS": Address(bias or made), "M": rows, "N": columns, "K": length,
             "sa_m": a[1], "sa_k": a[2], "sb_k": b[1], "sb_n": b[2], "sc_m": c[1], "sc_n": c[2],
         }  # fmt: skip
         options = {
             "ADDS": adds,
-            "EVEN": length % blocks.LENGTH == 0,
+            "EVEN": length % kernels.LENGTH == 0,
             **sizes,
-            "BK": blocks.LENGTH,
-            "G": blocks.GROUP,
+            "BK": kernels.LENGTH,
+            "G": kernels.GROUP,
             "num_warps": 4,
             "num_stages": 3,
         }
