@@ -64,7 +64,7 @@ def check_apart(target: TensorBase, others: list[Any]) -> None:
         shared = isinstance(other, TensorBase) and (other is target or (other._storage is not None and other._storage is target._storage))
         if shared and not isinstance(other._array, Spec):
             mine, theirs = memory_of(target._array), memory_of(other._array)
-            if mine.size and theirs.size and device_type_of(mine).shares_memory(mine, theirs):
+            if mine.size and theirs.size and is_dense(mine) and is_dense(theirs) and device_type_of(mine).shares_memory(mine, theirs):
                 raise OverlapError(
                     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
                     "location. Please clone() the tensor before performing the operation."

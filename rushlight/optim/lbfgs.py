@@ -174,13 +174,18 @@ def _cubic_minimum(a: _Point, b: _Point, low: float, high: float) -> float:
     """Where the cubic through two points with slopes is smallest, kept between bounds."""
     if a.t > b.t:
         a, b = b, a
-    middle = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    middle = a.slope + b.slope - 3 * _quotient(a.loss - b.loss, a.t - b.t)
     square = middle * middle - a.slope * b.slope
     if not square >= 0:
         return (low + high) / 2
     root = math.sqrt(square)
-    found = b.t - (b.t - a.t) * ((b.slope + root - middle) / (b.slope - a.slope + 2 * root))
+    found = b.t - (b.t - a.t) * _quotient(b.slope + root - middle, b.slope - a.slope + 2 * root)
     return min(max(found, low), high)
+
+
+def _quotient(one: float, other: float) -> float:
+    """``one / other`` as tensors divide: by 0 it is infinite, or nan."""
+    return one / other if other else one * math.inf
 
 
 def _strong_wolfe(

@@ -121,7 +121,7 @@ def _transposed_size(size: Ints, kernel: Ints, stride: Ints, padding: Ints, dila
             f"{_show(stride)} dilation: {_show(dilation)}"
         )
     result = tuple((n - 1) * s - 2 * p + d * (k - 1) + 1 + e for n, k, s, p, d, e in zip(size, kernel, stride, padding, dilation, extra))
-    if any(each <= 0 for each in result):
+    if any(each < 0 for each in result):
         raise ShapeError(
             f"Given input size per channel: {_show(size)}. Calculated output size per channel: {_show(result)}. Output size is too small"
         )
