@@ -10,6 +10,7 @@ Values, dtypes, shapes, aliasing, classes of errors and gradients are compared, 
 from __future__ import annotations
 
 import argparse
+import pickle
 import sys
 from collections import Counter
 from pathlib import Path
@@ -35,7 +36,9 @@ def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool) -> list[t
         return []
     found: dict[str, tuple[Call, str]] = {}
     for start in range(0, count, 100):
-        calls = [mutator.call() for _ in range(min(100, count - start))]
+        calls = pickle.loads(
+            pickle.dumps([mutator.call() for _ in range(min(100, count - start))])
+        )  # arrays lie as they do in the other process
         for call, theirs in zip(calls, peer.ask(calls)):
             if theirs.error in ("crash", "AttributeError"):
                 continue

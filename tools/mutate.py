@@ -171,6 +171,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=25, help="mutants of each file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tests", nargs="*", default=[], help="tests to run, in place of those of the file's ops")
+    parser.add_argument("--also", nargs="*", default=[], help="tests to run beside those of the file's ops, after them")
     parser.add_argument(
         "--timeout", type=int, default=180, help="seconds for the tests of a mutant; one that takes longer has been noticed"
     )
@@ -183,6 +184,7 @@ def main() -> int:
         for file in (each.resolve() for each in given.files):
             module = ".".join(file.relative_to(ROOT).with_suffix("").parts)
             runs = [given.tests] if given.tests else tests_of(file, module)
+            runs += [given.also] if given.also else []
             if not runs:
                 print(f"{file.relative_to(ROOT)}: no op is in it; name its tests with --tests")
                 continue

@@ -40,6 +40,8 @@ def arranged(layout: str, values: Any, results: Any) -> Any:
         return results
     if layout == "contiguous":
         return _each(results, lambda result: result if result.flags.c_contiguous else np.ascontiguousarray(result))
+    if layout == "column major":
+        return _each(results, _column_major)
     if values[-1].__class__ is str and values[-1] == "circular":  # made of contiguous pieces
         return results
     if layout == "preserve":
@@ -52,6 +54,13 @@ def arranged(layout: str, values: Any, results: Any) -> Any:
             continue
         return _each(results, functools.partial(_channels_last, array.ndim))
     return results
+
+
+def _column_major(matrices: Any) -> Any:
+    """Matrices as LAPACK leaves them: each column after the other."""
+    if matrices.ndim < 2 or matrices.dtype.kind not in "fc" or matrices.swapaxes(-1, -2).flags.c_contiguous:
+        return matrices
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
 def _channels_last(ndim: int, result: Any) -> Any:

@@ -58,6 +58,7 @@ def _cholesky_gradient(g: Any, L: Any, upper: bool) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_cholesky_meta,
     kernel=checked(_cholesky_meta, _cholesky_kernel),
     vjp={"input": _cholesky_gradient},
@@ -206,7 +207,9 @@ def _qr_gradient(g: Any, A_shape: Any, Q: Any, R: Any, mode: str) -> Any:
     return table["cat"].call([result, result.new_zeros((*A_shape[:-1], columns - rows)) if of_rest is None else of_rest], -1)
 
 
-@primitive(meta=_qr_meta, kernel=_qr_kernel, vjp={"A": _qr_gradient}, returns=("Q", "R"), exact=True, onnx=looped(qr_form))
+@primitive(
+    layout="column major", meta=_qr_meta, kernel=_qr_kernel, vjp={"A": _qr_gradient}, returns=("Q", "R"), exact=True, onnx=looped(qr_form)
+)
 def linalg_qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """``A = Q @ R`` with orthonormal columns in Q and an upper triangle R; mode is "reduced", "complete" or "r" (only R)."""
 
@@ -292,6 +295,7 @@ def _svd_gradient(g: Any, U: Any, S: Any, Vh: Any) -> Any:
 
 # Singular vectors are defined up to sign, and so not compared: tests/test_linalg.py checks what they have to satisfy.
 @primitive(
+    layout="column major",
     meta=_svd_meta,
     kernel=checked(_svd_meta, _svd_kernel),
     vjp={"A": _svd_gradient},
@@ -366,6 +370,7 @@ def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_eigh_meta,
     kernel=checked(_eigh_meta, _eigh_kernel),
     vjp={"input": _eigh_gradient},
@@ -419,6 +424,7 @@ def _eig_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_eig_meta,
     kernel=checked(_eig_meta, _eig_kernel),
     vjp={"input": _eig_gradient},

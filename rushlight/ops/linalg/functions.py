@@ -158,6 +158,7 @@ def _inv_kernel(xp: Any, A: Any, check_errors: bool) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_inv_meta,
     kernel=checked(_inv_meta, _inv_kernel),
     vjp={"A": lambda g, inverse: -matmul(adjoint(inverse), matmul(g, adjoint(inverse)))},
@@ -280,6 +281,7 @@ def _system_gradient(g: Any, A: Any, solution: Any, needs: Any) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_system_meta,
     kernel=checked(_system_meta, _system_kernel),
     vjp=joint("A", "B")(_system_gradient),
@@ -352,6 +354,7 @@ def _triangular_gradient(g: Any, input: Any, result: Any, upper: bool, left: boo
 
 
 @primitive(
+    layout="column major",
     meta=_triangular_meta,
     kernel=checked(_triangular_meta, _triangular_kernel),
     vjp=joint("input", "B")(_triangular_gradient),

@@ -131,6 +131,7 @@ def _factor_kernel(xp: Any, A: Any, hermitian: bool, check_errors: bool) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_factor_meta,
     kernel=checked(_factor_meta, _factor_kernel),
     vjp={"A": underivable("linalg_ldl_factor_ex")},
@@ -197,6 +198,7 @@ def _solve_kernel(xp: Any, LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any
 
 
 @primitive(
+    layout="column major",
     meta=_solve_meta,
     kernel=checked(_solve_meta, _solve_kernel),
     vjp={"LD": underivable("linalg_ldl_solve"), "B": underivable("linalg_ldl_solve")},

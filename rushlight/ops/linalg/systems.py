@@ -107,6 +107,7 @@ def lu_order(pivots: Tensor, rows: int, inverse: bool) -> Tensor:
 
 
 @primitive(
+    layout="column major",
     meta=_lu_meta,
     kernel=checked(_lu_meta, _lu_kernel),
     vjp={"A": _lu_gradient},
@@ -223,6 +224,7 @@ def _geqrf_kernel(xp: Any, input: Any) -> Any:
 
 
 @primitive(
+    layout="column major",
     meta=_geqrf_meta,
     kernel=checked(_geqrf_meta, _geqrf_kernel),
     returns=("a", "tau"),
