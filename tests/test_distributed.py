@@ -10,6 +10,7 @@ from support.processes import run_python, start_python
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
 from rushlight.distributed.rendezvous import find, local_rank
 
 
@@ -317,3 +318,17 @@ def test_futures() -> None:
     failed.set_exception(KeyError("x"))
     with pytest.raises(KeyError):
         failed.then(lambda future: future.value()).wait()
+
+
+def test_errors_are_written_where_a_launcher_looks_for_them(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
+
+    @record
+    def fails(value: int) -> None:
+        raise ValueError(f"no {value}")
+
+    with pytest.raises(ValueError, match="no 3"):
+        fails(3)
+    failure = ProcessFailure(1, 4711, 1, str(tmp_path / "error.json"))
+    assert failure.message["message"] == "ValueError: no 3" and failure.timestamp > 0
+    assert ChildFailedError("train", {1: failure}).get_first_failure() == (1, failure)

@@ -39,6 +39,10 @@ def test_collectives_with_gradients() -> None:
     assert run_ranks(3, RANKS / "gradients.py").count("done") == 3
 
 
+def test_modules_that_are_replicated_in_place() -> None:
+    assert run_ranks(2, RANKS / "composed.py").count("done") == 2
+
+
 def test_hooks_on_gradients_and_averages_of_models() -> None:
     assert run_ranks(4, RANKS / "hooks.py").count("done") == 4
 

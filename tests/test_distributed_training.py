@@ -51,6 +51,11 @@ def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_the_last_whole_checkpoi
     assert not set(left) & {each.name for each in tmp_path.glob("*.distcp")}
 
 
+def test_states_of_sharded_models_go_to_other_numbers_of_processes(tmp_path) -> None:
+    assert run_ranks(2, RANKS / "states.py", str(tmp_path), "save").count("done") == 2
+    assert run_ranks(3, RANKS / "states.py", str(tmp_path), "load").count("done") == 3
+
+
 def test_checkpoints_of_one_process(tmp_path) -> None:
     model = torch.nn.Linear(3, 2)
     optimizer = torch.optim.AdamW(model.parameters())

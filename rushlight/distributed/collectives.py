@@ -268,12 +268,18 @@ def all_to_all_single(
     return _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait for all processes."""
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
+    """Wait for all processes, no longer than a time limit."""
     if device_ids is not None and not isinstance(device_ids, list):
         raise TypeError("Invalid function argument: device_ids type should be List[int]")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.barrier(), async_op)
+    if found is NON_MEMBER:
+        return None
+    work = found.barrier()
+    if timeout is not None and not async_op and not _open:
+        work.wait(timeout)
+        return None
+    return _done(work, async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:

@@ -331,12 +331,16 @@ def get_pg_count() -> int:
 
 def new_group(
     ranks: Any = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None, use_local_synchronization: bool = False,
-    group_desc: str | None = None, device_id: Any = None,
+    group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
-    """A further group of some of the processes; all processes call it, in the same order, members or not."""
+    """A further group of some of the processes; all processes call it, in the same order, members or not.
+
+    Ranks in the group follow those of the default group, or (``sort_ranks=False``) the order in which they are given.
+    """
     default = default_group()
     size = default.size()
-    chosen = list(range(size)) if ranks is None else sorted(int(each) for each in ranks)
+    chosen = list(range(size)) if ranks is None else [int(each) for each in ranks]
+    chosen = sorted(chosen) if sort_ranks else chosen
     if len(chosen) > size:
         raise ValueError("the new group's world size should be less or equal to the world size set by init_process_group")
     if any(not 0 <= each < size for each in chosen):

@@ -240,23 +240,13 @@ class ProcessGroup:
         if op is not ReduceOp.SUM or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
             return
-        if watch is None or watch.fault is not None or debug.detail:
-            call = self._note("all_reduce", tensor.dtype, array.size, op, depth=4)
-        else:
-            frame = _getframe(2)  # of the program itself, as a rule
-            if frame.f_globals is self._program:
-                place = frame.f_code, frame.f_lasti
-            else:
-                place = user_place(3)
-                if place is not None and place[0] is frame.f_code:
-                    self._program = frame.f_globals
-            self._count = number = self._count + 1
-            call = self._now = _new_call(Call, (number, "all_reduce", (tensor.dtype, array.size, op), place, self._name, monotonic()))
-            self._calls.append(call)
+        lane = self._engine.lane
+        if lane is None or watch is None or watch.fault is not None or debug.detail:
+            self.allreduce(tensor, op).wait()
+            return
         storage_of(tensor).version += 1
         try:
-            lane = self._engine.lane
-            request = self._engine.all_reduce(array, "SUM") if lane is None else lane.sum_now(array, pace.spins)
+            request = lane.sum_now(array, pace.spins, self._note_sum, tensor)
             if request is None:
                 return
             test = request.Test
@@ -264,8 +254,21 @@ class ProcessGroup:
                 if test():
                     return
         except Exception as error:
-            raise self._broken(call, error) from error
-        Work([tensor], request, None, self, call).wait()
+            raise self._broken(self._now, error) from error  # type: ignore[arg-type]
+        Work([tensor], request, None, self, self._now).wait()
+
+    def _note_sum(self, tensor: Any, size: int) -> None:
+        """Note a sum over all processes that is waited for."""
+        frame = _getframe(4)  # of the program itself, as a rule
+        if frame.f_globals is self._program:
+            place = frame.f_code, frame.f_lasti
+        else:
+            place = user_place(5)
+            if place is not None and place[0] is frame.f_code:
+                self._program = frame.f_globals
+        self._count = number = self._count + 1
+        self._now = _new_call(Call, (number, "all_reduce", (tensor.dtype, size, ReduceOp.SUM), place, self._name, monotonic()))
+        self._calls.append(self._now)
 
     def _back(self, pairs: list[tuple[Any, Any]], op: Any = None, tensor: Any = None) -> Callable[[], None]:
         """What ends an exchange: copy into arrays that were not in one piece, and divide for a mean."""

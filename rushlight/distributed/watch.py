@@ -34,7 +34,7 @@ from .work import Work, pace
 
 _TICK = 0.05  # seconds between looks at the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
-_POLL = 5e-5  # seconds between looks at exchanges that go on
+_POLL = 2e-4  # seconds between looks at exchanges that go on: each takes a core from what computes
 GRACE = 5.0  # seconds that a process has to end after a fault, if the time limit of its groups is not shorter
 CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 

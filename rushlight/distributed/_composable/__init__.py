@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...core.missing import absents
 from ..fsdp import fully_shard
+from .replicate import replicate
 
 _PARTS = ("fsdp",)
 absents(
     globals(),
-    "wrap the module in DistributedDataParallel, or use utils.checkpoint",
-    functions="replicate checkpoint",
+    "use utils.checkpoint, or wrap the module in checkpoint_wrapper",
+    functions="checkpoint",
 )

@@ -18,6 +18,7 @@ import os
 import platform
 import zlib
 from collections import deque
+from collections.abc import Callable
 from threading import Lock
 from typing import Any
 
@@ -25,9 +26,15 @@ import numpy as np
 
 UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
                           "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor, "AVG": np.add}  # fmt: skip
-REDUCED, ENDED = 2, 3  # where a process's counters are: pieces it has reduced, and done with; before them what lies in its two places
+PLACES = (
+    3  # for pieces, in turns; two are under way at a time, so that a process that has laid down one has done with that of the same place
+)
+REDUCED, ENDED = (
+    8,
+    16,
+)  # which pieces a process has reduced, and done with, in cache lines of their own; before them what lies in its places
 HEADER = 4096
-HALF = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes of a piece; two of them are under way at a time
+PIECE = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes
 WHOLE = 16 << 10  # bytes up to which each process reduces everything itself
 NUMBERS = 0x7FFFFFFF  # what is kept of the number of a piece
 DIFFER = "processes reduce arrays of different sizes or dtypes, or in different ways"
@@ -40,7 +47,11 @@ def lane_of(mpi: Any, communicator: Any) -> Lane | None:
     here = communicator.Split_type(mpi.COMM_TYPE_SHARED)
     size = here.Get_size()
     here.Free()
-    fits = size == communicator.Get_size() and platform.machine() in ("x86_64", "AMD64") and _free_memory() > 4 * size * (HEADER + 2 * HALF)
+    fits = (
+        size == communicator.Get_size()
+        and platform.machine() in ("x86_64", "AMD64")
+        and _free_memory() > 4 * size * (HEADER + PLACES * PIECE)
+    )
     if not communicator.allreduce(int(fits), mpi.MIN):
         return None
     return Lane(mpi, communicator)
@@ -60,17 +71,18 @@ class Lane:
 
     def __init__(self, mpi: Any, communicator: Any) -> None:
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
-        self._window = mpi.Win.Allocate_shared(HEADER + 2 * HALF, 1, comm=communicator)
+        self._window = mpi.Win.Allocate_shared(HEADER + PLACES * PIECE, 1, comm=communicator)
         segments = [np.frombuffer(self._window.Shared_query(each)[0], np.uint8) for each in range(self.size)]
         segments[self.rank][:HEADER] = 0
         self.counters = [memoryview(each[:HEADER]).cast("q") for each in segments]  # type: ignore[arg-type]
         self.mine = self.counters[self.rank]
         self.others = [each for rank, each in enumerate(self.counters) if rank != self.rank]
-        self.pieces = [[each[HEADER + half * HALF : HEADER + (half + 1) * HALF] for each in segments] for half in (0, 1)]
+        self.places = [[each[HEADER + at * PIECE : HEADER + (at + 1) * PIECE] for each in segments] for at in range(PLACES)]
         self.count = 0  # pieces that this process has laid down
-        self.whole = WHOLE if self.size <= 4 else WHOLE // 4
+        self.whole = 4 * WHOLE if self.size == 2 else WHOLE if self.size <= 4 else WHOLE // 4
         self.waiting: deque[Exchange] = deque()
         self._lock = Lock()
+        self._small = False  # a small array is being added up
         self._views: dict[Any, Any] = {}
         communicator.Barrier()
 
@@ -81,51 +93,51 @@ class Lane:
         made.Test()
         return made
 
-    def sum_now(self, array: Any, spins: int) -> Exchange | None:
-        """Add an array up over all processes, in place; what is left to wait for, where the others have not come at once."""
-        if array.nbytes > self.whole or self.waiting or not self._lock.acquire(False):
-            return self.begin(array, "SUM")
-        try:
-            count, mine, others = self.count, self.mine, self.others
-            for each in others:
-                if each[ENDED] < count - 1:  # it still reads the piece before the last
-                    break
-            else:
-                half = count & 1
-                key = (array.dtype, array.shape, half)
-                own, first, second, rest, what = self._views.get(key) or self._make_views(*key)
-                own[...] = array
-                self.count = count = count + 1
-                mine[half] = laid = (count & NUMBERS) << 32 | what
-                for each in others:
-                    while each[half] != laid:
-                        spins -= 1
-                        if spins < 0:
-                            made = Exchange(self, array, "SUM", count)
-                            self.waiting.append(made)
-                            return made
-                np.add(first, second, array)
-                for each in rest:
-                    np.add(array, each, array)
-                mine[REDUCED] = mine[ENDED] = count
-                return None
-        finally:
-            self._lock.release()
-        return self.begin(array, "SUM")
+    def sum_now(self, array: Any, spins: int, note: Callable[..., None], tensor: Any) -> Exchange | None:
+        """Add an array up over all processes, in place; what is left to wait for, where the others have not come at once.
 
-    def _make_views(self, dtype: Any, shape: tuple[int, ...], half: int) -> Any:
+        ``note(tensor, size)`` is called as soon as the others can go on.
+        """
+        if array.nbytes > self.whole or self.waiting or self._small:
+            note(tensor, array.size)
+            return self.begin(array, "SUM")
+        self._small = True
+        try:
+            self.count = count = self.count + 1
+            at = count % PLACES
+            key = (array.dtype, array.shape, at)
+            own, first, second, rest, what = self._views.get(key) or self._make_views(*key)
+            own[...] = array
+            self.mine[at] = laid = (count & NUMBERS) << 32 | what
+            note(tensor, array.size)
+            for each in self.others:
+                while each[at] != laid:
+                    spins -= 1
+                    if spins < 0:
+                        made = Exchange(self, array, "SUM", count)
+                        self.waiting.append(made)
+                        return made
+            np.add(first, second, array)
+            for each in rest:
+                np.add(array, each, array)
+            self.mine[REDUCED] = self.mine[ENDED] = count
+            return None
+        finally:
+            self._small = False
+
+    def _make_views(self, dtype: Any, shape: tuple[int, ...], at: int) -> Any:
         """The places of small arrays: this process's, the first, the second and the further ones; and what is noted beside them."""
         size = dtype.itemsize * math.prod(shape)
-        views = [each[:size].view(dtype).reshape(shape) for each in self.pieces[half]]
+        views = [each[:size].view(dtype).reshape(shape) for each in self.places[at]]
         if len(self._views) > 256:
             self._views.clear()
-        found = self._views[dtype, shape, half] = (views[self.rank], *views[:2], views[2:], _signature(dtype, "SUM", size))
+        found = self._views[dtype, shape, at] = (views[self.rank], *views[:2], views[2:], _signature(dtype, "SUM", size))
         return found
 
     def advance(self) -> None:
         """Do what can be done without waiting; another thread may be at it."""
         waiting = self.waiting
-        while waiting and self._lock.acquire(False):
+        while waiting and not self._small and self._lock.acquire(False):
             try:
                 if not waiting or not waiting[0].advance():
                     return
@@ -166,12 +178,13 @@ class Exchange:
     def __init__(self, lane: Lane, array: Any, op: str, laid: int = 0) -> None:
         self._lane, self._array, self._ufunc = lane, array.reshape(-1), UFUNCS[op]
         self._divisor = array.dtype.type(lane.size) if op == "AVG" else None
-        self._step = HALF // array.itemsize
+        self._step = PIECE // array.itemsize
         self._pieces = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
         self._what = _signature(array.dtype, op, array.nbytes)
         self._at = laid - 1  # pieces of exchanges before this one
         self._laid, self._reduced, self._gathered = int(laid > 0), 0, 0
-        self.ended, self.error = False, None
+        self.ended = False
+        self.error: Exception | None = None
 
     def Test(self) -> bool:
         """Go on as far as possible without waiting; whether it is done."""
@@ -200,10 +213,10 @@ class Exchange:
                 self._reduced += 1
                 mine[REDUCED] = at
             at = self._at + self._laid + 1
-            if self._laid < self._pieces and self._laid < self._gathered + 2 and have_come(others, ENDED, at - 2):
+            if self._laid < self._pieces and self._laid < self._gathered + 2 and have_come(others, ENDED, at - PLACES):
                 self._lay(self._laid)
                 self._laid += 1
-                mine[at - 1 & 1] = (at & NUMBERS) << 32 | self._what
+                mine[at % PLACES] = (at & NUMBERS) << 32 | self._what
                 lane.count = at
             if before == self._laid + self._reduced + self._gathered:
                 return False
@@ -212,9 +225,9 @@ class Exchange:
 
     def _all_laid(self, at: int) -> bool:
         """Whether all processes have laid down a piece; raises where it is one of another array."""
-        number, half = at & NUMBERS, at - 1 & 1
+        number, place = at & NUMBERS, at % PLACES
         for each in self._lane.others:
-            found = each[half]
+            found = each[place]
             if found >> 32 != number:
                 return False
             if found & 0xFFFFFFFF != self._what:
@@ -224,7 +237,7 @@ class Exchange:
     def _views(self, number: int) -> tuple[Any, list[Any]]:
         """A piece of the array, and its places in the memory of all processes."""
         piece = self._array[number * self._step : (number + 1) * self._step]
-        places = self._lane.pieces[self._at + number & 1]
+        places = self._lane.places[(self._at + number + 1) % PLACES]
         return piece, [each[: piece.nbytes].view(piece.dtype) for each in places]
 
     def _share(self, length: int, rank: int) -> slice:

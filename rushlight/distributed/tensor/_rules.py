@@ -333,6 +333,60 @@ def _spread(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
     return [each], _moved(each, left[each.dim])
 
 
+# -- along a dimension -------------------------------------------------------------------------------------------
+
+
+def _asked(op: Any, args: tuple[Any, ...], ndim: int) -> list[int]:
+    """The dimensions that an op works along: all of them where none is given."""
+    at = next(number for number, each in enumerate(op.parameters) if each.name in ("dim", "dims"))
+    return _reduced_dims(args[at] if at < len(args) else None, ndim)
+
+
+@sharding.register("topk", "sort", "cumsum", "cumprod", "logcumsumexp", "flip", "roll")
+def _worked_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each = placed[0]
+    dims = _asked(op, args, tensors[0].dim())
+    kept = each if isinstance(each, Shard) and each.dim not in dims else WHOLE
+    return [kept], [kept] * len(op.returns) if isinstance(op.returns, tuple) else kept
+
+
+@sharding.register("argmax", "argmin", "logsumexp", "max_dim", "min_dim", "vector_norm", "prod", "median_dim")
+def _reduced_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each, ndim = placed[0], tensors[0].dim()
+    dims = _asked(op, args, ndim)
+    keepdim = bool(next((args[at] for at, one in enumerate(op.parameters) if one.name == "keepdim" and at < len(args)), False))
+    several = len(op.returns) if isinstance(op.returns, tuple) else 0
+    if not isinstance(each, Shard) or each.dim in dims:
+        return [WHOLE], [WHOLE] * several or WHOLE
+    made = _moved(each, each.dim - (0 if keepdim else sum(at < each.dim for at in dims)))
+    return [each], [made] * several or made
+
+
+@sharding.register("stack")
+def _stacked(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each = placed[0]
+    if not isinstance(each, Shard):
+        return [each] * len(tensors), each
+    dim = _normal(args[1] if len(args) > 1 else 0, tensors[0].dim() + 1)
+    return [each] * len(tensors), _moved(each, each.dim + (each.dim >= dim))
+
+
+@sharding.register("gather")
+def _gathered(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each, (source, index) = placed[0], tensors
+    if not isinstance(each, Shard) or each.dim == _normal(args[1], source.dim()) or index.shape[each.dim] != source.shape[each.dim]:
+        return whole(op, args, tensors, placed)
+    return [each, each], each
+
+
+@sharding.register("index_select")
+def _chosen_rows(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each = placed[0]
+    if not isinstance(each, Shard) or each.dim == _normal(args[1], tensors[0].dim()):
+        return whole(op, args, tensors, placed)
+    return [each, WHOLE], each
+
+
 # -- products ----------------------------------------------------------------------------------------------------
 
 
@@ -355,6 +409,17 @@ def _linear(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
         return taken(x, WHOLE, WHOLE, x)
     if x.is_partial("sum"):
         return taken(x, WHOLE, Partial(), x)
+    return whole(op, args, tensors, placed)
+
+
+@sharding.register("addmm")
+def _product_and_sum(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    added, (a, b) = tensors[0], placed[1:]
+    for dim, split in ((0, a), (1, b)):
+        if split.is_shard(dim):
+            own = dim - 2 + added.dim()
+            like = Shard(own) if own >= 0 and added.shape[own] == tensors[1 + dim].shape[dim] else WHOLE
+            return [like, *((split, WHOLE) if dim == 0 else (WHOLE, split))], Shard(dim)
     return whole(op, args, tensors, placed)
 
 

@@ -52,6 +52,9 @@ class _StridedShard(Shard):
     def __str__(self) -> str:
         return f"_S({self.dim}, {self.split_factor})"
 
+    def __repr__(self) -> str:
+        return f"_StridedShard(dim={self.dim}, sf={self.split_factor})"
+
 
 @dataclass(frozen=True)
 class Replicate(Placement):
