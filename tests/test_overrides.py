@@ -275,3 +275,16 @@ def test_every_overridable_function_asks_an_object_in_its_first_place():
             except Exception as error:
                 missing.append(f"{overrides.resolve_name(function)}: {error!r:.80}")
     assert not missing
+
+
+def test_a_leaf_as_a_subclass_is_no_leaf_of_its_own() -> None:
+    class Other(torch.Tensor):
+        pass
+
+    x = torch.ones(3, requires_grad=True)
+    made = x.as_subclass(Other)
+    assert type(made) is Other and not made.is_leaf and made.requires_grad
+    (gradient,) = torch.autograd.grad((made * 2).as_subclass(torch.Tensor).sum(), x)
+    assert gradient.tolist() == [2, 2, 2]
+    jacobian = torch.autograd.functional.jacobian(lambda p: p.as_subclass(Other) * 3, torch.ones(2))
+    assert jacobian.tolist() == [[3, 0], [0, 3]]

@@ -26,6 +26,11 @@ def _disable_emit_hooks() -> Iterator[None]:
     yield
 
 
+def _drop(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a method that a scripted module does not have."""
+    return ignore(fn)  # type: ignore[no-any-return]
+
+
 def boolean_dispatch(
     arg_name: str,
     arg_index: int,

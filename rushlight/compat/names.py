@@ -120,7 +120,10 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch.utils.checkpoint": {
         "rushlight.compat.checkpoint_internal": "SAC_IGNORED_OPS _VersionWrapper _get_device_module _infer_device_type _policy_from_bool",
     },
-    "torch.jit": {"rushlight.compat.jit_internal": "_overload _overload_method _script_if_tracing"},
+    "torch.jit": {
+        "rushlight.compat.jit_internal": "_drop _overload _overload_method _script_if_tracing",
+        "rushlight.compat.trace_graph": "_get_trace_graph",
+    },
     "torch.backends.cuda": {
         "rushlight.compat.attention_kernels": "SDPAParams can_use_cudnn_attention can_use_efficient_attention can_use_flash_attention preferred_blas_library "
         "preferred_linalg_library",

@@ -279,7 +279,7 @@ def impl(qualname: Any, types: Any = None, func: Callable[..., Any] | None = Non
         return wrap
     if isinstance(types, str):
         types = (types,)
-    keys = [device_key(each) for each in types]
+    keys = [each if each in _KEYS and each else device_key(each) for each in types]  # kinds of devices, or dispatch keys
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         space, name = parse_namespace(qualname)

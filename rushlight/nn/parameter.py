@@ -10,7 +10,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import as_device
 from ..core.dtypes import BY_NUMPY, default
 from ..core.errors import OperationError, ValueRangeError
-from ..core.overrides import disabled, dispatches_operators
+from ..core.overrides import DisableTorchFunctionSubclass, disabled, dispatches_operators
 from ..ops.create.factories import empty, numpy_dtype
 from ..tensor import Tensor
 
@@ -24,7 +24,8 @@ def _as_class(cls: type, data: Any, requires_grad: bool) -> Any:
     result._grad_fn, result._output_index = None, 0
     result._requires_grad = False
     if requires_grad:
-        result.requires_grad_()
+        with DisableTorchFunctionSubclass():  # a class of the user's is not asked about a tensor that is not made yet
+            result.requires_grad_()
     return result
 
 

@@ -188,6 +188,12 @@ def _quotient(one: float, other: float) -> float:
     return one / other if other else one * math.inf
 
 
+def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bounds: tuple[Any, Any] | None = None) -> Any:
+    """Where the cubic through two points with slopes is smallest: what line searches of other people take from here."""
+    low, high = bounds if bounds is not None else (min(x1, x2), max(x1, x2))
+    return _cubic_minimum(_Point(x1, f1, None, g1), _Point(x2, f2, None, g2), low, high)
+
+
 def _strong_wolfe(
     evaluate: Callable[[float], _Point], t: float, start: _Point, scale: float, tolerance: float, most: int
 ) -> tuple[_Point, int]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..core.base import Spec, Storage, make
 from ..core.declare import table
 from ..core.devices import device
@@ -135,7 +136,8 @@ def rebuild_from_type_v2(function: Any, kind: Any, arguments: Any, state: Any) -
     if kind is Tensor and isinstance(state, dict) and state.get("_is_buffer"):
         kind, state = Buffer, {name: value for name, value in state.items() if name != "_is_buffer"}
     if type(result) is not kind:
-        result = result.as_subclass(kind)
+        with no_grad():  # what was a leaf stays one
+            result = result.as_subclass(kind)
     if hasattr(kind, "__setstate__") and kind.__setstate__ is not getattr(Tensor, "__setstate__", None):
         result.__setstate__(state)
         return result

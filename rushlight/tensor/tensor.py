@@ -569,7 +569,10 @@ class Tensor(OpMethods):
         return result if cls is Tensor or func in nowrap_functions() else as_class(result, cls)
 
     def as_subclass(self, cls: type) -> Any:
-        """The same tensor as an instance of a subclass."""
+        """The same tensor as an instance of a subclass; gradients go through it to a leaf that it is made of."""
+        if self._requires_grad and self._grad_fn is None and state.grad_enabled:
+            with DisableTorchFunctionSubclass():
+                self = table["alias"].call(self)
         result: Any = object.__new__(cls)
         for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad"):
             setattr(result, slot, getattr(self, slot))

@@ -32,6 +32,7 @@ from ...tensor.storage import UntypedStorage
 from ..files import PyTorchFileReader, PyTorchFileWriter
 from ..python_dispatch import _disable_current_modes as _DisableTorchDispatch_
 from ..tag import Tag
+from ..trace_graph import running
 from . import _autograd, _functorch, _nn, _profiler
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
@@ -87,7 +88,7 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_tracing_state() -> Any:
     """The capture that runs, or None."""
-    return state.capture
+    return running[-1] if running else state.capture
 
 
 def _is_tracing() -> bool:
