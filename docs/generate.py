@@ -110,15 +110,20 @@ MISSING = f"""# Names of PyTorch that are not here
 def missing_page() -> str:
     """The table of missing names."""
     recorded = json.loads((DOCS.parent / "tests" / "data" / "public_names.json").read_text(encoding="utf-8"))
-    rows, here, total = [], 0, 0
+    rows, refused, here, total = [], [], 0, 0
     for path, names in recorded["names"].items():
         own: Any = rushlight.Tensor if path == "torch.Tensor" else importlib.import_module(path.replace("torch", "rushlight", 1))
         absent = [name for name in names if not hasattr(own, name)]
+        refused += [
+            f"`{path}.{name}`" for name in names if name not in absent and (getattr(own, name).__doc__ or "").startswith("Not here:")
+        ]
         here, total = here + len(names) - len(absent), total + len(names)
         rows.append(f"| `{path}` | {len(names) - len(absent)} of {len(names)} | {' '.join(f'`{name}`' for name in absent)} |")
     whole = [f"`torch.{path}`" for path in recorded["parts"] if importlib.util.find_spec(f"rushlight.{path.partition('.')[0]}") is None]
     head = MISSING.replace("VERSION", recorded["version"].partition("+")[0]).replace("COUNT", f"{here:,}").replace("TOTAL", f"{total:,}")
-    return head + "\n".join(rows) + f"\n\nWhole parts that are missing: {', '.join(whole)}.\n"
+    end = f"\n\nWhole parts that are missing: {', '.join(whole)}.\n" if whole else "\n"
+    said = f"\n{len(refused)} of those that are here can be imported and mentioned, and say when they are called why they are not there: {', '.join(refused)}.\n"
+    return head + "\n".join(rows) + end + said
 
 
 BLOCK = re.compile(r"(<!-- stage: (.*?) -->\n).*?(<!-- end -->)", re.S)

@@ -174,6 +174,22 @@ _LATE = {
     "frobenius_norm from_file get_device hash_tensor hinge_embedding_loss instance_norm is_distributed kl_div margin_ranking_loss "
     "native_batch_norm native_dropout native_group_norm native_layer_norm poisson_nll_loss triplet_margin_loss view_as_complex_copy "
     "view_as_real_copy",
+    "lower_functions": "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+    "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats ccol_indices_copy "
+    "choose_qparams_optimized col_indices_copy crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm "
+    "cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler "
+    "cudnn_is_acceptable empty_quantized fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+    "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
+    "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix fork get_autocast_ipu_dtype get_autocast_xla_dtype "
+    "import_ir_module import_ir_module_from_buffer indices_copy init_num_threads is_autocast_ipu_enabled "
+    "is_autocast_xla_enabled is_vulkan_available merge_type_from_type_comment miopen_batch_norm miopen_convolution "
+    "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
+    "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights "
+    "mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer native_norm parse_ir parse_schema parse_type_comment "
+    "quantized_batch_norm quantized_gru_cell quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "
+    "quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell resize_as_sparse_ row_indices_copy saddmm "
+    "set_anomaly_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled "
+    "slice_inverse thread_safe_generator unify_type_list values_copy wait",
     "futures": "Future",
     "settings": "is_warn_always_enabled set_warn_always",
     "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",

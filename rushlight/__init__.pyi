@@ -4,16 +4,18 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 """
 
 from builtins import bool as _bool, dict as _dict, float as _float, int as _int, str as _str, tuple as _tuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from rushlight import __config__ as __config__, accelerator as accelerator, amp as amp, ao as ao, autograd as autograd, backends as backends, checks as checks, cli as cli, compat as compat, compiler as compiler, core as core, cpu as cpu, cuda as cuda, distributed as distributed, distributions as distributions, export as export, fft as fft, func as func, functional as functional, futures as futures, fx as fx, hub as hub, jit as jit, library as library, linalg as linalg, masked as masked, monitor as monitor, mps as mps, mtia as mtia, multiprocessing as multiprocessing, nested as nested, nn as nn, onnx as onnx, ops as ops, optim as optim, overrides as overrides, package as package, profiler as profiler, quantization as quantization, quasirandom as quasirandom, random as random, return_types as return_types, serialization as serialization, settings as settings, signal as signal, sparse as sparse, special as special, testing as testing, types as types, utils as utils, version as version, viewer as viewer, xpu as xpu
 from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 from rushlight.autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from rushlight.capture.trace.jit_trace import Future as _Future
 from rushlight.core.devices import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from rushlight.core.dtypes import can_cast as can_cast, dtype as _dtype, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, promote_types as promote_types, set_default_dtype as set_default_dtype
 from rushlight.core.errors import NotSupported as NotSupported, RushlightError as RushlightError
 from rushlight.core.quantized import qscheme as _qscheme, qscheme as qscheme
+from rushlight.core.schema import FunctionSchema as _FunctionSchema
 from rushlight.core.size import Size as Size, Size as _Size
 from rushlight.futures import Future as Future
 from rushlight.random import default_generator as default_generator, get_rng_state as get_rng_state, initial_seed as initial_seed, manual_seed as manual_seed, seed as seed, set_rng_state as set_rng_state
@@ -23,7 +25,7 @@ from rushlight.symbols import SymBool as SymBool, SymFloat as SymFloat, SymInt a
 from rushlight.tensor import Tensor as Tensor, op_results as _results
 from rushlight.tensor.construct import as_tensor as as_tensor, asarray as asarray, from_dlpack as from_dlpack, from_numpy as from_numpy, frombuffer as frombuffer, is_tensor as is_tensor, numel as numel, result_type as result_type, tensor as tensor
 from rushlight.tensor.conversion import is_same_size as is_same_size
-from rushlight.tensor.generator import Generator as Generator
+from rushlight.tensor.generator import Generator as Generator, Generator as _Generator
 from rushlight.tensor.layout import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, jagged as jagged, layout as layout, memory_format as memory_format, preserve_format as preserve_format, sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr, strided as strided
 from rushlight.tensor.legacy import set_default_tensor_type as set_default_tensor_type, tensortype as _tensortype, typename as typename
 from rushlight.tensor.op_results import Number as _Number
@@ -251,6 +253,20 @@ def bartlett_window(window_length: _int, periodic: _bool = True, *, dtype: Any =
     """The Bartlett window: a triangle that begins and ends at zero."""
 def batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, training: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
     """``nn.functional.batch_norm`` with its arguments in another order."""
+def batch_norm_backward_elemt(grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, sum_dy: Any, sum_dy_xmu: Any, count: Any) -> Any:
+    """The gradient of a batch norm with respect to its input, by the sums of all processes."""
+def batch_norm_backward_reduce(grad_out: Any, input: Any, mean: Any, invstd: Any, weight: Any, input_g: _bool, weight_g: _bool, bias_g: _bool) -> _tuple[Any, Any, Any, Any]:
+    """The sums that the gradients of a batch norm need of all processes, and the gradients of weight and bias."""
+def batch_norm_elemt(input: Any, weight: Any, bias: Any, mean: Any, invstd: Any, eps: _float) -> Any:
+    """The normalized input, by statistics that are given."""
+def batch_norm_gather_stats(input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, count: _int) -> _tuple[Any, Any]:
+    """The statistics of all processes' batches together, where each has as many elements."""
+def batch_norm_gather_stats_with_counts(input: Any, mean: Any, invstd: Any, running_mean: Any, running_var: Any, momentum: _float, eps: _float, counts: Any) -> _tuple[Any, Any]:
+    """The statistics of all processes' batches together, from those of each; running ones are updated."""
+def batch_norm_stats(input: Any, eps: _float) -> _tuple[Any, Any]:
+    """The mean of each channel, and one over its standard deviation."""
+def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: _float) -> _tuple[Any, Any]:
+    """The mean and the variance of each channel; running ones are updated."""
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Ones with the probabilities in ``input`` (or with probability ``p``), else zeros."""
 bfloat16: _dtype
@@ -298,6 +314,8 @@ def cartesian_prod(*tensors_: Sequence[Tensor] | Sequence[Sequence[Tensor]], ten
     """All tuples with one element of each vector, as rows."""
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Tensors joined along a dimension that they have."""
+def ccol_indices_copy(input: Any) -> Any:
+    """A copy of where the columns of a sparse tensor begin."""
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str | None = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
     """The p-norm distances of every row of ``x1`` from every row of ``x2``."""
 cdouble: _dtype
@@ -321,6 +339,8 @@ def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None 
     """The inverse of a matrix from its Cholesky factor."""
 def cholesky_solve(input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The solution X of ``A X = input`` from the Cholesky factor ``input2`` of A."""
+def choose_qparams_optimized(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int = ...) -> Any:
     """At most so many parts of one size (the last may be smaller) along a dimension: a tuple of views."""
 def clamp(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -343,6 +363,8 @@ def clip_(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Num
     """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that shares no memory with the input and is differentiable."""
+def col_indices_copy(input: Any) -> Any:
+    """A copy of the columns of a sparse tensor's values."""
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors concatenated along dimension 1, numbers and vectors as columns."""
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -402,8 +424,26 @@ def cov(input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, 
     """The covariance matrix of variables (rows) from observations (columns), which may be repeated and weighted."""
 def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, axis: _int | None = ..., out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension: by default the first of size 3."""
+def crow_indices_copy(input: Any) -> Any:
+    """A copy of where the rows of a sparse tensor begin."""
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
     """:func:`nn.functional.ctc_loss`, with the reduction as a number."""
+def cudnn_affine_grid_generator(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_batch_norm(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_convolution(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_convolution_add_relu(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_convolution_relu(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_convolution_transpose(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_grid_sampler(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def cudnn_is_acceptable(tensor: Any) -> _bool:
+    """Whether cuDNN may compute with a tensor: one on a GPU, of a type that it has."""
 def cummax(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummax:
     """The largest element up to each one along a dimension, and where it is."""
 def cummin(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Any = None) -> _results.cummin:
@@ -478,6 +518,8 @@ def empty_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     """A tensor in the shape of another whose elements are whatever was in memory."""
 def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A dense tensor whose dimensions are in a given memory order, outermost first; its elements are undefined."""
+def empty_quantized(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A tensor of given strides whose elements are whatever was in memory."""
 def eq(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
@@ -514,6 +556,20 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     """Fake quantization with a scale and a zero point for each index of one dimension."""
 def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor | _Number, zero_point: Tensor | _Number, quant_min: _int, quant_max: _int) -> Tensor:
     """Values rounded as quantization would round them, and kept real; gradients pass where values were not limited."""
+def fbgemm_linear_fp16_weight(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_linear_fp16_weight_fp32_activation(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_linear_int8_weight(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_linear_int8_weight_fp32_activation(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_linear_quantize_weight(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_pack_gemm_matrix_fp16(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def fbgemm_pack_quantized_matrix(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """:func:`alpha_dropout` of whole channels."""
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -562,6 +618,8 @@ def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements; if one of them is nan, the other."""
 def fmod(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The rest of a division, with the sign of ``input``."""
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> _Future:
+    """Call a function; its result by :func:`wait`.  It runs at once, and in a trace its ops stand in line with the others."""
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What is behind the point of each element, with its sign."""
 def frac_(input: Tensor) -> Tensor:
@@ -596,6 +654,10 @@ def get_autocast_dtype(device_type: _str) -> Any:
     """The narrow type that autocast uses on a kind of device."""
 def get_autocast_gpu_dtype(*args: Any) -> Any:
     """The old name of ``get_autocast_dtype('cuda')``."""
+def get_autocast_ipu_dtype() -> Any:
+    """The narrow type of autocast on IPUs."""
+def get_autocast_xla_dtype() -> Any:
+    """The narrow type of autocast on XLA devices."""
 def get_device(input: Any) -> _int:
     """The index of the device of a tensor; -1 for the CPU."""
 def get_device_module(device: Any = None) -> Any:
@@ -659,6 +721,10 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """The regularised upper incomplete gamma function ``Q(input, other)``."""
 def imag(input: Tensor) -> Tensor:
     """The imaginary part of a complex tensor, as a view of its memory."""
+def import_ir_module(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
+def import_ir_module_from_buffer(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
 def index_add(input: Tensor, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, alpha: _Number = 1, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Add the slices of a source, times ``alpha``, to those that a vector of positions names; repeats add up."""
 def index_copy(input: Tensor, dim: _int = ..., index: Tensor = ..., source: Tensor = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
@@ -673,7 +739,11 @@ def index_reduce(input: Tensor, dim: _int = ..., index: Tensor = ..., source: Te
     """Reduce the slices of a source into those that a vector of positions names: "prod", "mean", "amax" or "amin"."""
 def index_select(input: Tensor, dim: _int = ..., index: Tensor = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """The slices of one dimension that a vector of positions names."""
+def indices_copy(input: Any) -> Any:
+    """A copy of the indices of a sparse tensor."""
 inf: _float
+def init_num_threads() -> None:
+    """Prepare this thread for parallel work: threads need no preparation here."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot products of the last dimensions; with a 0-dim tensor, the plain product."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool) -> Tensor:
@@ -700,6 +770,10 @@ def is_autocast_cpu_enabled(*args: Any) -> Any:
     """The old name of ``is_autocast_enabled('cpu')``."""
 def is_autocast_enabled(device_type: _str = 'cuda') -> _bool:
     """Whether autocast is on for a kind of device."""
+def is_autocast_ipu_enabled() -> _bool:
+    """Whether autocast is on for IPUs."""
+def is_autocast_xla_enabled() -> _bool:
+    """Whether autocast is on for XLA devices."""
 def is_conj(input: Tensor) -> _bool:
     """Whether the memory is read conjugated."""
 def is_distributed(input: Any) -> _bool:
@@ -710,6 +784,8 @@ def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element of a tensor is not 0."""
 def is_signed(input: Tensor) -> _bool:
     """Whether the type has negative numbers."""
+def is_vulkan_available() -> _bool:
+    """False: there is no such device."""
 def is_warn_always_enabled() -> _bool:
     """What ``set_warn_always`` has set."""
 def isclose(input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
@@ -847,12 +923,42 @@ def mean(input: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any =
     """The mean of all elements, or along dimensions."""
 def median(input: Tensor, dim: _int | None = None, keepdim: _bool = False, *, axis: _int | None = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Any:
     """The median (of two in the middle the lower) of all elements, or along a dimension with indices; NaN if there is one."""
+def merge_type_from_type_comment(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
 def meshgrid(*tensors_: Sequence[Tensor] | Sequence[Sequence[Tensor]], indexing: _str | None = None, tensors: Sequence[Sequence[Tensor]] = ...) -> Any:
     """Grids of coordinates, a tuple of views, from vectors; ``indexing`` is ``"ij"`` (rows first) or ``"xy"``."""
 def min(input: Tensor, dim: Tensor | _int | None = None, keepdim: _bool = False, *, other: Tensor | None = None, axis: Tensor | _int | None = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Any:
     """The smallest of all elements; with ``dim``, along it, with indices; with ``other``, the smaller of each two."""
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements; nan if one of them is."""
+def miopen_batch_norm(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_convolution(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_convolution_add_relu(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_convolution_relu(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_convolution_transpose(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_ctc_loss(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_depthwise_convolution(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def miopen_rnn(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_adaptive_avg_pool2d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_convolution(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_linear_backward_weights(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_max_pool2d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_max_pool3d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
+def mkldnn_rnn_layer(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, axis: _int = ..., keepdims: _bool = ..., out: Any = None) -> _results.mode:
@@ -900,6 +1006,8 @@ def native_group_norm(input: Any, weight: Any, bias: Any, N: _int, C: _int, HxW:
     ...
 def native_layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: _float) -> Any:
     ...
+def native_norm(input: Any, p: Any = 2, dim: Any = None, keepdim: _bool = False, dtype: Any = None) -> Any:
+    """The norm of a sparse tensor's values, or of a dense tensor."""
 def ne(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """``input != other``, element by element."""
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -939,6 +1047,12 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of one vector with one of another."""
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, keepdims: _bool = ...) -> Tensor:
     """The norm of the difference of two vectors along the last dimension."""
+def parse_ir(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
+def parse_schema(text: _str, name: _str = '') -> _FunctionSchema:
+    """The schema that a text says; ``name`` stands before a text that begins with the arguments."""
+def parse_type_comment(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
 def pca_lowrank(A: Tensor, q: _int | None = None, center: _bool = True, niter: _int = 2) -> _tuple[Tensor, Tensor, Tensor]:
     """The first q principal components, nearly: the decomposition of a matrix less the mean of its rows."""
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
@@ -999,6 +1113,22 @@ def quantize_per_tensor(input: Tensor, scale: Tensor | _Number, zero_point: Tens
     """A tensor of integers of a quantized type, each of which stands for ``(integer - zero_point) * scale``."""
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
     """A quantized tensor whose scale and zero point cover the values of the input."""
+def quantized_batch_norm(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_gru_cell(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_lstm_cell(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_max_pool1d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_max_pool2d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_max_pool3d(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_rnn_relu_cell(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_rnn_tanh_cell(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 quint2x4: _dtype
 quint4x2: _dtype
 quint8: _dtype
@@ -1044,6 +1174,8 @@ def reshape(input: Tensor, *shape_: _int | Sequence[_int], shape: Sequence[_int]
     """The same elements in another shape: a view where that is possible, else a copy."""
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """Give this tensor the size of another."""
+def resize_as_sparse_(input: Any, the_template: Any) -> Any:
+    """Give an empty sparse tensor the sizes of another."""
 def resolve_conj(input: Tensor) -> Tensor:
     """A conjugate view's values in memory of their own; any other tensor itself."""
 def resolve_neg(input: Tensor) -> Tensor:
@@ -1066,6 +1198,8 @@ def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Te
     """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """The nearest whole number (of two, the even one), or number with so many ``decimals``."""
+def row_indices_copy(input: Any) -> Any:
+    """A copy of the rows of a sparse tensor's values."""
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined one above the other: along dimension 0, vectors counting as rows."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, generator: Any = None) -> Tensor:
@@ -1078,6 +1212,8 @@ def rsqrt_(input: Tensor) -> Tensor:
     """``1 / sqrt(input)``."""
 def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
     """``other - alpha * input``."""
+def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """A matrix plus the product of two, as ``addmm``: the older name for sparse ones."""
 def scalar_tensor(s: _Number, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """A 0-dim tensor of the default type, or another."""
 def scatter(input: Tensor, dim: _int = ..., index: Tensor = ..., src: Tensor | _Number | None = None, *, value: _Number | None = None, reduce: _str | None = None, axis: _int = ..., out: Tensor | None = None) -> Tensor:
@@ -1098,6 +1234,8 @@ def selu(input: Tensor) -> Tensor:
     """Scaled exponential linear unit: keeps mean and variance of its inputs."""
 def selu_(input: Tensor) -> Tensor:
     """Scaled exponential linear unit: keeps mean and variance of its inputs."""
+def set_anomaly_enabled(enabled: _bool, check_nan: _bool = True) -> None:
+    """Have backward passes say which operation failed, and refuse nan: see ``autograd.set_detect_anomaly``."""
 def set_autocast_cache_enabled(enabled: _bool) -> None:
     """Switch the cache of casts on or off."""
 def set_autocast_cpu_dtype(*args: Any) -> Any:
@@ -1110,6 +1248,14 @@ def set_autocast_enabled(device_type: Any, enabled: _bool | None = None) -> None
     """Switch autocast on or off for this thread: ``set_autocast_enabled("cpu", True)``."""
 def set_autocast_gpu_dtype(*args: Any) -> Any:
     """The old name of ``set_autocast_dtype('cuda', dtype)``."""
+def set_autocast_ipu_dtype(dtype: Any) -> None:
+    """Set the narrow type of autocast on IPUs."""
+def set_autocast_ipu_enabled(enabled: _bool) -> None:
+    """Switch autocast for IPUs."""
+def set_autocast_xla_dtype(dtype: Any) -> None:
+    """Set the narrow type of autocast on XLA devices."""
+def set_autocast_xla_enabled(enabled: _bool) -> None:
+    """Switch autocast for XLA devices."""
 def set_warn_always(b: _bool) -> None:
     """Say whether warnings that PyTorch gives once come every time: here Python's filters decide, and this is remembered for who asks."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1137,6 +1283,8 @@ def sinh_(input: Tensor) -> Tensor:
     """The hyperbolic sine of every element."""
 def slice_copy(input: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """A range of one dimension: what ``x[1:4]`` calls.  A copy, not a view."""
+def slice_inverse(input: Any, src: Any, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1) -> Any:
+    """The tensor that ``input`` is a slice of, by ``src``, whose sizes and strides it has."""
 def slice_scatter(input: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """A copy of ``input`` with ``src`` in the place of a range of one dimension."""
 def slogdet(input: Tensor) -> _tuple[Tensor, Tensor]:
@@ -1249,6 +1397,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any = None, dim: _int = 0, 
     """So many parts whose sizes differ by at most 1, or the parts between given places: a tuple of views."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """The sum of products over pairs of dimensions: the last of ``a`` with the first of ``b``, or those listed."""
+def thread_safe_generator() -> _Generator | None:
+    """The generator of this thread, where it is a worker of a DataLoader; None elsewhere, as workers are processes here."""
 def threshold(input: Tensor, threshold: _int | _float, value: _int | _float, *, out: Tensor | None = None) -> Tensor:
     """The input where it is above a threshold, a value elsewhere."""
 def threshold_(input: Tensor, threshold: _int | _float, value: _int | _float) -> Tensor:
@@ -1304,6 +1454,8 @@ def unflatten(input: Tensor, dim: _int = ..., sizes: Any = ..., *, axis: _int = 
     """One dimension taken apart into several; one of the sizes may be -1."""
 def unfold_copy(input: Tensor, dimension: _int, size: _int, step: _int, *, out: Tensor | None = None) -> Tensor:
     """All windows of a size along a dimension, each ``step`` from the last, as a new last dimension.  A copy, not a view."""
+def unify_type_list(*args: Any, **kwargs: Any) -> Any:
+    """Not here: it reads or makes PyTorch's own graphs of scripts; torch.jit.script, trace, save and load take their place"""
 def unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *, axis: _int | None = ...) -> Any:
     """The different elements (with ``dim``, slices) in order; on request where each element went, and counts."""
 def unique_consecutive(input: Tensor, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None, *, axis: _int | None = ...) -> Any:
@@ -1320,6 +1472,8 @@ def unsqueeze(input: Tensor, dim: _int = ..., *, axis: _int = ...) -> Tensor:
     """A dimension of size 1 put in at a place."""
 def unsqueeze_copy(input: Tensor, dim: _int = ..., *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """A dimension of size 1 put in at a place.  A copy, not a view."""
+def values_copy(input: Any) -> Any:
+    """A copy of the values of a sparse tensor."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The powers of every element of a vector, in falling order unless ``increasing``."""
 def var(input: Tensor, dim: Any = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: Any = None, axis: Any = ..., keepdims: _bool = ..., out: Tensor | None = None) -> Tensor:
@@ -1342,6 +1496,8 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the first dimension."""
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors joined one above the other: along dimension 0, vectors counting as rows."""
+def wait(future: Any) -> Any:
+    """The result of a fork."""
 def where(condition: Tensor, input: Tensor | _Number | None = None, other: Tensor | _Number | None = None, *, out: Tensor | None = None) -> Tensor:
     """``input`` where the condition holds, else ``other``; of a condition alone, the indices of what is not 0."""
 def xlogy(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:

@@ -9,7 +9,21 @@ from typing import Any
 from .core.devices import device_types
 from .tensor.generator import Generator, default_generator
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+__all__ = [
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "seed",
+    "set_rng_state",
+    "thread_safe_generator",
+]
+
+
+def thread_safe_generator() -> Generator | None:
+    """The generator of this thread, where it is a worker of a DataLoader; None elsewhere, as workers are processes here."""
+    return None
 
 
 def manual_seed(seed: Any) -> Generator:

@@ -194,3 +194,11 @@ def test_running_sums_and_products_have_the_type_asked_for(dtype: Any) -> None:
     for function in (rushlight.cumsum, rushlight.cumprod):
         result = function(x, 0, dtype=dtype)
         assert result.dtype is dtype and result.tolist()[-1] == 6
+
+
+def test_types_of_python_are_dtypes() -> None:
+    x = rushlight.ones(3)
+    assert x.sum(dtype=float).dtype is rushlight.float64 and x.prod(dtype=int).dtype is rushlight.int64
+    assert rushlight.softmax(x, 0, dtype=float).dtype is rushlight.float64 and x.cumsum(0, dtype=complex).dtype is rushlight.complex128
+    assert rushlight.finfo(float).eps == rushlight.finfo(rushlight.float64).eps and rushlight.iinfo(int).max == 2**63 - 1
+    assert rushlight.promote_types(float, rushlight.int32) is rushlight.float64 and not rushlight.can_cast(float, rushlight.int32)

@@ -21,6 +21,22 @@ from .gradcheck import gradcheck, gradgradcheck
 __getattr__ = missing(__name__, lazy=("profiler", "profiler_util"))
 
 
+class set_multithreading_enabled:
+    """Whether backward passes use several threads: kept, they run in the thread that calls; a context, too."""
+
+    _enabled = True
+
+    def __init__(self, mode: bool) -> None:
+        self.prev, self.mode = set_multithreading_enabled._enabled, mode
+        set_multithreading_enabled._enabled = mode
+
+    def __enter__(self) -> None:
+        """It is set already."""
+
+    def __exit__(self, *exception: Any) -> None:
+        set_multithreading_enabled._enabled = self.prev
+
+
 class _VariableType(type):
     """Makes every tensor an instance of ``Variable``."""
 

@@ -109,8 +109,8 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "has_torch_function has_torch_function_unary has_torch_function_variadic",
     },
     "torch.serialization": {
-        "rushlight.compat.serialization_internal": "StorageType _check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
-        "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly check_module_version_greater_or_equal mkdtemp validate_hpu_device zipfile pickle",
+        "rushlight.compat.serialization_internal": "_check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
+        "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly zipfile pickle",
     },
     "torch.distributed": {"rushlight.compat.c10d": "_get_process_group_name"},
     "torch.distributed.distributed_c10d": {

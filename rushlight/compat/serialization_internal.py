@@ -6,15 +6,12 @@ import contextlib
 import io
 import pickle
 import zipfile
-from tempfile import mkdtemp
-from typing import Any, TypeAlias
+from typing import Any
 
-from ..core.devices import as_device
-from ..core.errors import DeviceError
+from ..serialization import check_module_version_greater_or_equal
 from ..serialization.locations import restorer
 from .files import PyTorchFileReader
 
-StorageType: TypeAlias = Any
 _get_restore_location = restorer
 
 
@@ -67,24 +64,6 @@ def _check_dill_version(pickle_module: Any) -> None:
         )
 
 
-def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[int, ...], error_if_malformed: bool = True) -> bool:
-    """Whether a module's version is at least another."""
-    try:
-        found = tuple(kind(part) for kind, part in zip(map(type, req_version_tuple), module.__version__.split(".")))
-    except (AttributeError, ValueError) as error:
-        if error_if_malformed:
-            raise RuntimeError(
-                f"'{module.__name__}' module version string is malformed '{getattr(module, '__version__', None)}'"
-            ) from error
-        return True
-    return found >= req_version_tuple
-
-
-def validate_hpu_device(location: Any) -> int:
-    """The index of a Habana device: there is none."""
-    raise DeviceError(f"Attempting to deserialize object on a HPU device, but there is none: {as_device('cpu')} is, use map_location")
-
-
 def _is_compressed_file(f: Any) -> bool:
     """Whether a file is compressed as a whole."""
     return getattr(f, "__module__", "") == "gzip"
@@ -98,4 +77,4 @@ def _should_read_directly(f: Any) -> bool:
         return False
 
 
-__all__ = ["mkdtemp", "pickle", "zipfile"]
+__all__ = ["pickle", "zipfile"]

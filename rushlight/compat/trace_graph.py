@@ -167,7 +167,11 @@ class TraceGraph:
 
     def __str__(self) -> str:
         head = ",\n      ".join(f"%{each.debugName()} : {each.type()}" for each in self.inputs())
-        return f"graph({head}):\n" + "".join(f"  {node}\n" for node in self._nodes) + f"  return ({', '.join('%' + each.debugName() for each in self.outputs())})\n"
+        return (
+            f"graph({head}):\n"
+            + "".join(f"  {node}\n" for node in self._nodes)
+            + f"  return ({', '.join('%' + each.debugName() for each in self.outputs())})\n"
+        )
 
 
 class GraphRecorder:

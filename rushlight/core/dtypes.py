@@ -221,8 +221,13 @@ def _promote(a: dtype, b: dtype) -> np.dtype[Any]:
     return _SIGNED[unsigned.itemsize * 2]
 
 
+# Python's types that stand for a dtype wherever one is asked for.
+PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type, in PyTorch's lattice, that both types convert to."""
+    type1, type2 = PYTHON_TYPES.get(type1, type1), PYTHON_TYPES.get(type2, type2)
     return BY_NUMPY[promote_numpy(type1.numpy, type2.numpy)]
 
 
@@ -290,6 +295,7 @@ def _lift(strong: np.dtype[Any], weak: np.dtype[Any]) -> np.dtype[Any]:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether a value of one type may be written to a tensor of another (an in-place op's rule)."""
+    from_, to = PYTHON_TYPES.get(from_, from_), PYTHON_TYPES.get(to, to)
     return from_.category <= to.category or (from_.category == INTEGRAL and to.category == INTEGRAL)
 
 
@@ -312,7 +318,7 @@ class finfo:
     """Limits of a floating-point type."""
 
     def __init__(self, type: dtype | None = None) -> None:
-        kind = type or default.floating
+        kind = PYTHON_TYPES.get(type, type) or default.floating
         if kind.category < FLOATING:
             raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'")
         kind = kind.to_real()
@@ -334,6 +340,7 @@ class iinfo:
     """Limits of an integer type."""
 
     def __init__(self, type: dtype) -> None:
+        type = PYTHON_TYPES.get(type, type)
         if type.category != INTEGRAL:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.integer is not None:

@@ -19,7 +19,7 @@ from .base import TensorBase, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
 from .devices import alone
 from .dispatch import attach, dispatch, dispatch_alone, dispatch_in_place, settle, wrap, write_out
-from .dtypes import BY_NUMPY, LOW_PRECISION
+from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
 from .kernel_providers import faster_product
@@ -397,6 +397,9 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             parts.append(f"{name}=MISSING")  # after a parameter with another spelling, which has to have a default
         else:
             parts.append(name)
+        if name == "dtype":  # Python's own types are taken for dtypes
+            namespace["PYTHON_TYPES"] = PYTHON_TYPES
+            prologue += ["if dtype.__class__ is type:", "    dtype = PYTHON_TYPES.get(dtype, dtype)"]
         if parameter.default is MISSING and "=" in parts[-1]:
             prologue.append(f"if {name} is MISSING{f' and {alternative} is MISSING' if alternative else ''}:")
             prologue.append(f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")")

@@ -4,6 +4,7 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 """
 
 from builtins import bool as _bool, float as _float, int as _int, list as _list, str as _str
+from rushlight.nn.scaled_products import ScalingType as ScalingType, SwizzleType as SwizzleType
 from rushlight.tensor import op_results as _results
 from rushlight.tensor.tensor import Tensor
 from typing import Any
@@ -226,6 +227,10 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """:func:`rrelu` in place."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
     """``softmax(query @ key.T * scale + mask) @ value``."""
+def scaled_grouped_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, offs: Any = None, output_dtype: Any = ..., contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Any:
+    """Products of groups of matrices with their scales, summed in float32: see :func:`grouped_mm`."""
+def scaled_mm(mat_a: Any, mat_b: Any, scale_a: Any, scale_recipe_a: Any, scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None, bias: Any = None, output_dtype: Any = ..., contraction_dim: Any = ..., use_fast_accum: _bool = False) -> Any:
+    """The product of two matrices with their scales, summed in float32."""
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """Scaled exponential linear unit."""
 def selu_(input: Tensor) -> Tensor:

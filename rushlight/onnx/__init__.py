@@ -8,6 +8,7 @@ Start with ``exporter.py`` (the pipeline of ``onnx.export``) and ``lowering.py``
 
 from __future__ import annotations
 
+from ..core.missing import absent as _absent
 from ..core.missing import missing as _missing
 from ..core.release import VERSION
 from . import errors
@@ -24,6 +25,8 @@ from .types import JitScalarType, TensorProtoDataType
 
 producer_name, producer_version = "rushlight", VERSION
 
+_WHY = "models are exported by export(), which takes any function or Module, and example inputs"
+ExportableModule, InputObserver = _absent("ExportableModule", __name__, _WHY), _absent("InputObserver", __name__, _WHY)
 __getattr__ = _missing(__name__, lazy=("backend", "operators", "symbolic_helper", "utils", "verification"))
 
 __all__ = [

@@ -99,7 +99,7 @@ class LBFGS(Optimizer):
             previous, spent = loss, 0
             if search is not None:
                 start = [param.clone() for param in self._params]
-                found, spent = _strong_wolfe(
+                found, spent = _search(
                     lambda t: self._directional_evaluate(evaluate, start, t, direction),  # noqa: B023 (called at once)
                     t, _Point(0.0, loss, gradient, slope), _largest(direction), tolerance_change,
                     min(_MOST_SEARCH_STEPS, group["max_eval"] - evaluations),
@@ -195,15 +195,30 @@ def _cubic_interpolate(x1: Any, f1: Any, g1: Any, x2: Any, f2: Any, g2: Any, bou
 
 
 def _strong_wolfe(
-    evaluate: Callable[[float], _Point], t: float, start: _Point, scale: float, tolerance: float, most: int
-) -> tuple[_Point, int]:
+    obj_func: Callable[..., Any], x: Any, t: Any, d: Any, f: Any, g: Any, gtd: Any, c1: float = _SUFFICIENT_DECREASE, c2: float = _CURVATURE,
+    tolerance_change: float = 1e-9, max_ls: int = 25,
+) -> tuple[Any, Any, Any, int]:  # fmt: skip
+    """The line search as others call it: the loss, the gradient and the step that were found, and how often the function was called."""
+
+    def evaluate(step: Any) -> _Point:
+        loss, gradient = obj_func(x, step, d)
+        return _Point(step, loss, gradient, gradient.dot(d))
+
+    found, spent = _search(evaluate, t, _Point(0, f, g, gtd), _largest(d), tolerance_change, max_ls, c1, c2)
+    return found.loss, found.gradient, found.t, spent
+
+
+def _search(
+    evaluate: Callable[[float], _Point], t: float, start: _Point, scale: float, tolerance: float, most: int,
+    decrease: float = _SUFFICIENT_DECREASE, curvature: float = _CURVATURE,
+) -> tuple[_Point, int]:  # fmt: skip
     """A point that satisfies the strong Wolfe conditions, or the best one found; and how often the loss was evaluated."""
 
     def too_high(point: _Point) -> bool:
-        return point.loss > start.loss + _SUFFICIENT_DECREASE * point.t * start.slope
+        return point.loss > start.loss + decrease * point.t * start.slope
 
     def flat(point: _Point) -> bool:
-        return abs(point.slope) <= -_CURVATURE * start.slope
+        return abs(point.slope) <= -curvature * start.slope
 
     # Extend the interval until it brackets a minimum.
     previous, point = start, evaluate(t)

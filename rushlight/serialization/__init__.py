@@ -39,6 +39,7 @@ from .saving import DEFAULT_PROTOCOL, MAGIC_NUMBER, PROTOCOL_VERSION, save
 FILE_LIKE: TypeAlias = str | os.PathLike[str] | IO[bytes]
 STORAGE: TypeAlias = TypedStorage | UntypedStorage
 
+StorageType = Any
 __all__ = [
     "DEFAULT_PROTOCOL", "MAGIC_NUMBER", "MAP_LOCATION", "PROTOCOL_VERSION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
     "clear_safe_globals", "default_restore_location", "get_crc32_options", "get_default_load_endianness",
@@ -64,6 +65,25 @@ def normalize_storage_type(storage_type: Any) -> Any:
 def storage_to_tensor_type(storage: Any) -> Any:
     """The tensor type, such as ``FloatTensor``, that goes with a storage."""
     return TENSOR_TYPES[storage.pickle_storage_type().replace("Storage", "Tensor")]
+
+
+def check_module_version_greater_or_equal(module: Any, req_version_tuple: tuple[Any, ...], error_if_malformed: bool = True) -> bool:
+    """Whether a module's version is at least another."""
+    try:
+        found = tuple(type(wanted)(part) for wanted, part in zip(req_version_tuple, module.__version__.split(".")))
+    except (AttributeError, ValueError) as error:
+        if error_if_malformed:
+            raise RuntimeError(
+                f"'{module.__name__}' module version string is malformed '{getattr(module, '__version__', None)}' and cannot be compared "
+                f"with tuple {req_version_tuple}"
+            ) from error
+        return True
+    return found >= req_version_tuple
+
+
+def validate_hpu_device(location: Any) -> int:
+    """The index of a Habana device: there is none."""
+    raise RuntimeError("Attempting to deserialize object on a HPU device, but there is none here: use map_location=torch.device('cpu')")
 
 
 __getattr__ = missing(__name__)

@@ -142,6 +142,34 @@ def __dir__(self: Any) -> list[str]:
     return sorted(found if self.is_cuda else set(found) - {"__cuda_array_interface__"})
 
 
+def _elsewhere(kind: str) -> Any:
+    """A method that moves a tensor to a kind of device that is not here: it says so."""
+
+    def move(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+        return self.to(kind if device is None else device, non_blocking=non_blocking)
+
+    move.__name__ = move.__qualname__ = kind
+    move.__doc__ = f"Move the tensor to a device of the kind {kind}, if there is one."
+    return move
+
+
+def to_mkldnn(self: Any, dtype: Any = None) -> Any:
+    """The tensor in the order of oneDNN, which is not here."""
+    raise NotSupported(
+        "to_mkldnn() puts a tensor into the order of oneDNN, which is not here: convolutions choose their own order when compiled"
+    )
+
+
+def to_padded_tensor(self: Any, padding: float, output_size: Any = None) -> Any:
+    """A nested tensor with its rows padded; a dense one has none."""
+    raise NotSupported("to_padded_tensor() is of nested tensors, and this tensor is dense")
+
+
+def resize_as_sparse_(self: Any, other: Any) -> Any:
+    """Give an empty sparse tensor the sizes of another."""
+    return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
+
+
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
     tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
@@ -150,6 +178,6 @@ def install(tensor_class: Any) -> None:
         _conj, _conj_physical, _neg_view, _is_zerotensor, __dir__, __div__, __rdiv__, __idiv__,
         fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
         _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
-        _removed("lstsq", "torch.linalg.lstsq"),
+        _removed("lstsq", "torch.linalg.lstsq"), _elsewhere("xpu"), _elsewhere("ipu"), _elsewhere("mtia"), to_mkldnn, to_padded_tensor, resize_as_sparse_,
     ):  # fmt: skip
         setattr(tensor_class, method.__name__, method)

@@ -306,7 +306,7 @@ class OpMethods(TensorBase):
     def cfloat(self, *, memory_format: Any = ...) -> Any:
         """The tensor as complex64."""
     def chalf(self, *, memory_format: Any = ...) -> Any:
-        """Raise: there are no complex numbers of half precision."""
+        """The tensor as complex numbers of half precision."""
     def char(self, *, memory_format: Any = ...) -> Any:
         """The tensor as int8."""
     def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -621,6 +621,8 @@ class OpMethods(TensorBase):
         """The integers of a quantized tensor."""
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of square matrices."""
+    def ipu(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Any:
+        """Move the tensor to a device of the kind ipu, if there is one."""
     def is_coalesced(self) -> _bool:
         """Whether indices are sorted and none comes twice."""
     def is_conj(self) -> _bool:
@@ -809,6 +811,8 @@ class OpMethods(TensorBase):
         """Dimensions moved to other places; the others keep their order."""
     def msort(self, *, out: Tensor | None = None) -> Tensor:
         """The elements in order along the first dimension."""
+    def mtia(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Any:
+        """Move the tensor to a device of the kind mtia, if there is one."""
     def mul(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """``input * other``, element by element."""
     def mul_(self, other: Tensor | _Number) -> Tensor:
@@ -977,6 +981,8 @@ class OpMethods(TensorBase):
         """The size of another tensor for the same elements, kept for old code."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """Give this tensor the size of another."""
+    def resize_as_sparse_(self, other: Any) -> Any:
+        """Give an empty sparse tensor the sizes of another."""
     def resolve_conj(self) -> Tensor:
         """A conjugate view's values in memory of their own; any other tensor itself."""
     def resolve_neg(self) -> Tensor:
@@ -1145,6 +1151,10 @@ class OpMethods(TensorBase):
         """The tensor with another type or on another device: ``to(dtype)``, ``to(device, dtype)``, ``to(other)``."""
     def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
         """The tensor with all its elements; a dense one is returned as it is."""
+    def to_mkldnn(self, dtype: Any = None) -> Any:
+        """The tensor in the order of oneDNN, which is not here."""
+    def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Any:
+        """A nested tensor with its rows padded; a dense one has none."""
     def to_sparse(self, sparse_dim: _int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: _int | None = None) -> Tensor:
         """The tensor in a sparse layout, by default COO with ``sparse_dim`` sparse dimensions (all of them)."""
     def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
@@ -1229,5 +1239,7 @@ class OpMethods(TensorBase):
         """``input * log(other)``, and 0 where ``input`` is 0."""
     def xlogy_(self, other: Tensor | _Number) -> Tensor:
         """``input * log(other)``, and 0 where ``input`` is 0."""
+    def xpu(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Any:
+        """Move the tensor to a device of the kind xpu, if there is one."""
     def zero_(self) -> Tensor:
         """Zeros in the shape of ``input``; ``zero_`` writes them there."""

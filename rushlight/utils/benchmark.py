@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import NotSupported
-from ..core.missing import PACKAGE, missing
+from ..core.missing import PACKAGE, absents, missing
 from ..core.parallel import pool
 
 __all__ = ["Measurement", "TaskSpec", "Timer", "select_unit", "set_torch_threads", "timer", "trim_sigfig", "unit_to_english"]
@@ -275,4 +275,14 @@ class Timer:
 
 
 if not TYPE_CHECKING:
+    absents(
+        globals(),
+        "instructions are not counted here, which needs Valgrind and PyTorch's own binaries: use blocked_autorange",
+        classes="CallgrindStats CopyIfCallgrind FunctionCount FunctionCounts",
+    )
+    absents(
+        globals(),
+        "it makes up inputs, or prints tables, for PyTorch's own benchmarks: compare the medians of Timer(...).blocked_autorange()",
+        classes="Colorize Compare FuzzedParameter FuzzedSparseTensor FuzzedTensor Fuzzer ParameterAlias",
+    )
     __getattr__ = missing(__name__)

@@ -57,6 +57,14 @@ _PARTS: dict[str, str] = {
     "quantize": (
         "add_quant_dequant convert default_eval_fn get_default_custom_config_dict prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat swap_module"
     ),
+    "granularity": (
+        "AffineQuantizedObserverBase Granularity MappingType ObserverOrFakeQuantize PerAxis PerBlock PerGroup PerRow PerTensor PerToken QConfigMapping QuantType TorchAODType "
+        "ZeroPointDomain convert_dynamic_jit convert_jit default_embedding_fake_quant_4bit default_float_qparams_observer_4bit fuse_conv_bn_jit get_block_size "
+        "get_default_compare_output_module_list get_default_dynamic_sparse_quant_module_mappings get_default_float_to_quantized_operator_mappings "
+        "get_default_qat_qconfig_dict get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping get_default_static_quant_reference_module_mappings "
+        "get_default_static_sparse_quant_module_mappings get_fuser_method_new get_quantized_operator prepare_dynamic_jit prepare_jit quantize_dynamic_jit quantize_jit "
+        "script_qconfig script_qconfig_dict"
+    ),
     "stubs": "DeQuantStub QuantStub QuantWrapper",
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names.split()}

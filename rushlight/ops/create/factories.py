@@ -16,7 +16,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import accelerator, strided
-from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, bool_, complex128, default, float64, int64, scalar_dtype
+from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
@@ -27,7 +27,6 @@ from ..shape.memory import channels_last_strides, element_strides, is_contiguous
 Number = int | float | complex | bool
 
 MOST_DIMENSIONS = 64  # NumPy's limit
-_PYTHON_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 _FORMAT_RANKS = {"channels_last": 4, "channels_last_3d": 5}
 
 
@@ -42,7 +41,7 @@ def as_dtype(dtype: Any) -> dtype_class:
                 f"a tensor of {dtype} is made by quantize_per_tensor() or quantize_per_channel(), which say how it is quantized"
             )
         return dtype
-    found = _PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
+    found = PYTHON_TYPES.get(dtype) if isinstance(dtype, type) else None
     if found is None:
         shown = dtype.__name__ if isinstance(dtype, type) else type(dtype).__name__
         raise ArgumentError(f"argument 'dtype' must be torch.dtype, not {shown}")
