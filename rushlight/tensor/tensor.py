@@ -550,9 +550,6 @@ class Tensor(OpMethods):
             return format_sparse(self, common["requires_grad"], name)
         return format_tensor(device_type_of(array).to_host(array), device=place, **common)
 
-    def __dir__(self) -> list[str]:
-        return sorted(set(dir(type(self))) | set(self.__dict__))
-
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         watch_subclass(cls)
