@@ -16,6 +16,7 @@ from replayed_device import stand_in
 import rushlight as torch
 from rushlight import nn
 from rushlight.core.errors import AcceleratorError
+from rushlight.cuda import triton_driver
 from rushlight.nn import functional as F
 from rushlight.runtime.cuda import measured_products
 
@@ -234,3 +235,27 @@ def test_which_products_are_of_three() -> None:
         (3, (14, 68, 0)),
     ):  # batches, small, TF32, half
         assert not takes((*plain[:at], other, *plain[at + 1 :]))
+
+
+def test_kernels_are_launched_without_a_c_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain kernels go to the driver; Triton's own launcher is made for those that are launched often, or that have other arguments."""
+    launched: list[Any] = []
+    module = SimpleNamespace(CudaLauncher=lambda source, about: lambda *args: launched.append("Triton"))
+    plain = {"x": "*fp32", "count": "i32", "y": "*fp32", "BLOCK": "constexpr"}
+
+    def of(cupy: Any, kernel: Any, grid: Any, values: Any) -> Any:
+        return lambda *addresses: launched.append((kernel.name, grid, values["count"], addresses))
+
+    monkeypatch.setattr(triton_driver, "Launch", SimpleNamespace(of=of))
+    monkeypatch.setattr(triton_driver, "device_types", {"cuda": SimpleNamespace(cupy=None)})
+    monkeypatch.setattr(triton_driver, "importlib", SimpleNamespace(import_module=lambda name: module))
+    monkeypatch.setattr(triton_driver, "_FEW", 2)
+    at = [SimpleNamespace(data_ptr=lambda address=address: address) for address in (16, 32)]
+    launcher = triton_driver.Launcher(SimpleNamespace(signature=plain), SimpleNamespace(name="kernel"))
+    for _ in range(3):
+        launcher(3, 1, 1, 0, 7, None, None, None, SimpleNamespace(calls=[]), at[0], 5, at[1], 64)
+    assert launched == [("kernel", (3, 1, 1), 5, (16, 32))] * 2 + ["Triton"]
+    launcher(0, 1, 1, 0, 7, None, None, None, None, at[0], 5, at[1], 64)  # nothing to do
+    other = triton_driver.Launcher(SimpleNamespace(signature={"x": "tensordesc<fp32[64]>"}), SimpleNamespace(name="other"))
+    other(1, 1, 1, 0, 7, None, None, None, None, at[0])
+    assert launched[3:] == ["Triton"]

@@ -5,15 +5,21 @@ Triton's own driver asks ``torch.cuda`` for them.  Under the interpreter (``TRIT
 
 from __future__ import annotations
 
+import importlib
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from ..core.declare import table
 from ..core.devices import device as Device
+from ..core.devices import device_types
 from ..core.dtypes import int32
+from ..runtime.cuda.triton_launch import PACKED, Launch
 
+_FEW = 1000  # launches of a kernel after which its own launcher is made
 _installed = False
 
 
@@ -59,6 +65,47 @@ class HostDriver:
         return measure
 
 
+class Launcher:
+    """What launches one compiled kernel: by the driver directly at first, and by Triton's own launcher where a kernel is launched often or asks for more.
+
+    Triton's launchers are extension modules that a C compiler makes, which takes longer than most kernels are compiled; and all have one name, so that
+    several threads must not load them at once.
+    """
+
+    _making = threading.Lock()
+
+    def __init__(self, src: Any, metadata: Any) -> None:
+        self.source, self.metadata, self.made, self.count = src, metadata, None, 0
+        self.plain = all(
+            isinstance(kind, str) and (kind == "constexpr" or kind.startswith("*") or kind in PACKED) for kind in src.signature.values()
+        )
+
+    def __call__(
+        self, x: int, y: int, z: int, stream: int, function: int, packed: Any, about: Any, enter: Any, leave: Any, *args: Any
+    ) -> None:
+        """Launch, with the arguments that Triton's own launcher takes."""
+        if not x * y * z:
+            return
+        if self.made is None:
+            self.count += 1
+            if self.plain and self.count <= _FEW and not any(getattr(each, "calls", each) for each in (enter, leave)):
+                values = dict(zip(self.source.signature, args))
+                kernel = SimpleNamespace(name=self.metadata.name, function=function, metadata=self.metadata, src=self.source)
+                found = Launch.of(device_types["cuda"].cupy, kernel, (x, y, z), values)  # type: ignore[attr-defined]
+                if found is not None:
+                    kinds = self.source.signature.values()
+                    found(*[address_of(each) for kind, each in zip(kinds, args) if kind.startswith("*")])
+                    return
+            with Launcher._making:
+                self.made = importlib.import_module("triton.backends.nvidia.driver").CudaLauncher(self.source, self.metadata)
+        self.made(x, y, z, stream, function, packed, about, enter, leave, *args)
+
+
+def address_of(value: Any) -> int:
+    """The address of a tensor, or of nothing."""
+    return 0 if value is None else value if isinstance(value, int) else int(value.data_ptr())
+
+
 def cuda_driver() -> Any:
     """Triton's CUDA driver with CuPy in the place of PyTorch."""
     import cupy
@@ -68,7 +115,7 @@ def cuda_driver() -> Any:
         """Launches on CuPy's current device and stream."""
 
         def __init__(self) -> None:
-            self.utils, self.launcher_cls = nvidia.CudaUtils(), nvidia.CudaLauncher
+            self.utils, self.launcher_cls = nvidia.CudaUtils(), Launcher
             self.get_device_capability = lambda device: divmod(int(cupy.cuda.Device(device).compute_capability), 10)
             self.get_current_stream = lambda device: cupy.cuda.get_current_stream().ptr
             self.get_current_device = cupy.cuda.runtime.getDevice

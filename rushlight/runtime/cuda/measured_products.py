@@ -198,7 +198,7 @@ def choose(cupy: Any, stream: Any, workspace: int, product: Any, split: SplitPro
     heights = (columns if right[0] else length, length if left[0] else rows)
     spans = [each[2] * (count - 1) + height * each[1] for each, height in zip((right, left), heights)] + [rows * columns * count]
     memory = [cupy.cuda.alloc(each * _SIZES[kind]) for each in spans]
-    addresses, bias = [each.ptr for each in memory], 0
+    addresses, bias = (int(memory[0].ptr), int(memory[1].ptr), int(memory[2].ptr)), 0
     if biased:
         memory.append(cupy.cuda.alloc(columns * _SIZES[kind]))
         bias = memory[-1].ptr

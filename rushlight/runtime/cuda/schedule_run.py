@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import math
 import os
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -106,13 +105,8 @@ class TritonSchedule:
                 except Exception as error:
                     raise KernelFailed(f"{record.name}: {type(error).__name__}: {error}\n{self.sources[record.name]}") from error
 
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-4)  # threads come back from Triton's passes often, and would wait for each other's Python
-        try:
-            with ThreadPoolExecutor(min(os.cpu_count() or 1, 16)) as pool:
-                list(pool.map(compile, {each.name: each for each in self.records}.values()))
-        finally:
-            sys.setswitchinterval(interval)
+        with ThreadPoolExecutor(min(os.cpu_count() or 1, 16)) as pool:
+            list(pool.map(compile, {each.name: each for each in self.records}.values()))
 
     def __call__(self, args: tuple[Any, ...]) -> list[Any]:
         """The outputs for inputs that it accepts."""

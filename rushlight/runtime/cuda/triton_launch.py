@@ -16,7 +16,7 @@ from ...core.errors import AcceleratorError
 from . import faults
 from .launch import BLOCKING, check, failed
 
-_PACKED = {
+PACKED = {
     "i1": "?",
     "i8": "b",
     "u8": "B",
@@ -58,7 +58,7 @@ def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list
             format += "P"
             packed.append(None)
         else:
-            format += _PACKED[kind]
+            format += PACKED[kind]
             packed.append(values[name])
     return format + "PP", packed
 
