@@ -151,7 +151,7 @@ def stand_in_for_cupy(clock: list[float]) -> Any:
             pass
 
     memory = SimpleNamespace(ptr=4096)
-    runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda index: {"name": b"a GPU"})
+    runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceProperties=lambda index: {"name": b"a GPU"}, memcpy=lambda *args: None)
     return SimpleNamespace(
         cuda=SimpleNamespace(
             runtime=runtime, Stream=Stream, Event=Event, Device=lambda: SimpleNamespace(synchronize=lambda: None),
