@@ -136,6 +136,15 @@ class Nested(nn.Module):
         return {"sum": pair[0] + pair[1], "rest": [options["a"] * scale, options["b"]]}
 
 
+class Shadowing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, input, list, sum):  # names that mean something in Python
+        return self.layer(input) + list + sum.sum()
+
+
 class Named(nn.Module):
     def forward(self, pair):
         return Pair(pair.right, pair.left * 2)
@@ -363,6 +372,7 @@ def cases():
             {"scale": f(3)},
             {"pair": ({0: batch}, {0: batch}), "options": {"a": {0: length}, "b": None}, "scale": {0: length}},
         ),
+        ("shadowing", Shadowing(), (f(2, 3), f(2, 3), f(3)), {}, None),
         ("numbers", Numbers(), (f(2), 3, "mul", True), {}, None),
         ("indexing", Indexing(), (f(3, 4), i(2) % 3), {}, None),
         ("writes", Writes(), (f(2, 3),), {}, None),

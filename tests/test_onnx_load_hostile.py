@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import os
 import random
 import resource
 import time
@@ -21,6 +22,7 @@ import rushlight as torch
 import rushlight.onnx
 from rushlight.core.errors import RushlightError
 from rushlight.onnx.errors import ModelFileError, UnsupportedModelError
+from rushlight.onnx.load import builder
 
 SECONDS = 15  # of each fuzzer; with those of archives (test_torchscript_archives.py) it is a minute
 
@@ -229,3 +231,30 @@ def test_damaged_messages():
                     graph.node.insert(draw.randrange(len(graph.node)), one)
         loaded += attempt(model) is not None
     assert loaded
+
+
+def test_functions_that_call_others_twice_are_not_written_out_for_ever(monkeypatch):
+    monkeypatch.setattr(builder, "MOST_NODES", 1000)
+    opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid("my", 1)]
+    functions = []
+    for number in range(40):
+        calls = [onnx.helper.make_node(f"F{number + 1}", [a], [b], domain="my") for a, b in (("x", "a"), ("a", "y"))]
+        nodes = calls if number < 39 else [onnx.helper.make_node("Relu", ["x"], ["y"])]
+        functions.append(onnx.helper.make_function("my", f"F{number}", ["x"], ["y"], nodes, opsets))
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("F0", ["x"], ["y"], domain="my")], "g", ends[:1], ends[1:])
+    with pytest.raises(ModelFileError, match="more than 1000 nodes"):
+        torch.onnx.load(onnx.helper.make_model(graph, functions=functions, opset_imports=opsets))
+
+
+@pytest.mark.parametrize(("place", "said"), [("pipe", "no ordinary file"), ("model.onnx\0", "no name of a file")])
+def test_external_data_that_is_no_file(tmp_path, place, said):
+    """A pipe would be waited for."""
+    os.mkfifo(tmp_path / "pipe")
+    tensor = onnx.TensorProto(name="w", data_type=1, dims=[4], data_location=onnx.TensorProto.EXTERNAL)
+    tensor.external_data.add(key="location", value=place)
+    ends = [onnx.helper.make_tensor_value_info("y", 1, [4])]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["w"], ["y"])], "g", [], ends, [tensor])
+    (tmp_path / "model.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
+    with pytest.raises(ModelFileError, match=said):
+        torch.onnx.load(tmp_path / "model.onnx")

@@ -19,7 +19,7 @@ from ..core.declare import Op, lookup, table
 from ..core.dtypes import BY_NAME
 from ..core.state import state
 from ..core.symbolic import SymbolicInt
-from ..fx.graph import Graph
+from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node, map_arg
 from ..nn.parameter import Parameter
@@ -277,9 +277,9 @@ def _captured(ep: ExportedProgram, functions: dict[Any, Any], core: bool, kept: 
         state.capture = None
         outputs = [tracer.argument(each) for each in results]
         changed = [
-            (spec, tracer.node_of(given[mine.name]))
-            for spec, mine in zip(ep.graph_signature.input_specs, inputs)
-            if isinstance(given[mine.name], TensorBase) and tracer.node_of(given[mine.name]) is not mine
+            (spec, tracer.node_of(value))
+            for spec, mine, value in zip(ep.graph_signature.input_specs, inputs, given.values())
+            if isinstance(value, TensorBase) and tracer.node_of(value) is not mine
         ]
         state.capture = tracer
     if tracer.foreign - kept:
@@ -469,7 +469,7 @@ class _Lowered:
         graph = Graph()
         here: dict[Node, Any] = {}
         for mine, node in zip(inputs, [each for each in ep.graph.nodes if each.op == "placeholder"]):
-            here[mine] = graph.placeholder(node.name)
+            here[mine] = placeholder_named(graph, node.name)
             here[mine].meta.update(node.meta)
         self.copy(self.tracer.graph, graph, here)
         return graph, here
@@ -480,7 +480,7 @@ class _Lowered:
             if node in here or node.op == "output" or (self.live is not None and source is self.tracer.graph and node not in self.live):
                 continue
             if node.op == "placeholder":
-                made = graph.placeholder(node.name)
+                made = placeholder_named(graph, node.name)
             elif node.op == "get_attr" and "graph" in node.meta:
                 inner = node.meta["graph"]
                 body = Graph()

@@ -15,7 +15,7 @@ from ..core.base import Spec, make
 from ..core.devices import device as Device
 from ..core.dtypes import BY_NAME
 from ..core.symbolic import Expression, SymbolicInt
-from ..fx.graph import Graph
+from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node
 from ..ops.overloads import namespace
@@ -160,11 +160,11 @@ class GraphReader:
         kind, value = one_of(data, f"an input of {self.where}")
         if kind in ("as_tensor", "as_sym_int", "as_sym_float", "as_sym_bool"):
             name = get(value, "name" if kind == "as_tensor" else "as_name", str, f"an input of {self.where}")
-            node = self.graph.placeholder(self.fresh(name, f"an input of {self.where}"))
+            node = placeholder_named(self.graph, self.fresh(name, f"an input of {self.where}"))
             node.meta["val"] = self.meta(name, kind, f"an input of {self.where}")
             self.values[name] = node
         elif kind in ("as_none", "as_int", "as_float", "as_bool", "as_string"):
-            node = self.graph.placeholder(self.fresh(fallback, f"an input of {self.where}"))
+            node = placeholder_named(self.graph, self.fresh(fallback, f"an input of {self.where}"))
             node.meta["val"] = None if kind == "as_none" else value
             self.values[fallback] = node
         else:

@@ -37,7 +37,7 @@ def export(
     >>> model = torch.nn.Linear(4, 2)
     >>> program = torch.export.export(model, (torch.ones(3, 4),), dynamic_shapes=({0: torch.export.Dim("batch")},))
     >>> [node.name for node in program.graph.nodes]
-    ['p_weight', 'p_bias', 'input_1', 'linear', 'output']
+    ['p_weight', 'p_bias', 'input', 'linear', 'output']
     >>> program.module()(torch.ones(7, 4)).shape
     torch.Size([7, 2])
     """

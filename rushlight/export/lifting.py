@@ -10,7 +10,7 @@ from ..compat import pytree
 from ..core.base import Spec, make
 from ..core.devices import device_of
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt
-from ..fx.graph import Graph
+from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node, map_arg
 from ..nn.modules.module import Module
@@ -75,7 +75,7 @@ def lift(mod: Module, captured: Capture, names: list[str], guards: list[Guard], 
     attributes: dict[str, Node] = {}
 
     def placeholder(name: str, kind: InputKind, target: str, value: Any, lasting: bool | None = None) -> None:
-        node = made.graph.placeholder(name)
+        node = placeholder_named(made.graph, name)
         node.meta["val"] = fake(value, value._array.shape)
         made.signature.input_specs.append(InputSpec(kind, TensorArgument(node.name), target, lasting))
         attributes[target] = node
@@ -91,7 +91,7 @@ def lift(mod: Module, captured: Capture, names: list[str], guards: list[Guard], 
         placeholder(f"c_{plain_name(target)}", InputKind.CONSTANT_TENSOR, target, value)
         made.constants[target] = value
     for name, node in zip(names, captured.inputs):
-        mine = made.graph.placeholder(name)
+        mine = placeholder_named(made.graph, name)
         mine.meta.update(_meta(node, tracer))
         here[node] = mine
         if "constant" in node.meta:
@@ -338,7 +338,7 @@ class _Copier:
         names = [self.here[each].name for each in inner.outside]
         for node in inner.graph.nodes:
             if node.op == "placeholder":
-                mine = graph.placeholder(names.pop(0) if names else node.name)
+                mine = placeholder_named(graph, names.pop(0) if names else node.name)
                 mine.meta.update(_meta(node, inner))
                 self.here[node] = mine
             elif node.op == "output":
@@ -372,7 +372,7 @@ class _Copier:
                 self.copy(self.made.graph, each)
                 self.here = dict(outer)
         for each in dict.fromkeys(wanted):
-            mine = graph.placeholder(outer[each].name)
+            mine = placeholder_named(graph, outer[each].name)
             mine.meta.update(outer[each].meta)
             given.append(outer[each])
             self.here[each] = mine

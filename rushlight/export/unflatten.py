@@ -7,7 +7,7 @@ import operator
 from typing import Any
 
 from ..compat import pytree
-from ..fx.graph import Graph
+from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node, map_arg
 from ..nn.modules.module import Module
@@ -135,7 +135,7 @@ class _Builder:
         graph = Graph()
         here: dict[Node, Any] = {}
         for each in inputs:
-            here[each] = graph.placeholder(each.name)
+            here[each] = placeholder_named(graph, each.name)
         parts: dict[str, Any] = {}
         inside = f"{prefix}." if prefix else ""
 

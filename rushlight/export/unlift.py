@@ -9,7 +9,7 @@ from ..capture.graph_module import Replay, assign
 from ..compat import pytree
 from ..core.base import TensorBase
 from ..core.state import state
-from ..fx.graph import CodeGen, Graph, Writer
+from ..fx.graph import CodeGen, Graph, Writer, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import map_arg
 from ..nn.modules.module import Module
@@ -156,7 +156,7 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
     flat: list[Any] = []
     for node in ep.graph.nodes:
         if node.op == "placeholder" and by_name[node.name].kind is InputKind.USER_INPUT:
-            here[node] = graph.placeholder(node.name)
+            here[node] = placeholder_named(graph, node.name)
             here[node].meta = dict(node.meta)
             flat.append(here[node])
     for node in ep.graph.nodes:

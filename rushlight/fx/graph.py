@@ -7,7 +7,8 @@ import keyword
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..core.declare import PACKAGE
@@ -149,6 +150,34 @@ class CodeGen:
         return Writer(None, "self", self).value(value)
 
 
+def placeholder_named(graph: Any, name: str) -> Node:
+    """An input of exactly this name, also one that means something in Python, as exported programs have it: code gives it another."""
+    node: Node = graph.placeholder(name)
+    if node.name != name:
+        graph._names.taken.discard(node.name)
+        graph._names.counts.pop(name, None)
+        node.name = name
+        graph._names.taken.add(name)
+    return node
+
+
+@contextmanager
+def code_names(graph: Any) -> Iterator[None]:
+    """Names that code can have, for the nodes of a graph some of which have names that mean something in Python."""
+    if not any(node.op == "placeholder" and (node.name in vars(builtins) or node.name in _WORDS) for node in graph.nodes):
+        yield
+        return
+    before, names = {node: node.name for node in graph.nodes}, Names()
+    try:
+        for node in before:
+            node.name = names.free(node.name)
+            names.taken.add(node.name)
+        yield
+    finally:
+        for node, name in before.items():
+            node.name = name
+
+
 class Writer:
     """Writes one graph as code."""
 
@@ -162,7 +191,8 @@ class Writer:
 
     def code(self) -> PythonCode:
         """The source and the globals that it needs."""
-        body, free, annotation = self.lines()
+        with code_names(self.graph):
+            body, free, annotation = self.lines()
         head = self.codegen.gen_fn_def(free, annotation)
         if self.codegen._body_transformer is not None:
             body = self.codegen._body_transformer(body)
@@ -429,6 +459,8 @@ class Graph(HouseGraph, metaclass=_AnyGraph):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         copied: Any = super().__deepcopy__(memo)
+        for mine, node in zip(copied.nodes, self.nodes):
+            mine.name = node.name  # also where it means something in Python
         copied._codegen, copied._tracer_cls, copied._tracer_extras = self._codegen, self._tracer_cls, self._tracer_extras
         copied._names.counts.update(self._names.counts)
         return copied

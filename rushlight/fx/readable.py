@@ -9,7 +9,7 @@ from ..capture.graph_module import GraphModule as HouseGraphModule
 from ..core.base import Spec, TensorBase
 from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..graph.node import Node, last_uses
-from .graph import Writer
+from .graph import Writer, code_names
 
 _KINDS = {
     "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "b8", "uint8": "u8",
@@ -48,6 +48,11 @@ def place_of(node: Node) -> str:
 
 def readable(module: Any, name: str) -> str:
     """The class of a graph module, with those of graph modules inside it."""
+    with code_names(module.graph):
+        return _readable(module, name)
+
+
+def _readable(module: Any, name: str) -> str:
     graph = module.graph
     writer = Writer(graph, "self", graph._codegen)
     dead = last_uses(graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from typing import Any
 
@@ -127,20 +128,24 @@ def check_external(model: Any, folder: str) -> None:
             continue
         facts = {each.key: each.value for each in tensor.external_data}
         location = facts.get("location", "")
+        if "\0" in location:
+            raise ModelFileError(f"the file says that the tensor '{tensor.name}' is stored at {location!r}, which is no name of a file")
         place = os.path.realpath(os.path.join(root, location))
         if not location or os.path.isabs(location) or os.path.commonpath([root, place]) != root:
             raise ModelFileError(
                 f"the file says that the tensor '{tensor.name}' is stored at '{location}', outside its own folder: it is not read"
             )
         try:
-            size = os.stat(place).st_size
+            found = os.stat(place)
         except OSError:
             raise ModelFileError(f"the file '{location}' with the tensor '{tensor.name}' is not there, beside the model") from None
         try:
             start, length = int(facts.get("offset") or 0), int(facts.get("length") or 0)
         except ValueError:
             raise ModelFileError(f"the file gives a place for the tensor '{tensor.name}' that is no number") from None
-        if start < 0 or length < 0 or start + length > size:
+        if not stat.S_ISREG(found.st_mode):  # a pipe would be waited for
+            raise ModelFileError(f"'{location}', where the tensor '{tensor.name}' is stored, is no ordinary file")
+        if start < 0 or length < 0 or start + length > found.st_size:
             raise ModelFileError(f"the file '{location}' is too short for the tensor '{tensor.name}': it is cut off, or not the model's")
 
 

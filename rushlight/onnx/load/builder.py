@@ -22,6 +22,7 @@ from .scope import MISSING, Frame, Scope, Value
 from .strings import Strings
 
 DEEPEST = 64  # functions in functions, and bodies in bodies
+MOST_NODES = 200_000  # of functions that are written out: functions that call others twice make more than any file has
 CONSTANT = "_constant_"
 _STATISTICS = {"BatchNormalization": (3, 4)}  # inputs that are no parameters, although they are floating
 control: dict[str, Callable[..., None]] = {}  # operators with bodies, which build their nodes themselves (``control_flow.py``)
@@ -44,6 +45,7 @@ class ModelBuilder:
         self.statistics: dict[tuple[str, int], Value] = {}  # of layers that the file gives those of others, by output and input
         self.constants = 0
         self.depth = 0
+        self.written = 0  # nodes of functions and bodies
         self.operators: dict[tuple[Any, str, str, int], OnnxOperator] = {}
         self.schemas: dict[tuple[str, str, int], Any] = {}
         self.functions = {(plain(each.domain), each.name, each.overload): each for each in source.model.functions}
@@ -99,6 +101,10 @@ class ModelBuilder:
         if self.depth > DEEPEST:
             raise ModelFileError(f"functions and bodies lie in each other more than {DEEPEST} deep")
         for node in nodes:
+            if self.depth > 1:
+                self.written += 1
+                if self.written > MOST_NODES:
+                    raise ModelFileError(f"functions and bodies, written out, have more than {MOST_NODES} nodes")
             try:
                 self.node(scope, node)
             except (RushlightError, ImportError):
