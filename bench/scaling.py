@@ -1,4 +1,4 @@
-"""How training steps and inference speed up with threads, beside PyTorch's eager mode and its compiler, in one run.
+"""How training steps and inference speed up with threads, beside PyTorch's eager mode, its compiler and ONNX Runtime, in one run.
 
     python bench/scaling.py                                          # threads 1, 2, 4, 8, 16 where the machine has as many
     python bench/scaling.py --large                                  # GPT-2 small, ResNet-50, ViT-B, BERT-base, Llama, LSTM 1024
@@ -6,8 +6,8 @@
     python bench/scaling.py --profile --cases gpt6 --threads 1,16    # where the time goes: the steps of the compiled program
     python bench/scaling.py --taken --threads 16                     # while another process keeps a core busy, and with a second one like it
 
-A child process for each package and form measures all numbers of threads in turn (torch.compile's code is made for one number: a child for each), all
-are alive at once and take turns.  Prints tables, writes JSON where ``--json`` says, and keeps the tables in bench/RESULTS.md.  Needs torch and llvmlite.
+A child process for each package and form measures all numbers of threads in turn (torch.compile's code and a session of ONNX Runtime are made for one
+number: a child for each), all are alive at once and take turns.  Prints tables, writes JSON where ``--json`` says, and keeps the tables in bench/RESULTS.md.  Needs torch and llvmlite.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import platform
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -31,11 +32,13 @@ from large_models import CASES, LARGE
 from peers import busy_core, progress
 from serving import disturbed, time_of
 from tables import cell, header, keep, line
-from worker import runner, seeded
+from worker import onnx_runtime, runner, seeded
 
-PEERS = {"rushlight": ("rushlight", "step"), "eager": ("torch", "eager"), "compile": ("torch", "model")}
+PEERS = {"rushlight": ("rushlight", "step"), "eager": ("torch", "eager"), "compile": ("torch", "model"), "onnx": ("onnxruntime", "session")}
+NAMES = {"rushlight": "rushlight compiled", "eager": "torch eager", "compile": "torch compiled", "onnx": "ONNX Runtime"}
+FIXED = ("compile", "onnx")  # made for one number of threads
 KINDS = ("training", "inference")
-LIMIT = 0.85  # of PyTorch's best, at the most threads
+LIMITS = {"training": 0.85, "inference": 1.0}  # of the best of the others, at the most threads
 HERE = pathlib.Path(__file__)
 
 
@@ -48,6 +51,9 @@ def child(peer: str, case: str, kind: str, threads: int, dtype: str, profile: bo
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     warnings.simplefilter("ignore")
+    if name == "onnxruntime":
+        session(case, threads, output)
+        return
     package = importlib.import_module(name)
     package.set_num_threads(threads)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -73,6 +79,19 @@ def child(peer: str, case: str, kind: str, threads: int, dtype: str, profile: bo
         else:
             found = {"time": (disturbed if what == "disturbed" else time_of)(function, float(budget))}
         print(json.dumps(found), file=output, flush=True)
+
+
+def session(case: str, threads: int, output: Any) -> None:
+    """Answer requests with times of ONNX Runtime, on the model as rushlight exports it."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        function = onnx_runtime({**CASES, **LARGE}[case], folder, threads)
+        value = float(function().reshape(-1)[0])
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(json.dumps({"first": time.perf_counter() - start, "value": value, "peak": peak}), file=output, flush=True)
+        for request in sys.stdin:
+            _, _, budget = request.split()
+            print(json.dumps({"time": time_of(function, float(budget))}), file=output, flush=True)
 
 
 def in_bfloat16(package: Any, made: Any) -> Any:
@@ -166,7 +185,7 @@ def children(
     try:
         for peer in peers:
             try:
-                if peer == "compile":
+                if peer in FIXED:
                     found.update({(peer, count): Child(peer, case, kind, count, dtype) for count in counts})
                 else:
                     one = Child(peer, case, kind, max(counts), dtype, profile)
@@ -181,6 +200,8 @@ def children(
 
 def measure(case: str, kind: str, peers: list[str], counts: list[int], dtype: str, rounds: int, budget: float) -> dict[str, Any]:
     """The best times of all, over interleaved rounds; with what the first calls took and the peak of memory."""
+    if kind == "training" or dtype != "float32":
+        peers = [each for each in peers if each != "onnx"]
     with children(peers, case, kind, counts, dtype) as found:
         times: dict[tuple[str, int], list[float]] = {key: [] for key in found}
         for _ in range(rounds):
@@ -199,7 +220,7 @@ def rows(found: dict[str, Any], peers: list[str], counts: list[int]) -> list[str
         speedups = [f"{first / now:.1f}" if now and (first := times.get(f"{peer} {counts[0]}")) else "–" for peer, now in zip(peers, own)]
         best = min((each for peer, each in zip(peers, own) if each and peer != "rushlight"), default=None)
         ratio = f"{own[0] / best:.2f}" if best and own[0] and peers[0] == "rushlight" else "–"
-        missed = "**missed**" if ratio != "–" and count == counts[-1] and count > 2 and float(ratio) > LIMIT else ""
+        missed = "**missed**" if ratio != "–" and count == counts[-1] and count > 2 and float(ratio) > LIMITS[found["kind"]] else ""
         made.append(line(f"{found['case']}, {found['kind']}", str(count), *map(cell, own), ratio, " / ".join(speedups), missed))
     return made
 
@@ -269,7 +290,9 @@ def main() -> None:
     parser.add_argument("--cases", default="", help=f"some of {','.join([*CASES, *LARGE])}; nothing is kept")
     parser.add_argument("--large", action="store_true", help="the larger models instead of the others")
     parser.add_argument("--threads", default="", help="numbers of threads (1,2,4,8,16, as many as there are cores)")
-    parser.add_argument("--peers", default=",".join(PEERS), help="who takes part: rushlight, eager, compile (PyTorch's)")
+    parser.add_argument(
+        "--peers", default=",".join(PEERS), help="who takes part: rushlight, eager, compile (PyTorch's), onnx (inference alone)"
+    )
     parser.add_argument("--kinds", default=",".join(KINDS), help="training, inference")
     parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"), help="bfloat16: by autocast")
     parser.add_argument("--quick", action="store_true", help="fewer rounds; nothing is kept")
@@ -304,9 +327,7 @@ def main() -> None:
     elif args.taken:
         head = header("case", "threads", "alone", "a core taken", "slower", "speed kept by two at once")
     else:
-        head = header(
-            "case", "threads", *[f"{PEERS[each][0]} {'compiled' if each != 'eager' else each}" for each in peers], "ratio", "speed-up", ""
-        )
+        head = header("case", "threads", *[NAMES[each] for each in peers], "ratio", "speed-up", "")
     body = head
     print(about, *head, sep="\n", flush=True)
     for case in cases:

@@ -50,8 +50,8 @@ def runner(package: Any, form: str, kind: str, made: Made) -> Callable[[], Any]:
     return package.compile(step) if form == "step" else step  # type: ignore[no-any-return]
 
 
-def onnx_runtime(make: Callable[[Any], Made], folder: str) -> Callable[[], Any]:
-    """Inference in ONNX Runtime, of the model as rushlight exports it."""
+def onnx_runtime(make: Callable[[Any], Made], folder: str, threads: int = 0) -> Callable[[], Any]:
+    """Inference in ONNX Runtime, of the model as rushlight exports it; with so many threads, if a number is given."""
     import onnxruntime
 
     import rushlight
@@ -60,7 +60,9 @@ def onnx_runtime(make: Callable[[Any], Made], folder: str) -> Callable[[], Any]:
     given = tuple(each.detach() for each in inputs)
     path = os.path.join(folder, "model.onnx")
     rushlight.onnx.export(model.eval(), given, path, input_names=[f"x{at}" for at in range(len(given))])
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     feeds = {each.name: array.numpy() for each, array in zip(session.get_inputs(), given)}
     return lambda: session.run(None, feeds)[0]
 
