@@ -26,11 +26,13 @@ from ...schedule.routines.movement import (
     row_major,
 )
 from ...schedule.scalar_ir import NotExpressible
+from ...schedule.symbolic_shape import differs
 from ...schedule.tensor_ir import STATUS, Builder, Reference, Routine, Value
 from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .scalar_code import convert
 
+MANY = 32  # pieces of work that are enough for several threads
 COLUMNS = 16  # of a sum over rows that one piece of work takes
 llvm = lowering("llvm")
 
@@ -78,6 +80,15 @@ def first_split(sizes: Sequence[Any], skip: int = -1) -> int | None:
     return next((at for at in range(len(sizes)) if at != skip), None)
 
 
+def widest_split(sizes: Sequence[Any]) -> int | None:
+    """The outermost dimension that gives many threads something to do, or the largest one; the last one is left to vectors."""
+    if any(map(differs, sizes)):
+        return 0 if sizes[0] > 1 else None
+    outer = list(sizes[:-1]) or list(sizes)
+    best = next((at for at, size in enumerate(outer) if size >= MANY), outer.index(max(outer)) if outer else 0)
+    return best if outer and outer[best] > 1 else None
+
+
 # -- copies ------------------------------------------------------------------------------------------------------
 
 
@@ -97,11 +108,11 @@ def movement(builder: Builder, op: Movement, spec: Any, node: Any) -> Any:
             pieces.append(finish(module, c, "fill", [routine], routine.size, routine.size))
         for source, offset, strides in op.moves:
             c = Code(module)
-            split = 0 if source.shape and source.shape[0] > 1 else None
+            split = widest_split(source.shape)
             with ExitStack() as nest:
                 loops = Loops(c, nest, source.shape, split)
                 c.store(converted(c, loops.load("%b1", source), source.dtype, spec.dtype), "%b0", loops.place(strides, offset))
-            extent = source.shape[0] if split is not None else 1
+            extent = source.shape[split] if split is not None else 1
             pieces.append(finish(module, c, "move", [routine, source.value], extent, math.prod(source.shape)))
         return pieces
 

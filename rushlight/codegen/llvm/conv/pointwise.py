@@ -25,7 +25,7 @@ from ..vectors import lanes
 from . import cost, winograd_transforms
 from .image_routine import UnitIndices, begin_of, contiguous
 
-HIGH, ACROSS = 64, 128  # pixels and output channels of a block
+HIGH, ACROSS = 112, 64  # pixels and output channels of a block
 LEAST = 16  # channels, and pixels of an image, that pay for packing
 MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: of more, strips are read where they are without loss (by measurement)
 

@@ -17,8 +17,8 @@ from .choose import Tile, choose_tile
 from .micro_kernel import MicroKernel
 from .panels import Panels
 
-DEPTH = 384  # of a block
-HIGH, ACROSS = 64, 128  # of a block
+DEPTH = 256  # of a block
+HIGH, ACROSS = 128, 64  # of a block: high ones use what is in the first cache of the right matrix more often
 ROWS, CHUNK = 32, 256  # of the depth that are packed at a time: of a matrix with contiguous rows, and of one with contiguous columns
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
