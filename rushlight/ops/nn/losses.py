@@ -108,11 +108,14 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """Half the squared difference where it is below ``delta``, a straight line elsewhere."""
     if delta <= 0:
         raise OperationError("huber_loss does not support non-positive values for delta.")
+    kind = input.dtype
     input, target = matched(input, target, "huber_loss")
     distance = (input - target).abs()
     far = distance > delta
     near = table["where"].call(far, 0, distance)
     loss = table["where"].call(far, (distance - 0.5 * delta) * delta, near * near * 0.5)
+    if loss.dtype != kind and kind.is_floating_point:  # PyTorch computes it in a tensor like the input
+        loss = loss.to(kind)
     return _weighted(loss, weight, reduction)
 
 

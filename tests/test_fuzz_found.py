@@ -1,0 +1,99 @@
+"""What random calls and programs have found, each as PyTorch 2.13 has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+INF, NAN = math.inf, math.nan
+
+
+def gradients(function: Callable[..., Any], *values: Any) -> list[Any]:
+    leaves = [torch.tensor(each).requires_grad_() for each in values]
+    found: Any = torch.autograd.grad(function(*leaves).sum(), leaves)
+    return [each.tolist() for each in found]
+
+
+def test_a_rest_of_zero_has_the_sign_of_the_dividend() -> None:
+    for function in (torch.remainder, torch.compile(torch.remainder)):
+        for _ in range(2):
+            rest = function(torch.tensor([-3.0, 3.0, -0.0, 3.0]), torch.tensor([3.0, 3.0, 3.0, -3.0]))
+            assert torch.signbit(rest).tolist() == [True, False, True, False]
+
+
+def test_integers_without_elements_are_divided_by_zero() -> None:
+    none = torch.zeros(0, dtype=torch.long)
+    assert (none % 0).shape == (none // 0).shape == none.fmod(0).shape == (0,)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        torch.tensor([1]) % 0
+
+
+def test_gradients_at_edges() -> None:
+    assert gradients(lambda x: torch.div(x, x, rounding_mode="trunc").sigmoid(), [0.0, 1.0]) == [[0.0, 0.0]]
+    assert gradients(lambda x: F.huber_loss(x, torch.zeros(2)), [INF, 1.0]) == [[0.5, 0.5]]
+    assert gradients(lambda x: F.smooth_l1_loss(x, torch.zeros(2)), [INF, 1.0]) == [[0.5, 0.5]]
+    assert gradients(torch.prelu, [-1.0, 1.0], [INF]) == [[INF, 1.0], [-1.0]]
+    assert gradients(torch.logit, [-0.0, 0.0]) == [[INF, INF]]
+    found = gradients(F.binary_cross_entropy, [0.0, 1.0], [1.0, 1.0])[1]
+    assert found == [INF, -INF]
+    assert math.isnan(gradients(lambda x: F.huber_loss(x, torch.zeros(1)), [NAN])[0][0])
+
+
+def test_values_at_infinity() -> None:
+    x, y = torch.tensor([complex(INF, 1), 1j]), torch.tensor([1j, 1j])
+    assert torch.dist(x, y) == INF and torch.linalg.vector_norm(x, dim=0) == INF and torch.linalg.vector_norm(x.reshape(1, 2), dim=1) == INF
+    assert F.gaussian_nll_loss(torch.ones(1), torch.ones(1), torch.tensor([INF]), True) == INF
+
+
+def test_types_of_losses() -> None:
+    x, y = torch.randn(3, dtype=torch.float64), torch.rand(3)
+    assert F.binary_cross_entropy_with_logits(x, y).dtype is torch.float32
+    assert F.huber_loss(y.half(), y).dtype is torch.float16
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        F.binary_cross_entropy_with_logits(y, torch.ones(3, dtype=torch.long))
+
+
+def test_linear_algebra_lies_as_lapack_leaves_it() -> None:
+    a = torch.randn(3, 3, dtype=torch.float64)
+    a = a @ a.T + 3 * torch.eye(3, dtype=torch.float64)
+    for made in (
+        torch.linalg.cholesky(a),
+        torch.linalg.inv(a),
+        *torch.linalg.qr(a),
+        torch.linalg.eigh(a)[1],
+        torch.linalg.lu_factor(a)[0],
+        torch.linalg.svd(a)[0],
+    ):
+        assert made.stride() == (1, 3)
+    with pytest.raises(NotImplementedError):
+        torch.linalg.cholesky(a.half())
+
+
+def test_windows() -> None:
+    assert F.conv2d(torch.randn(1, 3, 7, 5), torch.randn(2, 3, 2, 4), padding="same").is_contiguous()
+    assert F.conv_transpose1d(torch.randn(3, 4, 2), torch.randn(4, 2, 1), padding=1, groups=2).shape == (3, 4, 0)
+
+
+def test_defaults_of_activations() -> None:
+    x = torch.tensor([-1.0, 2.0])
+    assert (
+        torch.equal(torch.celu(x), torch.celu(x, 1.0))
+        and torch.equal(F.elu(x), F.elu(x, 1.0))
+        and not torch.equal(torch.celu(x), torch.celu(x, 2.0))
+    )
+
+
+def test_a_write_to_memory_that_is_not_dense() -> None:
+    y = torch.arange(18.0).reshape(3, 3, 2).permute(1, 2, 0)
+    wanted = y.clone()
+    wanted[0] *= 2
+    assert y.index_add_(0, torch.tensor([0]), y[:1].detach()).equal(wanted)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        dense = torch.randn(3, 2)
+        dense.index_add_(0, torch.tensor([0]), dense[:1])
