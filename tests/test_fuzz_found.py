@@ -97,3 +97,12 @@ def test_a_write_to_memory_that_is_not_dense() -> None:
     with pytest.raises(RuntimeError, match="single memory location"):
         dense = torch.randn(3, 2)
         dense.index_add_(0, torch.tensor([0]), dense[:1])
+
+
+def test_gradients_of_products_with_zeros() -> None:
+    index = torch.tensor([0, 0, 1, 2, 2])
+    found = gradients(lambda a, s: a.scatter_reduce(0, index, s, "prod"), [0.0, 2.0, 0.0], [3.0, 4.0, 0.0, 0.0, 5.0])
+    assert found == [[12.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0, 0.0]]
+    found = gradients(lambda a, s: a.scatter_reduce(0, index, s, "prod"), [0.0, 2.0, 1.0], [3.0, 4.0, 7.0, 0.0, 5.0])
+    assert found == [[12.0, 7.0, 0.0], [0.0, 0.0, 2.0, 5.0, 0.0]]
+    assert gradients(torch.special.xlog1py, [0.0, 0.0, 1.0], [-1.0, 2.0, 0.0])[0] == pytest.approx([0.0, math.log(3), 0.0])

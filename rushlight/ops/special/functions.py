@@ -216,7 +216,7 @@ def _xlog1py(xp: Any, input: Any, other: Any) -> Any:
     kernel=_xlog1py,
     vjp={
         "input": lambda g, input, other: (
-            as_tensor(g, g).masked_fill((as_tensor(input, g) == 0) & (as_tensor(other, g) <= -1), 0) * log1p(as_tensor(other, g))
+            g * log1p(as_tensor(other, g)).masked_fill((as_tensor(input, g) == 0) & (as_tensor(other, g) <= -1), 0)
         ),
         "other": lambda g, input, other: g * (input / (other + 1)),
     },
