@@ -106,3 +106,27 @@ def test_gradients_of_products_with_zeros() -> None:
     found = gradients(lambda a, s: a.scatter_reduce(0, index, s, "prod"), [0.0, 2.0, 1.0], [3.0, 4.0, 7.0, 0.0, 5.0])
     assert found == [[12.0, 7.0, 0.0], [0.0, 0.0, 2.0, 5.0, 0.0]]
     assert gradients(torch.special.xlog1py, [0.0, 0.0, 1.0], [-1.0, 2.0, 0.0])[0] == pytest.approx([0.0, math.log(3), 0.0])
+
+
+def test_gradients_of_powers_at_edges() -> None:
+    base, exponent = gradients(torch.pow, [0.0, 0.0, -2.0, 0.0, 2.0], [0.0, -1.0, 2.0, 2.0, 3.0])
+    assert base == [0.0, -INF, -4.0, 0.0, 12.0]
+    assert exponent[:2] == [0.0, -INF] and math.isnan(exponent[2]) and exponent[3] == 0 and exponent[4] == pytest.approx(8 * math.log(2))
+    (found,) = gradients(lambda e: torch.pow(0.0, e), [2.0, 0.0, -1.0])  # a number as the base
+    assert found == [0.0, 0.0, -INF]
+    (found,) = gradients(lambda e: torch.pow(-2.0, e), [2.0])
+    assert math.isnan(found[0])
+    (found,) = gradients(lambda e: torch.pow(3.0, e), [2.0])
+    assert found[0] == pytest.approx(9 * math.log(3))
+    assert torch.pow(torch.tensor([-1, -1, 1, 2, 0]), torch.tensor([-3, -2, -5, -1, -1])).tolist() == [-1, 1, 1, 0, 0]
+
+
+def test_gradients_of_nothing_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        torch.autograd.grad(torch.ones(1).requires_grad_() * 2, [])
+
+
+def test_one_divisor_of_zero_among_integers() -> None:
+    for mode in ("trunc", "floor"):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            torch.div(torch.tensor([4, 6]), torch.tensor([2, 0]), rounding_mode=mode)

@@ -152,7 +152,7 @@ def grad(
     if len(gradients) != len(roots):
         raise GradientError(f"got {len(roots)} outputs and {len(gradients)} gradients")
     if not targets:
-        raise ValueError("grad requires non-empty inputs.")
+        raise GradientError("`inputs` argument to `grad()` cannot be empty.")
     for index, each in enumerate(targets):
         if not isinstance(each, TensorBase):
             raise TypeError(f"element {index} of inputs is of type {type(each).__name__}, not Tensor")
