@@ -75,7 +75,8 @@ class Launcher:
     _making = threading.Lock()
 
     def __init__(self, src: Any, metadata: Any) -> None:
-        self.source, self.metadata, self.made, self.count = src, metadata, None, 0
+        self.source, self.metadata, self.count = src, metadata, 0
+        self.made: Any = None  # Triton's own launcher
         self.plain = all(
             isinstance(kind, str) and (kind == "constexpr" or kind.startswith("*") or kind in PACKED) for kind in src.signature.values()
         )
