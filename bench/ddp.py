@@ -4,7 +4,7 @@
     python bench/ddp.py --weak --threads 2           # 1, 2, 4 and 8 processes with the same work each
 
 Prints, for each, the median time of a step on the slowest process, that of one process alone with the same batch, and which share of a
-step waits for gradients (rushlight).  The programs are the same; only the module that they import as ``torch`` differs.  Runs are repeated in turns.
+step waits for gradients (rushlight): on the first process, and on the one that waits least, which is the slowest: the others wait for it.  The programs are the same; only the module that they import as ``torch`` differs.  Runs are repeated in turns.
 """
 
 from __future__ import annotations
@@ -95,15 +95,18 @@ def worker(arguments: argparse.Namespace) -> None:
         if step >= WARM:
             times.append(time.perf_counter() - begun)
     own = torch.tensor([statistics.median(times)])
-    exposed = 0.0
+    exposed = least = 0.0
     if parallel:
         dist.all_reduce(own, op=dist.ReduceOp.MAX)
         facts = model._get_ddp_logging_data()
         exposed = facts.get("backward_comm_exposed_time", 0) / 1e9
         if arguments.worker == "rushlight":
             exposed = statistics.median(list(model.reducer.exposed)[WARM:]) / 1e9
+            shortest = torch.tensor([exposed])
+            dist.all_reduce(shortest, op=dist.ReduceOp.MIN)
+            least = shortest.item()
     if not parallel or dist.get_rank() == 0:
-        print("RESULT " + json.dumps({"step": own.item(), "exposed": exposed, "loss": losses[-1]}), flush=True)
+        print("RESULT " + json.dumps({"step": own.item(), "exposed": exposed, "least": least, "loss": losses[-1]}), flush=True)
     if parallel:
         dist.destroy_process_group()
 
@@ -154,6 +157,7 @@ def main() -> None:
     parser.add_argument("--bind", action="store_true", help="give each process cores of its own")
     parser.add_argument("--silent", action="store_true", help="exchange nothing")
     parser.add_argument("--weak", action="store_true", help="1, 2, 4 and 8 processes, each with the same batch")
+    parser.add_argument("--only", help="only kinds with this in their names")
     parser.add_argument("--keep", action="store_true", help="keep the table in bench/RESULTS.md")
     parser.add_argument("--worker", choices=("rushlight", "torch"))
     arguments = parser.parse_args()
@@ -168,23 +172,29 @@ def main() -> None:
         kinds.append(("rushlight, compiled step, nothing exchanged", sys.executable, [*rest, "--compiled=step", "--silent"]))
     if arguments.torch:
         kinds.append(("torch", arguments.torch, rest))
+    if arguments.only:
+        kinds = [each for each in kinds if arguments.only in each[0]]
     counts = [1, 2, 4, 8] if arguments.weak else [1, arguments.processes]
     found: dict[tuple[str, int], list[dict[str, float]]] = {}
     for _ in range(arguments.repeats):
         for name, python, options in kinds:
-            for count in counts:
+            for count in counts[-1:] if "--silent" in options else counts:
                 kind = name.split(",")[0]
                 found.setdefault((name, count), []).append(run(kind, python, count, options))
     lines = [
-        f"| | {' | '.join(f'{each} processes' if each > 1 else 'one process' for each in counts)} | {'efficiency' if arguments.weak else 'exposed'} | loss |"
+        f"| | {' | '.join(f'{each} processes' if each > 1 else 'one process' for each in counts)} | {'efficiency | ' if arguments.weak else ''}waits | "
+        "the slowest waits | loss |"
     ]
-    lines.append("|---" * (len(counts) + 3) + "|")
+    lines.append("|---" * (len(counts) + 4 + arguments.weak) + "|")
+    alone = 0.0
     for name, _, _ in kinds:
-        steps = [statistics.median(each["step"] for each in found[name, count]) for count in counts]
-        exposed = statistics.median(each["exposed"] / each["step"] for each in found[name, counts[-1]])
-        last = f"{100 * steps[0] / steps[-1]:.0f} %" if arguments.weak else f"{100 * exposed:.1f} %" if exposed else ""
+        steps = [statistics.median(each["step"] for each in found.get((name, count), ()) or [{"step": 0.0}]) for count in counts]
+        alone = alone if not steps[0] else steps[0]  # what exchanges nothing is compared with what does
+        waits = [statistics.median(each[kind] / each["step"] for each in found[name, counts[-1]]) for kind in ("exposed", "least")]
+        last = f"{100 * alone / steps[-1]:.0f} % | " if arguments.weak else ""
+        last += " | ".join(f"{100 * each:.1f} %" if waits[0] else "" for each in waits)
         loss = found[name, counts[-1]][-1]["loss"]
-        lines.append(f"| {name} | {' | '.join(f'{1e3 * each:.1f} ms' for each in steps)} | {last} | {loss:.4f} |")
+        lines.append(f"| {name} | {' | '.join(f'{1e3 * each:.1f} ms' if each else '' for each in steps)} | {last} | {loss:.4f} |")
     print("\n".join(lines))
     if arguments.keep:
         about = (

@@ -121,6 +121,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", sys.executable))
+    parser.add_argument("--repeats", type=int, default=2, help="how often the processes are started")
     parser.add_argument("--keep", action="store_true", help="keep the table in bench/RESULTS.md")
     parser.add_argument("--part", choices=("ours", "gloo"))
     options = parser.parse_args()
@@ -134,7 +135,7 @@ def main() -> None:
     peer = has_torch(options.torch_python, environment)
     if not peer:
         print("gloo: no PyTorch in", options.torch_python, file=sys.stderr)
-    for _ in range(2):
+    for _ in range(options.repeats):
         if peer:
             run_gloo(options, environment, times)
         take(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment).stdout, times)

@@ -102,6 +102,20 @@ dist.init_process_group("mpi", timeout=timedelta(seconds=3))
     assert done.returncode and "MPI has not started on all processes within 3 seconds" in done.stderr and time.monotonic() - begun < 30
 
 
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="shared memory has no folder here")
+def test_a_killed_program_leaves_no_shared_memory_behind(tmp_path) -> None:
+    done = start_ranks(2, write_program(tmp_path, """\
+import os, rushlight as torch, rushlight.distributed as dist
+dist.init_process_group("mpi")
+dist.all_reduce(torch.ones(3))
+names = {line.split()[5] for line in open("/proc/self/maps") if "/dev/shm/" in line}
+print("mapped", len(names), "left", [each for each in names if os.path.exists(each)], flush=True)
+dist.barrier()
+os.kill(os.getpid(), 9)
+"""))  # fmt: skip
+    assert done.stdout.count("left []") == 2, f"{done.stdout}\n{done.stderr}"
+
+
 def test_groups_that_are_interleaved(tmp_path) -> None:
     done = start_ranks(2, write_program(tmp_path, f"""\
 {START.replace("import torch, torch.distributed as dist", "import rushlight as torch, rushlight.distributed as dist")}

@@ -195,6 +195,7 @@ def _connect(name: str, place: Place, limit: timedelta, store: Store | None, dev
                 f"init_process_group: rank {_listed(absent)} did not call it within {seconds:g} seconds (this is rank {place.rank})"
             )
     everyone = communicator(library, place)
+    mpi.unlink_files()
     engine = mpi.MpiEngine(library, everyone, lane_of(library, everyone))
     watch = _Counter.watch
     if watch is None:

@@ -6,6 +6,7 @@ libraries differ, and the 8-bit ones) are operators of our own, which compute in
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -46,6 +47,18 @@ def load() -> Any:
             f"mpi4py is installed, but no MPI library can be loaded ({error}): pip install mpich brings one, or load your cluster's MPI module"
         ) from error
     return MPI
+
+
+def unlink_files() -> None:
+    """Remove the names of files in shared memory that all processes of the machine have opened: else they stay there for ever when one is killed."""
+    try:
+        with open("/proc/self/maps", encoding="utf8", errors="replace") as file:
+            found = {line.split(None, 5)[5].strip() for line in file if "/dev/shm/mpich_shm_" in line}
+    except OSError:
+        return
+    for each in found:
+        with contextlib.suppress(OSError):  # another process has done it
+            os.unlink(each)
 
 
 def is_running() -> bool:
