@@ -12,7 +12,7 @@ from typing import Any
 from .. import optim
 from ..autograd.grad_mode import no_grad
 
-_BETAS = {"betas": ("beta1", "beta2")}
+_BETAS: dict[str, tuple[str, ...]] = {"betas": ("beta1", "beta2")}
 
 # Function -> class; its lists and the names of the optimizer's state; further arguments in PyTorch's order (those after "*" by name only);
 # options of the class that are made of several arguments.

@@ -97,7 +97,7 @@ class PassManager:
         """A function of the Module that is called after passes."""
         if len(inspect.signature(check).parameters) != 1:
             raise TypeError("PassManager check function should only take in one variable, a module")
-        self.check = check  # type: ignore[method-assign]
+        self.check = check  # type: ignore[method-assign, assignment]
 
     def check(self, module: Any) -> None:
         """What is called after passes: nothing, unless one was set."""
