@@ -6,6 +6,7 @@ Objects are those of the Python class, in scripts and outside; only what its met
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -80,7 +81,8 @@ class ScriptClass:
         function = value.fget if isinstance(value, property) else value
         if not isinstance(function, FunctionType) or mark_of(function) in (IGNORED, UNUSED):
             return False
-        return function.__code__.co_filename != "<string>" and function.__globals__ is not vars(dataclasses)
+        written = inspect.unwrap(function)  # a dataclass's own __repr__ is wrapped, from Python 3.13 on by a function of another module
+        return written.__code__.co_filename != "<string>" and written.__globals__ is not vars(dataclasses)
 
     def member(self, name: str) -> Any:
         """What the class has under a name, or None."""
