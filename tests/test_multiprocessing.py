@@ -51,6 +51,35 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_tensors_of_one_memory_and_copies_are_given_to_a_new_process(tmp_path: Path, method: str) -> None:
+    program = """
+        import sys
+        import torch
+        import torch.multiprocessing as mp
+
+        def work(whole, part, model, parts):
+            whole[2] = 5.0
+            assert part[1] == 5.0 and model[0].weight is model[1].weight  # of one memory here as well
+            model[0].weight.data.fill_(3.0)
+            whole[0] = sum(float(each.sum()) for each in parts)
+
+        if __name__ == "__main__":
+            whole = torch.zeros(4).share_memory_()
+            model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+            model[1].weight = model[0].weight
+            model.share_memory()
+            parts = list(torch.arange(64.0).view(8, 8).unbind())  # of one memory that is not shared: copied, one by one
+            process = mp.get_context(sys.argv[1]).Process(target=work, args=(whole, whole[1:], model, parts))
+            process.start()
+            process.join()
+            print(process.exitcode, whole.tolist(), model[1].weight.sum().item())
+    """
+    (tmp_path / "program.py").write_text(textwrap.dedent(program))
+    done = start_python("-m", "rushlight", "run", str(tmp_path / "program.py"), method)
+    assert done.stdout == "0 [2016.0, 0.0, 5.0, 0.0] 12.0\n", done.stderr
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_tensors_through_queues(tmp_path: Path, method: str) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAM))
     done = start_python("-m", "rushlight", "run", str(tmp_path / "program.py"), method)

@@ -7,7 +7,7 @@ One whose memory other tensors of this process use as well is copied there.
 from __future__ import annotations
 
 import sys
-from multiprocessing import reduction
+from multiprocessing import context, reduction
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,37 @@ def _place(array: Any) -> tuple[Any, int]:
     return memory, array.__array_interface__["data"][0] - start
 
 
-def rebuild_tensor(kind: type, descriptor: Any, size: int, dtype: Any, offset: int, shape: Any, strides: Any, requires_grad: bool) -> Any:
+class Handle:
+    """Shared memory on its way to another process, which maps it once, whatever number of tensors lie in it."""
+
+    def __init__(self, memory: Any) -> None:
+        self.memory = memory  # whose descriptor is closed with it
+        self.descriptor, self.size = reduction.DupFd(memory.descriptor), len(memory)
+
+    def __getstate__(self) -> Any:
+        return {"descriptor": self.descriptor, "size": self.size, "memory": None}
+
+    def map(self) -> Any:
+        """The memory, in the process that has got it."""
+        if self.memory is None:
+            self.memory = map_descriptor(self.descriptor.detach(), self.size)
+        return self.memory
+
+
+def handle_of(memory: Any) -> Handle:
+    """What is pickled for shared memory.  A process that is being started inherits descriptors: each is given to it once, and stays open until then."""
+    starting: Any = context.get_spawning_popen()
+    if starting is None:
+        return Handle(memory)
+    handles: dict[int, Handle] = vars(starting).setdefault("_rushlight_handles", {})
+    if memory.descriptor not in handles:
+        handles[memory.descriptor] = Handle(memory)
+    return handles[memory.descriptor]
+
+
+def rebuild_tensor(kind: type, handle: Handle, dtype: Any, offset: int, shape: Any, strides: Any, requires_grad: bool) -> Any:
     """A tensor over memory that another process has sent."""
-    memory = map_descriptor(descriptor.detach(), size)
-    found: Any = make(np.ndarray(shape, dtype, memory, offset, strides))
+    found: Any = make(np.ndarray(shape, dtype, handle.map(), offset, strides))
     if kind in (Parameter, Buffer):
         return Parameter(found, requires_grad) if kind is Parameter else Buffer(found)
     return found.requires_grad_(requires_grad) if requires_grad else found
@@ -58,8 +85,7 @@ def reduce_tensor(tensor: Any) -> Any:
             array = copied
     memory, offset = _place(array)
     kind = type(tensor) if type(tensor) in (Parameter, Buffer) else Tensor
-    descriptor = reduction.DupFd(memory.descriptor)
-    return rebuild_tensor, (kind, descriptor, len(memory), array.dtype, offset, array.shape, array.strides, tensor.requires_grad)
+    return rebuild_tensor, (kind, handle_of(memory), array.dtype, offset, array.shape, array.strides, tensor.requires_grad)
 
 
 def reduce_storage(storage: Any) -> Any:
