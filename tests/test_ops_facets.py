@@ -128,7 +128,7 @@ ALLOWED = {
     # Kernels that a device has for ops: their names are tested below.
     **{
         f"runtime/cuda/kernels/{each}.py": "kernels of single ops on CUDA"
-        for each in ("__init__", "attention", "convolution", "copies", "held_rows", "products", "recurrent", "rows", "tables")
+        for each in ("__init__", "attention", "convolution", "copies", "held_rows", "parts", "products", "recurrent", "rows", "tables")
     },
     # Names of PyTorch's operators in the graph of an exported program, some of which are ops of the same name.
     "export/core_operators.py": "operators of aten, by how their results lie in memory",

@@ -341,6 +341,19 @@ def _update_running(running: Any, found: Any, momentum: float, factor: float = 1
         state.grad_enabled = enabled
 
 
+def _update_both(means: Any, variances: Any, kept: Any, found: Any, momentum: float, factor: float) -> bool:
+    """Update running means and variances at once, where the accelerator there is can."""
+    enabled, state.grad_enabled = state.grad_enabled, False
+    try:
+        done = shortcut("update_both", means, variances, kept, found, momentum, factor) is not None
+    finally:
+        state.grad_enabled = enabled
+    if done:
+        storage_of(means).version += 1
+        storage_of(variances).version += 1
+    return done
+
+
 def _refuse_whole_numbers(name: str, input: Any) -> None:
     """A mean of integers is none, and complex numbers have no variance of this kind."""
     if input._array.dtype.kind in "biuc":
@@ -387,8 +400,10 @@ def _batch_norm(
         result, kept, variance = layer_standardize(input, weight.reshape(channels), bias.reshape(channels), dims, eps)
         if running_mean is not None:
             count = math.prod(shape) // shape[1]
-            _update_running(running_mean, kept, momentum)  # which begins with the means
-            _update_running(running_var, variance, momentum, count / max(count - 1, 1))
+            factor = count / max(count - 1, 1)
+            if not _update_both(running_mean, running_var, kept, variance, momentum, factor):
+                _update_running(running_mean, kept, momentum)  # which begins with the means
+                _update_running(running_var, variance, momentum, factor)
         return result
     result, mean, variance = standardize(input, dims, eps)
     empty = 0 in shape  # has no statistics

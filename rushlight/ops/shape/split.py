@@ -58,7 +58,7 @@ def unbind(input: Tensor, dim: int = 0) -> Any:
 # -- parts of given sizes ----------------------------------------------------------------------------------------
 
 
-def _check_sizes(input: Any, split_sizes: Any, dim: int) -> int:
+def check_sizes(input: Any, split_sizes: Any, dim: int) -> int:
     """The dimension to split along, once the sizes are known to fill it."""
     if not input.ndim:
         raise ShapeError("split expects at least a 1-dimensional tensor")
@@ -77,13 +77,13 @@ def _check_sizes(input: Any, split_sizes: Any, dim: int) -> int:
 
 
 def _split_meta(input: Any, split_sizes: Any, dim: int = 0) -> list[Spec]:
-    place = _check_sizes(input, split_sizes, dim)
+    place = check_sizes(input, split_sizes, dim)
     shape, strides = tuple(input.shape), element_strides(input)
     return [Spec((*shape[:place], size, *shape[place + 1 :]), input.dtype, strides) for size in split_sizes]
 
 
 def _split_kernel(xp: Any, input: Any, split_sizes: Any, dim: int = 0) -> list[Any]:
-    before = (slice(None),) * _check_sizes(input, split_sizes, dim)
+    before = (slice(None),) * check_sizes(input, split_sizes, dim)
     ends = list(accumulate(split_sizes))
     return [input[(*before, slice(end - size, end))] for size, end in zip(split_sizes, ends)]
 

@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.errors import AcceleratorError
+from . import tape
 from .libraries import library
 
 # cudnnBackendDescriptorType_t
@@ -181,6 +182,7 @@ class Plan:
 
     def measure(self, *addresses: int) -> None:
         """Keep the fastest of the plans that were found."""
+        tape.spoil()
         cupy, best = self.dnn.cupy, float("inf")
         for descriptor, workspace in self.choices:
             self.descriptor, self.workspace, self._packs = descriptor, workspace, {}
@@ -199,16 +201,22 @@ class Plan:
 
     def run(self, *addresses: int) -> None:
         """Compute, given the addresses of the tensors."""
+        scratch = self.dnn.cupy.cuda.alloc(self.workspace) if self.workspace else None
+        key = (*addresses, 0 if scratch is None else scratch.ptr)
+        self._execute(0, key)
+        if tape.notes is not None:
+            tape.notes.add(self._execute, key, [True] * len(key))
+
+    def _execute(self, stream: int, key: tuple[int, ...]) -> None:
+        """Compute in the current stream, given the addresses of the tensors and that of memory to work in."""
         dnn = self.dnn
         dnn.enter()
-        scratch = dnn.cupy.cuda.alloc(self.workspace) if self.workspace else None
-        key = (*addresses, 0 if scratch is None else scratch.ptr)
         pack = self._packs.get(key)
         if pack is None:
             if len(self._packs) >= _MOST_PACKS:
                 self._packs.clear()
             pack = self._packs[key] = dnn.descriptor(
-                VARIANT_PACK, (1000, INT64, self.uids), (1001, VOID_PTR, addresses), (1003, VOID_PTR, key[-1])
+                VARIANT_PACK, (1000, INT64, self.uids), (1001, VOID_PTR, key[:-1]), (1003, VOID_PTR, key[-1])
             )
         status = dnn.execute(dnn.handle, self.descriptor.pointer, pack.pointer)
         if status:

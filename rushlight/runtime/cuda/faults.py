@@ -27,7 +27,12 @@ def watched(cupy: Any, text: str) -> tuple[int, int]:
     if number is None:
         number = _numbers[text] = len(_texts)
         _texts.append(text)
-    return number, int(found.__array_interface__["data"][0])
+    return number, address()
+
+
+def address() -> int:
+    """Where kernels note what they find; 0 before any has been told."""
+    return 0 if found is None else int(found.__array_interface__["data"][0])
 
 
 def raise_found() -> None:

@@ -9,37 +9,60 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import re
 import struct
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import AcceleratorError
-from . import faults
+from . import faults, tape
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
 _LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after which the context can't be used
 
 
+class Block:
+    """The arguments of a launch, packed into one block of memory."""
+
+    __slots__ = ("_keep", "buffer", "extra", "lock", "pack")
+
+    def __init__(self, format: str) -> None:
+        packing = struct.Struct("@" + format)
+        self.buffer = ctypes.create_string_buffer(packing.size)
+        size = ctypes.c_size_t(packing.size)
+        extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
+        self.extra, self._keep, self.pack = ctypes.addressof(extra), (size, extra), packing.pack_into
+        self.lock = threading.Lock()  # threads pack their arguments into the same block
+
+
+def repeated(what: str, driver: Any, function: Any, format: str, grid: tuple[int, ...], threads: int, shared: int) -> Callable[..., None]:
+    """A launch of a compiled kernel, as a function of the stream and of all arguments."""
+    block, launch, refused = Block(format), driver.launchKernel, driver.CUDADriverError
+    buffer, pack, lock, extra, (x, y, z) = block.buffer, block.pack, block.lock, block.extra, grid
+
+    def call(stream: int, arguments: tuple[Any, ...], block: Block = block) -> None:
+        with lock:
+            pack(buffer, 0, *arguments)
+            try:
+                launch(function, x, y, z, threads, 1, 1, shared, stream, 0, extra)
+            except refused as error:
+                raise failed(what, error) from error
+
+    return call
+
+
+def addresses_in(format: str) -> list[bool]:
+    """Which of the values of a packing are addresses."""
+    return [kind == "P" for count, kind in re.findall(r"(\d*)(\D)", format) for _ in range(int(count or 1))]
+
+
 class Kernel:
     """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
 
-    __slots__ = (
-        "_extra",
-        "_functions",
-        "_keep",
-        "_launch",
-        "_lock",
-        "_only",
-        "_pack",
-        "_refused",
-        "_stream",
-        "buffer",
-        "cupy",
-        "name",
-        "raw",
-        "what",
-    )
+    __slots__ = ("_block", "_extra", "_functions", "_launch", "_lock", "_only", "_pack", "_refused", "_stream", "buffer", "cupy", "driver", "format",
+                 "name", "raw", "what")  # fmt: skip
 
     def __init__(self, cupy: Any, source: str, name: str, format: str, what: str = "", options: tuple[str, ...] = ()) -> None:
         self.cupy, self.name, self.what = cupy, name, what or name
@@ -47,14 +70,10 @@ class Kernel:
         self._functions: dict[int, Any] = {}
         self._only: Any = None  # the function, where there is but one device
         self._stream = cupy.cuda.get_current_stream
-        packing = struct.Struct("@" + format)
-        self.buffer = ctypes.create_string_buffer(packing.size)
-        size = ctypes.c_size_t(packing.size)
-        extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
-        self._extra, self._keep, self._pack = ctypes.addressof(extra), (size, extra), packing.pack_into
-        driver = importlib.import_module("cupy_backends.cuda.api.driver")
-        self._lock = threading.Lock()
-        self._launch, self._refused = driver.launchKernel, driver.CUDADriverError
+        self.format, self._block = format, Block(format)
+        self.buffer, self._extra, self._pack, self._lock = self._block.buffer, self._block.extra, self._block.pack, self._block.lock
+        self.driver = importlib.import_module("cupy_backends.cuda.api.driver")
+        self._launch, self._refused = self.driver.launchKernel, self.driver.CUDADriverError
 
     def __call__(self, blocks: int, threads: int, *args: Any, shared: int = 0, rows: int = 1) -> None:
         """Queue the kernel in the current stream; arrays are passed by their addresses."""
@@ -70,6 +89,9 @@ class Kernel:
                 self._launch(function, blocks, rows, 1, threads, 1, 1, shared, stream, 0, self._extra)
             except self._refused as error:
                 raise failed(self.what, error) from error
+        if tape.notes is not None:
+            again = repeated(self.what, self.driver, function, self.format, (blocks, rows, 1), threads, shared)
+            tape.notes.add(again, args, addresses_in(self.format))
         if BLOCKING:
             check(self.cupy, self.what)
             faults.raise_found()

@@ -5,16 +5,13 @@ Triton's own launch looks at every argument, which takes longer than most kernel
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import struct
-import threading
 from typing import Any
 
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import AcceleratorError
-from . import faults
-from .launch import BLOCKING, check, failed
+from . import faults, tape
+from .launch import BLOCKING, Block, addresses_in, check, failed, repeated
 
 PACKED = {
     "i1": "?",
@@ -29,7 +26,6 @@ PACKED = {
     "fp32": "f",
     "fp64": "d",
 }
-_END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 
 
 class Pointer:
@@ -69,22 +65,19 @@ class Launch:
     Made from a launch by Triton itself, whose compiled kernel is kept.  ``Launch.of`` gives None where a kernel asks for more than that.
     """
 
-    __slots__ = ("_arguments", "_call", "_extra", "_function", "_grid", "_keep", "_lock", "_pack", "_places", "_refused", "_shared", "_stream",
-                 "_threads", "buffer", "cupy", "name")  # fmt: skip
+    __slots__ = ("_arguments", "_block", "_call", "_driver", "_extra", "_format", "_function", "_grid", "_keep", "_lock", "_pack", "_places", "_refused",
+                 "_shared", "_stream", "_threads", "buffer", "cupy", "name")  # fmt: skip
 
     def __init__(self, cupy: Any, compiled: Any, grid: tuple[int, ...], format: str, packed: list[Any]) -> None:
         self.cupy, self.name = cupy, compiled.name
         self._function, self._shared, self._threads = compiled.function, compiled.metadata.shared, compiled.metadata.num_warps * 32
         self._grid = (*grid, 1, 1)[:3]
-        packing = struct.Struct("@" + format)
-        self.buffer = ctypes.create_string_buffer(packing.size)
-        size = ctypes.c_size_t(packing.size)
-        extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
-        self._extra, self._keep, self._pack = ctypes.addressof(extra), (size, extra, compiled), packing.pack_into
+        self._format, self._block, self._keep = format, Block(format), compiled
+        self.buffer, self._extra, self._pack, self._lock = self._block.buffer, self._block.extra, self._block.pack, self._block.lock
         self._arguments = [*packed, 0, 0]
         self._places = [at for at, each in enumerate(packed) if each is None]
-        self._stream, self._lock = cupy.cuda.get_current_stream, threading.Lock()
-        driver = importlib.import_module("cupy_backends.cuda.api.driver")
+        self._stream = cupy.cuda.get_current_stream
+        self._driver = driver = importlib.import_module("cupy_backends.cuda.api.driver")
         self._call, self._refused = driver.launchKernel, driver.CUDADriverError
 
     @staticmethod
@@ -109,6 +102,9 @@ class Launch:
                 self._call(self._function, *self._grid, self._threads, 1, 1, self._shared, stream, 0, self._extra)
             except self._refused as error:
                 raise failed(self.name, error) from error
+        if tape.notes is not None:
+            again = repeated(self.name, self._driver, self._function, self._format, self._grid, self._threads, self._shared)
+            tape.notes.add(again, list(arguments), addresses_in(self._format))
         if BLOCKING:
             check(self.cupy, self.name)
             faults.raise_found()
@@ -116,6 +112,7 @@ class Launch:
 
 def launched(cupy: Any, kernel: Any, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> Launch | None:
     """Launch a kernel by Triton; what repeats the launch comes back."""
+    tape.spoil()
     given = {name: Pointer(each) if isinstance(each, cupy.ndarray) else each for name, each in values.items()}
     try:
         compiled = kernel[grid](**given, **options)

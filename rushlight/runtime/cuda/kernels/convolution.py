@@ -16,6 +16,7 @@ from ....core.errors import AcceleratorError, DeviceError
 from ....ops.nn.convolution import _convolution_meta, _expanded
 from .. import cudnn
 from ..launch import Kernel
+from ..remembered import remembered
 from .copies import contiguous
 
 _X, _W, _Y = 1, 2, 3  # the numbers of tensors in a graph
@@ -165,7 +166,14 @@ def convolution(
     groups: int,
 ) -> Any:
     """A convolution or its transpose."""
-    settings = _settings()
+    return _convolve(cupy, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _settings())
+
+
+@remembered
+def _convolve(
+    cupy: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+    settings: tuple[Any, ...],
+) -> Any:  # fmt: skip
     aligned = _alignment(input.data.ptr, weight.data.ptr)
     try:
         key = (
@@ -214,7 +222,13 @@ def convolution_weight_gradient(
     cupy: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """The gradient of a convolution's weight."""
-    settings = _settings()
+    return _weight_gradient(cupy, input, grad, kernel, stride, padding, dilation, groups, _settings())
+
+
+@remembered
+def _weight_gradient(
+    cupy: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int, settings: tuple[Any, ...]
+) -> Any:
     aligned = _alignment(input.data.ptr, grad.data.ptr)
     key = (
         input.shape, input.strides, grad.shape, grad.strides, input.dtype, grad.dtype, tuple(kernel), tuple(stride), tuple(padding), tuple(dilation),

@@ -10,8 +10,10 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ....schedule.scalar_ir import Expression
 from ....schedule.scalar_ir import cast as as_type
+from .. import tape
 from ..launch import Kernel
 from ..pointwise import Formula, Variant, element_strides, joined, result_like, strided_plan
+from ..remembered import remembered
 
 _TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: "Pair"}
 _MOST_DIMS, _THREADS = 8, 256
@@ -82,9 +84,10 @@ def dense(cupy: Any, array: Any, shape: Any = None) -> Any:
     if not array.size:
         return made
     if array.flags.c_contiguous:
-        cupy.cuda.runtime.memcpyAsync(made.data.ptr, array.data.ptr, array.nbytes, 3, cupy.cuda.get_current_stream().ptr)
+        tape.copy(cupy, made.data.ptr, array.data.ptr, array.nbytes)
         return made
     if not copy_to(cupy, array, made.data.ptr, made.strides if made.shape == array.shape else row_major(array.shape, array.itemsize)):
+        tape.spoil()
         return cupy.array(array, order="C", copy=True).reshape(made.shape)
     return made
 
@@ -120,6 +123,31 @@ def reshape_copy(cupy: Any, input: Any, shape: Any) -> Any:
     return dense(cupy, input, tuple(shape))
 
 
+_MOST_JOINED = 8  # arrays that one launch puts together
+_JOINED = """
+struct alignas(16) Pair { unsigned long long x, y; };
+struct Lengths { unsigned int count[@COUNT@], start[@COUNT@]; };
+struct Layouts { long long to[@RANK@]; struct { long long sizes[@RANK@], steps[@RANK@]; } from[@COUNT@]; };
+extern "C" __global__ void joined(@INPUTS@, @T@* out, Lengths lengths, Layouts layouts) {
+    const @T@* all[] = {@NAMES@};
+    const @T@* in = all[blockIdx.y];
+    unsigned int n = lengths.count[blockIdx.y];
+    out += lengths.start[blockIdx.y];
+    for (unsigned int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+        unsigned int rest = i;
+        long long from = 0, to = 0;
+        #pragma unroll
+        for (int d = @RANK@ - 1; d >= 0; d--) {
+            unsigned int size = (unsigned int)layouts.from[blockIdx.y].sizes[d], at = rest % size;
+            rest /= size;
+            from += at * layouts.from[blockIdx.y].steps[d]; to += at * layouts.to[d];
+        }
+        out[to] = in[from];
+    }
+}
+"""
+
+
 def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
     """Arrays one after another along a dimension."""
     first = tensors[0]
@@ -142,12 +170,50 @@ def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
         total += each.shape[dim]
     if dtype.itemsize not in _TYPES or rank > _MOST_DIMS:
         return NotImplemented
-    made = kind((*around[0], total, *around[1]), dtype)
-    address, strides = made.data.ptr, made.strides
+    return _joined(cupy, dim, (*around[0], total, *around[1]), *tensors)
+
+
+@remembered
+def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
+    """Arrays of one dtype along a dimension in a new one: in one launch where they are few."""
+    made, first = cupy.ndarray(shape, tensors[0].dtype), tensors[0]
+    address, strides, size = made.data.ptr, made.strides, first.itemsize
+    count, rank, most = len(tensors), len(shape), max(each.size for each in tensors)
+    if count > _MOST_JOINED or most >= 1 << 31 or made.size >= 1 << 31 or any(step < 0 for each in tensors for step in each.strides):
+        for each in tensors:
+            copy_to(cupy, each, address, strides)
+            address += strides[dim] * each.shape[dim]
+        return made
+    key = ("joined", size, rank, count)
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _kernels[key] = Kernel(
+            cupy, joined_source(size, rank, count), "joined", f"{count}PP{2 * count}I0q{rank * (2 * count + 1)}q", "cat"
+        )
+    given, lengths = [], []
     for each in tensors:
-        copy_to(cupy, each, address, strides)
-        address += strides[dim] * each.shape[dim]
+        given += [*each.shape, *element_strides(each)]
+        lengths.append(each.size)
+    starts = [0] * count
+    for at in range(1, count):
+        starts[at] = starts[at - 1] + tensors[at - 1].shape[dim] * (strides[dim] // size)
+    blocks = min(-(-most // _THREADS), 132 * 16)
+    kernel(
+        blocks, _THREADS, *[each.data.ptr for each in tensors], made.data.ptr, *lengths, *starts, *element_strides(made), *given, rows=count
+    )
     return made
+
+
+def joined_source(size: int, rank: int, count: int) -> str:
+    """The text of the kernel that puts arrays of elements of a size together: the second number of a block says which of them it copies."""
+    marks = {
+        "T": _TYPES[size], "RANK": str(rank), "COUNT": str(count), "INPUTS": ", ".join(f"const {_TYPES[size]}* in{at}" for at in range(count)),
+        "NAMES": ", ".join(f"in{at}" for at in range(count)),
+    }  # fmt: skip
+    text = _JOINED
+    for mark, value in marks.items():
+        text = text.replace(f"@{mark}@", value)
+    return text
 
 
 _ONES = """

@@ -13,6 +13,7 @@ from ....core.dtypes import HALF_PRECISION
 from ....ops.nn.pooling import make_pool
 from ..launch import Kernel
 from ..pointwise import Formula
+from ..remembered import remembered
 from .copies import contiguous
 
 _WINDOWS = """
@@ -139,6 +140,12 @@ extern "C" __global__ void update_running(T* running, const @S@* found, int n, A
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) { A made = (1 - momentum) * (A)value(running[i]) + momentum * factor * (A)value(found[i]); running[i] = @MADE@; }
 }
+extern "C" __global__ void update_both(T* means, T* variances, const A* kept, const T* found, int n, A momentum, A factor) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    A made = (1 - momentum) * (A)value(means[i]) + momentum * kept[i]; means[i] = @MADE@;
+    made = (1 - momentum) * (A)value(variances[i]) + momentum * factor * (A)value(found[i]); variances[i] = @MADE@;
+}
 """
 
 _kernels: dict[Any, Kernel] = {}
@@ -174,6 +181,7 @@ def _pool(input: Any, ndim: int, options: Any) -> tuple[list[int], tuple[int, ..
     return [number for each in filled for number in each], (*input.shape[: input.ndim - ndim], *fields[5])
 
 
+@remembered
 def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> Any:
     if not _floating(input) or input.ndim <= ndim or not input.size or not input.flags.c_contiguous:
         return NotImplemented
@@ -185,6 +193,7 @@ def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> 
     return (made, places) if indices else made
 
 
+@remembered
 def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, *options: Any) -> Any:
     """The gradient of the maximum of windows."""
     if not _floating(grad, input) or not input.size or not input.flags.c_contiguous:
@@ -222,6 +231,7 @@ def channel_sums(cupy: Any, input: Any, shape: Any, other: Any = None) -> Any:
     return made
 
 
+@remembered
 def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     """The gradient of a factor of each channel."""
     sizes = _channels(input, (0, *range(2, input.ndim)))
@@ -232,6 +242,7 @@ def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     return channel_sums(cupy, grad, tuple(shape), input)
 
 
+@remembered
 def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor: float) -> Any:
     """Move running statistics towards those of a batch, in place."""
     if isinstance(found, statistics_type(cupy)):  # the means come first
@@ -245,12 +256,28 @@ def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor:
     return running
 
 
+@remembered
+def update_both(cupy: Any, means: Any, variances: Any, kept: Any, found: Any, momentum: float, factor: float) -> Any:
+    """Move running means and variances towards those of a batch, in place; ``kept`` begins with the means."""
+    n = means.size
+    if not isinstance(kept, statistics_type(cupy)) or not n or n != variances.size or n != found.size or n != kept.shape[1]:
+        return NotImplemented
+    if means.dtype != variances.dtype or means.dtype != found.dtype or not _floating(means):
+        return NotImplemented
+    if not means.flags.c_contiguous or not variances.flags.c_contiguous:
+        return NotImplemented
+    kernel = _kernel(cupy, _CHANNELS, "update_both", "PPPPi@@", means.dtype)
+    kernel(-(-n // 128), 128, means.data.ptr, variances.data.ptr, kept.data.ptr, found.data.ptr, n, momentum, factor)
+    return means
+
+
 @functools.cache
 def statistics_type(cupy: Any) -> Any:
     """The class of what normalisations keep in the place of their normalised input: means and reciprocal standard deviations."""
     return type("Statistics", (cupy.ndarray,), {"__doc__": "Means and reciprocal standard deviations of rows, or of channels."})
 
 
+@remembered
 def batch_norm(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
     """Images less the means of their channels, divided by the standard deviations, with a factor and a shift of each channel."""
     sizes = _channels(input, dims)
@@ -318,7 +345,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
 
 SHORTCUTS: dict[str, Any] = {
     "channel_products": channel_products, "channel_statistics": batch_norm,
-    "update_running": update_running, "relu_gradient": Formula("relu_backward", lambda xp, g, result: xp.where(result <= 0, 0, g)),
+    "update_running": update_running, "update_both": update_both, "relu_gradient": Formula("relu_backward", lambda xp, g, result: xp.where(result <= 0, 0, g)),
 }  # fmt: skip
 KERNELS: dict[str, Any] = {"max_pool_backward": max_pool_backward}
 for _ndim in (1, 2, 3):

@@ -14,6 +14,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ..launch import Kernel
+from ..remembered import remembered
 from . import held_rows, planes
 from .copies import contiguous
 from .planes import statistics_type
@@ -214,6 +215,7 @@ _FINISH = {
 }
 
 
+@remembered
 def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bool = False) -> Any:
     """softmax or log_softmax along the last dimension."""
     if (
@@ -232,6 +234,7 @@ def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bo
     return made
 
 
+@remembered
 def softmax_backward(cupy: Any, grad: Any, result: Any, dim: Any, *, logarithm: bool = False) -> Any:
     """The gradient of softmax or log_softmax along the last dimension."""
     if not grad.ndim or dim % grad.ndim != grad.ndim - 1 or not grad.size or grad.dtype != result.dtype or grad.dtype not in STORED:
@@ -260,6 +263,7 @@ def _rows_of(array: Any, dims: Any) -> int | None:
     return n if 0 < n < 1 << 31 else None
 
 
+@remembered
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
     """Layer normalisation, with what its gradient needs."""
     n = _rows_of(input, dims)
@@ -281,6 +285,7 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     return [out, standard, variance]
 
 
+@remembered
 def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     """The input less its mean, divided by its standard deviation; with mean and variance."""
     n = _rows_of(input, dims)
@@ -309,6 +314,7 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     return [out, mean, variance]
 
 
+@remembered
 def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float, weight: Any = None) -> Any:
     """The gradient of :func:`standardize`."""
     n = _rows_of(grad, dims)
@@ -334,6 +340,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     return made
 
 
+@remembered
 def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
     """The gradients of layer normalisation: of the input, the weight and the bias."""
     if _rows_of(grad, dims) is None:
@@ -426,6 +433,7 @@ def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = 
 _reductions: dict[Any, Any] = {}  # by shape, dimensions and dtype: what is summed, and the shape of the result
 
 
+@remembered
 def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, mean: bool = False) -> Any:
     """Sums (or means) over the first or the last dimensions, or all but the second; others are left to the array module."""
     if dtype is not None:
@@ -482,6 +490,7 @@ def _reduction(input: Any, dim: Any, keepdim: bool, mean: bool) -> tuple[str, in
     return ("planes", count, shape) if dims == [0, *range(2, rank)] else None
 
 
+@remembered
 def sum_to(cupy: Any, gradient: Any, shape: Any) -> Any:
     """A gradient summed to the shape that was broadcast to its own."""
     rank, missing = gradient.ndim, gradient.ndim - len(shape)

@@ -1,0 +1,212 @@
+"""Kernels whose launches depend on layouts and options alone: the launches of one call are kept, and later calls repeat them with other addresses.
+
+Most of what a kernel's function does on the host is to find out what to launch: checks, shapes, grids, the order of arguments.  For arrays of the same shapes,
+strides, dtypes and alignment, and the same options, the answer is the same.  The second call of a kind is noted (memory that is asked for, launches, copies,
+fills); from the third on, the function itself is not called.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from . import faults, tape
+from .launch import BLOCKING
+
+_MOST = 4096  # kinds of calls that a function remembers
+_seen, _plain = object(), object()  # a kind that has come once; one whose calls can't be repeated
+
+
+def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of CuPy, arrays and options, which launches nothing but kernels of :class:`~.launch.Kernel` and :class:`~.triton_launch.Launch`, copies and fills
+    of :mod:`.tape`, and reads no setting that is not among its options."""
+    if BLOCKING:  # errors are to come from the call itself
+        return function
+    plans: dict[Any, Any] = {}
+
+    @functools.wraps(function)
+    def call(cupy: Any, *values: Any, **options: Any) -> Any:
+        if tape.notes is not None:  # part of a call that is noted
+            return function(cupy, *values, **options)
+        kind, addresses, bits = cupy.ndarray, list[int](), 0
+        key: list[Any] = []
+        for value in values:
+            if isinstance(value, kind):
+                address = value.data.ptr
+                key += (value.__class__, value.shape, value.strides, value.dtype)
+                addresses.append(address)
+                bits |= address
+            else:
+                key.append(tuple(value) if value.__class__ is list else value)
+        if options:
+            key += options.values()
+        if len(addresses) > 1 and len(set(addresses)) < len(addresses):  # arrays that are one
+            key.append([addresses.index(each) for each in addresses].__repr__())
+        key.append(bits & 63)
+        if _several(cupy):
+            key.append(cupy.cuda.runtime.getDevice())
+        name = tuple(key)
+        try:
+            plan = plans.get(name)
+        except TypeError:  # an option that can't be part of a key
+            return function(cupy, *values, **options)
+        if plan.__class__ is Recipe:
+            return plan.run(values, addresses)
+        if plan is None:
+            if len(plans) >= _MOST:
+                plans.clear()
+            plans[name] = _seen
+        elif plan is _seen:
+            made, recipe = _noted(cupy, function, values, options, addresses)
+            plans[name] = _plain if recipe is None else recipe
+            return made
+        return function(cupy, *values, **options)
+
+    return call
+
+
+@functools.cache
+def _several(cupy: Any) -> bool:
+    return bool(cupy.cuda.runtime.getDeviceCount() > 1)
+
+
+class _Unknown(Exception):
+    """A call that can't be repeated."""
+
+
+def _noted(cupy: Any, function: Any, values: Any, options: Any, addresses: list[int]) -> tuple[Any, Recipe | None]:
+    """What a call makes, and how to repeat it."""
+    notes, memory = tape.Notes(threading.get_ident()), []
+    inner = cupy.cuda.get_allocator()
+
+    def allocate(size: int) -> Any:
+        made = inner(size)
+        memory.append((made, size))  # held, so that no address comes twice
+        return made
+
+    with cupy.cuda.using_allocator(allocate):
+        tape.notes = notes
+        try:
+            made = function(cupy, *values, **options)
+        finally:
+            tape.notes = None
+    try:
+        return made, Recipe(cupy, notes.steps, memory, values, addresses, made) if notes.whole else None
+    except _Unknown:
+        return made, None
+
+
+class _Written:
+    """The source of a function that repeats a call, and the values that its names stand for."""
+
+    def __init__(self, cupy: Any, inputs: int) -> None:
+        given = ", ".join(f"a{at}" for at in range(inputs))
+        self.lines = ["def run(values, addresses):", "    if faults.found is not None and faults.found[0]:", "        faults.raise_found()"]
+        if inputs:
+            self.lines.append(f"    {given}, = addresses")
+        self.names: dict[str, Any] = {"faults": faults, "new": cupy.ndarray.__mro__[-2].__new__}  # of the class written in C
+
+    def name(self, value: Any) -> str:
+        """A name for a value."""
+        made = f"x{len(self.names)}"
+        self.names[made] = value
+        return made
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " + text)
+
+    def function(self) -> Any:
+        """The compiled function; those of one text share their code."""
+        return FunctionType(_code("\n".join(self.lines)), self.names)
+
+
+@functools.lru_cache(1024)
+def _code(text: str) -> Any:
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "<launches of a kernel>", "exec"), namespace)
+    return namespace["run"].__code__
+
+
+class Recipe:
+    """A call to be repeated: the memory it asks for, in order, what it launches, and which arrays it returns."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, cupy: Any, steps: list[Any], memory: list[Any], values: Any, addresses: list[int], made: Any) -> None:
+        results = made if isinstance(made, (list, tuple)) else [made]
+        written = _Written(cupy, len(addresses))
+        arrays: dict[int, Any] = {}
+        returned = [self._result(each, values, memory, arrays, results) for each in results]
+        for at, (_, size) in enumerate(memory):
+            each = arrays.get(at)
+            if each is None:
+                written.line(f"m{at} = {written.name(cupy.cuda.alloc)}({size})")
+                written.line(f"p{at} = m{at}.ptr")
+            else:  # what the class itself does, without its way of taking arguments
+                layout = f"({each.shape}, {written.name(each.dtype)}{'' if each.flags.c_contiguous else f', None, {each.strides}'})"
+                if hasattr(each, "_init"):
+                    written.line(f"m{at} = new({written.name(each.__class__)})")
+                    written.line(f"m{at}._init{layout}")
+                else:
+                    written.line(f"m{at} = {written.name(each.__class__)}{layout}")
+                written.line(f"p{at} = m{at}.data.ptr")
+        inputs = [each for each in values if isinstance(each, cupy.ndarray)]
+
+        def located(value: Any, is_address: bool) -> str:
+            """The source of an argument."""
+            if not is_address or not value or value == faults.address():
+                return written.name(value)
+            if value in addresses:
+                return f"a{addresses.index(value)}"
+            for at, (pointer, size) in enumerate(memory):
+                if pointer.ptr <= value < pointer.ptr + max(size, 1):
+                    return f"p{at} + {value - pointer.ptr}" if value != pointer.ptr else f"p{at}"
+            for at, each in enumerate(inputs):
+                if each.flags.c_contiguous and addresses[at] <= value < addresses[at] + each.nbytes:
+                    return f"a{at} + {value - addresses[at]}"
+            raise _Unknown
+
+        written.line(f"stream = {written.name(cupy.cuda.get_current_stream)}().ptr")
+        for call, given in steps:
+            written.line(f"{written.name(call)}(stream, ({''.join(located(*each) + ', ' for each in given)}))")
+        for number, each in enumerate(results):
+            if returned[number].__class__ is tuple:  # a part of memory
+                at, offset = returned[number]
+                written.line(f"r{number} = new({written.name(each.__class__)})")
+                written.line(
+                    f"r{number}._init({each.shape}, {written.name(each.dtype)}, m{at}{f' + {offset}' if offset else ''}, {each.strides})"
+                )
+        items = [f"r{number}" if each.__class__ is tuple else self._name(each) for number, each in enumerate(returned)]
+        written.line(f"return [{', '.join(items)}]" if isinstance(made, (list, tuple)) else f"return {items[0]}")
+        self.run = written.function()
+
+    @staticmethod
+    def _name(each: Any) -> str:
+        """The source of a result that is memory of its own, a value that is given, None or NotImplemented."""
+        return repr(each) if each.__class__ is not int else f"m{each}" if each >= 0 else f"values[{-1 - each}]"
+
+    @staticmethod
+    def _result(each: Any, values: Any, memory: list[Any], arrays: dict[int, Any], results: Any) -> Any:
+        """Which of the memory a result is; which part of it, with the offset; or (counted down from -1) which of the values that are given."""
+        if each is None or each is NotImplemented:
+            return each
+        for number, value in enumerate(values):
+            if each is value:
+                return -1 - number
+        address = each.data.ptr
+        found = next((at for at, (pointer, size) in enumerate(memory) if pointer.ptr <= address < pointer.ptr + max(size, 1)), None)
+        if found is None or getattr(each, "__dict__", None):
+            raise _Unknown
+        pointer, size = memory[found]
+        expected, dense = each.itemsize, True
+        for step, count in sorted((step, count) for step, count in zip(each.strides, each.shape) if count != 1):
+            dense = dense and step == expected
+            expected *= count
+        others = sum(hasattr(other, "data") and pointer.ptr <= other.data.ptr < pointer.ptr + max(size, 1) for other in results)
+        if dense and others == 1 and address == pointer.ptr:
+            arrays[found] = each
+            return found
+        return found, address - pointer.ptr

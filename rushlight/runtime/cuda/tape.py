@@ -1,0 +1,48 @@
+"""Copies and fills of device memory, and the notes of what a call queues, by which it can be repeated (``remembered.py``)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+notes: Notes | None = None  # of the call that is noted now
+
+
+class Notes:
+    """What one thread queues: for each launch, copy or fill a function of the stream and of arguments, and the arguments, each with whether it is an address."""
+
+    __slots__ = ("steps", "thread", "whole")
+
+    def __init__(self, thread: int) -> None:
+        self.thread, self.whole = thread, True
+        self.steps: list[tuple[Callable[[int, tuple[Any, ...]], None], list[tuple[Any, bool]]]] = []
+
+    def add(self, call: Callable[[int, tuple[Any, ...]], None], arguments: Sequence[Any], addresses: Sequence[bool]) -> None:
+        """Note what was queued; other threads' work is not part of the call."""
+        if threading.get_ident() == self.thread:
+            self.steps.append((call, list(zip(arguments, addresses))))
+
+
+def spoil() -> None:
+    """Say that something is queued that is not noted: the call can't be repeated."""
+    if notes is not None:
+        notes.whole = False
+
+
+def copy(cupy: Any, to: int, start: int, count: int) -> None:
+    """Copy bytes inside the device."""
+    queue = cupy.cuda.runtime.memcpyAsync
+    queue(to, start, count, 3, cupy.cuda.get_current_stream().ptr)
+    if notes is not None:
+        notes.add(lambda stream, given: queue(*given, 3, stream), (to, start, count), (True, True, False))
+
+
+def zeros(cupy: Any, shape: Any, dtype: Any) -> Any:
+    """A new array of zeros."""
+    made, fill = cupy.ndarray(shape, dtype), cupy.cuda.runtime.memsetAsync
+    if made.size:
+        fill(made.data.ptr, 0, made.nbytes, cupy.cuda.get_current_stream().ptr)
+        if notes is not None:
+            notes.add(lambda stream, given: fill(*given, stream), (made.data.ptr, 0, made.nbytes), (True, False, False))
+    return made
