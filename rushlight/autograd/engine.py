@@ -7,6 +7,7 @@ There is no recursion, and a node's inputs are dropped as soon as it has run.
 from __future__ import annotations
 
 import contextvars
+import functools
 import threading
 import warnings
 from collections.abc import Callable
@@ -92,42 +93,40 @@ def run_backward(
             if not retain_graph:
                 current.release()
             gradient = None
-            for position, result in enumerate(results):
-                if result is None:
-                    continue
-                edge = edges[position]
-                if edge is None or (wanted is not None and not wanted.reaches(edge)):
+            for result, edge in zip(results, edges):
+                if result is None or edge is None or (wanted is not None and not wanted.reaches(edge)):
                     continue
                 if isinstance(edge, Node) and not edge.multiple and edge not in pending:
-                    array = result._array
-                    if array.ndim != len(edge.shape) or array.shape != edge.shape or array.dtype is not edge.dtype:
-                        result = _fit(current, position, edge, result)
+                    array, shape = result._array, edge.shape
+                    if array.ndim != len(shape) or array.shape != shape or array.dtype is not edge.dtype:
+                        result = _fit(current, results, edge, result)
                     pending[edge] = result
                     heappush(heap, (edge.sequence, edge))
                 elif isinstance(edge, TensorBase) and edge not in leaves:
                     array, own = result._array, edge._array
                     fits = array.dtype is own.dtype and array.ndim == own.ndim and array.shape == own.shape
-                    leaves[edge] = result if fits else _fit(current, position, edge, result)
+                    leaves[edge] = result if fits else _fit(current, results, edge, result)
                 else:  # one of several outputs, or a second gradient
-                    _receive(edge, _fit(current, position, edge, result), pending, heap, leaves)
-            result = results = None  # type: ignore[assignment]
+                    _receive(edge, _fit(current, results, edge, result), pending, heap, leaves)
+            result = results = edge = None  # type: ignore[assignment]
             if hooked is not None and current in hooked.users:
                 hooked.settle(current, leaves)
             current = None  # type: ignore[assignment]
+        plain, accelerated = wanted is None and not create_graph, alone.array_type
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
-            if wanted is None and leaf._grad is None and not create_graph and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
-                array = gradient._array  # the common case: nothing else refers to the first gradient of a leaf
+            if plain and leaf._grad is None and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
+                array, own = gradient._array, leaf._array  # the common case: nothing else refers to the first gradient of a leaf
+                kind = array.__class__
                 owned = (
                     getrefcount(gradient) <= _ALONE
-                    and gradient._storage is None
-                    and (array.__class__ is np.ndarray or array.__class__ is alone.array_type is leaf._array.__class__)
-                    and array.base is None
+                    and (kind is np.ndarray or kind is accelerated is own.__class__)
+                    and (array.base is None if gradient._storage is None else _sole_view(gradient))
                 )
-                if owned and array.strides == leaf._array.strides:
+                if owned and array.strides == own.strides:
                     with _accumulate_lock:
                         if leaf._grad is None:
-                            leaf._grad = gradient
+                            leaf._grad = gradient if gradient._storage is None else make(array)
                             continue
             if leaf._backward_hooks:
                 gradient = through_hooks(leaf._backward_hooks, gradient)
@@ -336,7 +335,7 @@ class _Targets:
         return [self.found.get(id(each)) for each in targets]
 
 
-def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
+def _fit(current: Node, results: Any, edge: Any, gradient: Any) -> Any:
     """A gradient in the shape and dtype of its tensor: broadcast dimensions are summed, the dtype is cast back."""
     index = 0
     if edge.__class__ is tuple:
@@ -350,25 +349,35 @@ def _fit(current: Node, position: int, edge: Any, gradient: Any) -> Any:
         shape, dtype = edge.shape, edge.dtype
     if not isinstance(gradient, TensorBase):
         raise TypeError(
-            f"{current.name()} returned a gradient of type {type(gradient).__name__} at index {position}; expected a Tensor or None"
+            f"{current.name()} returned a gradient of type {type(gradient).__name__} at index {_index(results, gradient)}; expected a Tensor or None"
         )
     array = gradient._array
     if array.ndim != len(shape) or array.shape != shape:
-        gradient = _sum_to(current, position, gradient, shape)
+        gradient = _sum_to(current, results, gradient, shape)
     if array.dtype is not dtype:
         gradient = table["cast_gradient"].call(gradient, BY_NUMPY[dtype])
     return gradient
 
 
-def _sum_to(current: Node, position: int, gradient: Any, shape: Any) -> Any:
-    have = tuple(gradient._array.shape)
+@functools.lru_cache(4096)
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
     try:
-        fits = broadcast_shapes([tuple(shape), have]) == have
+        return broadcast_shapes([shape, wanted]) == wanted
     except RuntimeError:
-        fits = False
-    if not fits:
+        return False
+
+
+def _index(results: Any, gradient: Any) -> int:
+    """Which of a node's results a gradient is."""
+    return next(at for at, each in enumerate(results) if each is gradient)
+
+
+def _sum_to(current: Node, results: Any, gradient: Any, shape: Any) -> Any:
+    have = tuple(gradient._array.shape)
+    if not _broadcasts(tuple(shape), have):
         raise GradientError(
-            f"Function {current.name()} returned an invalid gradient at index {position} - got {list(have)} but expected shape "
+            f"Function {current.name()} returned an invalid gradient at index {_index(results, gradient)} - got {list(have)} but expected shape "
             f"compatible with {list(shape)}"
         )
     made = shortcut("sum_to", gradient, shape) if alone.kind is not None else None
@@ -496,6 +505,17 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     if leaf._post_accumulate_hooks:
         for hook in list(leaf._post_accumulate_hooks.values()):
             hook(leaf)
+
+
+def _sole_view(gradient: Any) -> bool:
+    """Whether a gradient is all of the memory of another tensor that nothing else refers to, as what a reshape passes back is."""
+    view, storage = gradient._view, gradient._storage
+    if view is None or view.creation != "no_grad":
+        return False
+    base = view.base
+    if base._view is not None or base._requires_grad or base._array.size != gradient._array.size or base._storage is not storage:
+        return False
+    return getrefcount(base) <= _ALONE + 1 and getrefcount(storage) <= _ALONE + 2
 
 
 def _owned(gradient: Any) -> bool:

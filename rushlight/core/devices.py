@@ -156,6 +156,10 @@ class DeviceType:
         """The elements of an array as a NumPy array; its strides are kept."""
         return array  # type: ignore[no-any-return]
 
+    def between(self, array: Any, to: device) -> Any:
+        """A copy of an array on another device of this kind; its strides are kept."""
+        return self.from_host(self.to_host(array), to)
+
     def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
         """A view of an array's memory by shape, and by strides and offset in elements of a dtype."""
         return strided(array, shape, strides, offset, dtype)
@@ -238,11 +242,14 @@ class DeviceType:
 class _Alone:
     """The kind of an accelerator of which there is but one: calls on its tensors have a shorter way."""
 
-    __slots__ = ("array_type", "arrays", "kind", "pairs", "singles")
+    __slots__ = ("array_type", "arrays", "kind", "pairs", "singles", "writers")
 
     def __init__(self) -> None:
         self.singles: dict[str, Any] = {}  # by op: functions of an array, for calls without options
         self.pairs: dict[str, Any] = {}  # of two arrays, or of one and a number
+        self.writers: dict[
+            str, Any
+        ] = {}  # the same, written to the first array, given all arguments of the call; they say whether they could
         self.kind: Any = None
         self.array_type: Any = None
         self.arrays: Any = None
@@ -252,6 +259,7 @@ class _Alone:
         self.kind = kind
         self.singles.clear()
         self.pairs.clear()
+        self.writers.clear()
         self.array_type, self.arrays = (None, None) if kind is None else (kind.array_type, kind.arrays)
 
 
@@ -337,13 +345,14 @@ def is_array(value: Any) -> bool:
 
 
 def on_device(array: Any, wanted: device) -> Any:
-    """An array on a device: itself where it is there already, else a copy, which passes through the memory of the CPU."""
+    """An array on a device: itself where it is there already, else a copy."""
     if isinstance(array, np.generic):  # what NumPy makes of an array without dimensions
         array = np.asarray(array)
     here = device_type_of(array)
     if here.device_of(array) == wanted:
         return array
-    return device_types[wanted.type].from_host(here.to_host(array), wanted)
+    there = device_types[wanted.type]
+    return here.between(array, wanted) if there is here else there.from_host(here.to_host(array), wanted)
 
 
 def strided(array: Any, shape: Any, strides: Any, offset: int = 0, dtype: Any = None) -> Any:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import recording
+from . import alone_calls, recording
+from .alone_calls import PLAIN_NUMBERS
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
@@ -37,7 +38,7 @@ from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, reme
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
-from .shortcuts import PLAIN_NUMBERS, write_alone
+from .shortcuts import write_alone
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
 from .widening import run_widened
@@ -54,10 +55,15 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered
         return dispatch_body(op, args, out)
-    if alone.kind is not None and out is None and op.returns != "list" and not op.view and not op.factory:
+    if alone.kind is not None and out is None and not op.factory and (op.returns == "list" or not op.view):
         result = dispatch_alone(op, args)
         if result is not NotImplemented:
             return result
+    return dispatch_general(op, args, out)
+
+
+def dispatch_general(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """Run an op with a kernel or a meta rule on whatever devices its arguments are."""
     try:
         if out is not None and op.factory:
             args = adopt_out(op, args, out)
@@ -95,40 +101,15 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 
 def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
     """A call on tensors of the one accelerator there is; NotImplemented leaves it to the general path, which also words errors."""
-    home, kind, values, requires, found = alone.kind, alone.array_type, list(args), False, False
-    for position, wanted in op.tensor_positions:
-        value = args[position]
-        if isinstance(value, TensorBase):
-            array = values[position] = value._array
-            if array.__class__ is not kind and not isinstance(array, kind):
-                return NotImplemented
-            if value._storage is not None and value._view is not None:
-                refresh(value)
-            found = True
-            if value._requires_grad:
-                requires = True
-        elif value.__class__ not in PLAIN_NUMBERS and (value is not None or wanted[-1] != "?"):
-            return NotImplemented
-    if not found or state.inference:
-        return NotImplemented
-    own = home.kernel_for(op)
-    try:
-        made = NotImplemented if own is None else own(*values)
-        if made is NotImplemented:
-            if op.widen or op.view or "other devices" in op.notes:
-                return NotImplemented
-            made = op.family.execute(op, home.arrays, values)
-    except RushlightError:
-        raise
-    except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError, np.linalg.LinAlgError):
-        return NotImplemented
-    if op.returns is None:
-        result = make(made if made.__class__ is kind else home.as_array(made))
-    else:
-        result = tuple([make(each if isinstance(each, kind) else home.as_array(each)) for each in made])
-    if requires and state.grad_enabled:
-        attach(op, args, result)
-    return result if op.returns is None else named_result(op)(*result)
+    call = op.alone
+    if call is None:
+        call = op.alone = alone_calls.compiled(op, attach, wrap) if op.tensor_positions else _leave
+    return call(*args)
+
+
+def _leave(*args: Any) -> Any:
+    """The call of an op without tensors, which is left to the general path."""
+    return NotImplemented
 
 
 def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:

@@ -15,10 +15,10 @@ import numpy as np
 
 from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
-from .base import TensorBase, make, runtime
+from .base import Storage, TensorBase, View, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
 from .devices import alone
-from .dispatch import attach, dispatch, dispatch_alone, dispatch_in_place, settle, wrap, write_out
+from .dispatch import attach, dispatch, dispatch_alone, dispatch_general, dispatch_in_place, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
@@ -96,6 +96,29 @@ _SINGLE = """
 {elsewhere}        except Exception:
             pass  # the general path reports what is wrong
 """
+
+# `wrap`, inlined for views of tensors that are not inference tensors.
+_VIEW_RESULT = """if input._inference:
+                    return dispatch(op, ({names},))
+                storage = input._storage
+                if storage is None:
+                    storage = input._storage = Storage(array)
+                t = new(Tensor)
+                t._array = r
+                t._requires_grad = False
+                t._grad_fn = None
+                t._output_index = 0
+                t._storage = storage"""
+
+_VIEW_OF = """
+                v, parent = new(View), input._view
+                v.version = storage.version
+                if parent is None:
+                    v.base, v.chain, v.creation = input, ((this_op, {arguments}, None),), "default" if state.grad_enabled else "no_grad"
+                else:
+                    v.base, v.chain = parent.base, (*parent.chain, (this_op, {arguments}, None))
+                    v.creation = parent.creation if state.grad_enabled else "no_grad"
+                t._view = v"""
 
 _ELSEWHERE = """\
             if array.__class__ is alone.array_type:
@@ -194,7 +217,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
-        check_arguments=check_arguments, alone=alone, dispatch_alone=dispatch_alone,
+        check_arguments=check_arguments, alone=alone, dispatch_alone=dispatch_alone, dispatch_general=dispatch_general,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -220,6 +243,14 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
             lines += _fast_source(op, namespace, names, out)
         elif single:
             lines += _single_source(op, namespace, names)
+        elif op.tensor_positions and not op.factory:
+            lines += ["    if not flags.special:", f"        if alone.kind is not None{' and out is None' if op.has_out else ''}:"]
+            lines += [f"            t = op.alone({names}) if op.alone is not None else dispatch_alone(op, ({names},))"]
+            lines += [
+                "            if t is not NotImplemented:",
+                "                return t",
+                f"        return dispatch_general(op, ({names},){out})",
+            ]
         lines.append(f"    return dispatch(op, ({names},){out})")
     return "\n".join(lines)
 
@@ -316,7 +347,17 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
 
 def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     """The fast path of ops on one tensor: a direct call of the kernel."""
-    namespace.update(wrap=wrap, make=make, execute=op.family.execute, kernel=op.kernel, LOW_PRECISION=LOW_PRECISION, numpy=np)
+    namespace.update(
+        wrap=wrap,
+        make=make,
+        Storage=Storage,
+        View=View,
+        this_op=op.call,
+        execute=op.family.execute,
+        kernel=op.kernel,
+        LOW_PRECISION=LOW_PRECISION,
+        numpy=np,
+    )
     rest = "".join(f", {p.name}" for p in op.parameters[1:])
     plain = isinstance(op.family, Plain)
     given = names.replace(op.parameters[0].name, "input", 1)
@@ -329,7 +370,7 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
         )
     text = _SINGLE.format(
         plain="out is None and " if op.has_out else "", names=given,
-        wrap=f"t = wrap(op, ({given},), r, None)" if op.view else _PLAIN_RESULT,
+        wrap=_view_result(op, given, rest) if op.view else _PLAIN_RESULT,
         test=test.format(
             narrow=(" and array.dtype not in LOW_PRECISION" if op.widen else "") + (" and array.flags.c_contiguous" if op.layout else "")
         ),
@@ -339,6 +380,15 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
     if op.parameters[0].name != "input":
         text = text.replace("input", op.parameters[0].name)
     return text.strip("\n").split("\n")
+
+
+def _view_result(op: Op, given: str, rest: str) -> str:
+    """The source that wraps a view; where no gradient flows (detach), memory and version are shared, history is not."""
+    text = _VIEW_RESULT.format(names=given)
+    if not op.vjp:
+        return text
+    arguments = op.parameters[-1].name if op.parameters[-1].variadic else f"({rest[2:]},)" if rest else "()"
+    return text + _VIEW_OF.format(arguments=arguments)
 
 
 def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any, ...]:
@@ -413,7 +463,8 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
         prologue = [f"if {name} is not MISSING:", f"    {SPELLINGS[name]} = {name}", *prologue]
     if variadic:
         parts.append(f"{variadic}=MISSING")
-        prologue.append(f"{variadic} = spread_variadic(op, {variadic}_given, {variadic})")
+        plain = f"{variadic}_given if {variadic} is MISSING and len({variadic}_given) > 1"  # as in f(2, 3)
+        prologue.append(f"{variadic} = {plain} else spread_variadic(op, {variadic}_given, {variadic})")
     if op.has_out:
         parts.append("out=None")
     return ", ".join(parts), prologue

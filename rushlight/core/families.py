@@ -46,6 +46,8 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 def normalize_dim(dim: Any, ndim: int) -> int:
     """A dimension counted from the front; a 0-dim tensor is treated as having one."""
+    if dim.__class__ is int and -ndim <= dim < ndim:
+        return dim if dim >= 0 else dim + ndim  # type: ignore[no-any-return]
     if isinstance(dim, bool) or not hasattr(dim, "__index__"):
         raise ArgumentError(f"argument 'dim' must be int, not {type(dim).__name__}")
     dim = dim.__index__()

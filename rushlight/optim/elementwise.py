@@ -120,9 +120,14 @@ class ElementwiseOptimizer(Optimizer):
             if entries:
                 for name, value in zip(scalars, after):
                     entries[name]._array.fill(value)
-            on_device = array.__class__ in array_kinds and not isinstance(array, Spec)
-            if kind is None and not through_ops and on_device and array.__class__ is type(gradient):
-                waiting.setdefault((array.__class__, array.dtype, tuple(numbers)), []).append((param, grad, entries))
+            if (
+                kind is None
+                and not through_ops
+                and type(array) is type(gradient)
+                and type(array) in array_kinds
+                and not isinstance(array, Spec)
+            ):
+                waiting.setdefault((type(array), array.dtype, numbers), []).append((param, grad, entries))
                 continue
             if kind is None:
                 parts = None if array.__class__ is np.ndarray else _parts([param, grad, *buffers])
@@ -152,12 +157,18 @@ class ElementwiseOptimizer(Optimizer):
         self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[Any, Any, dict[str, Any]]], names: list[str]
     ) -> None:
         """The steps of parameters on another device than the CPU: in one go where the device can, else one by one through ops."""
-        tensors = [[param, grad, *[entries[name] for name in names]] for param, grad, entries in rows]
-        home = device_type_of(tensors[0][0]._array)
-        if home.optimizer_step(self.update, group, numbers, [[each._array for each in row] for row in tensors]):
-            for row in tensors:
-                for each in (row[0], *row[2:]):
-                    storage_of(each).version += 1
+        arrays, written = [], []
+        for param, grad, entries in rows:
+            row = [param._array, grad._array]
+            written.append(param)
+            for name in names:
+                buffer = entries[name]
+                row.append(buffer._array)
+                written.append(buffer)
+            arrays.append(row)
+        if device_type_of(arrays[0][0]).optimizer_step(self.update, group, numbers, arrays):
+            for each in written:
+                (each._storage or storage_of(each)).version += 1
             return
         for param, grad, entries in rows:
             self._update_tensors(group, numbers, param, grad, entries, names)

@@ -218,13 +218,18 @@ def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
     return matmul(g if len(weight_shape) == 1 else g.transpose(0, 1), conjugate(input))
 
 
+def _linear_bias_gradient(g: Any, bias_shape: Any) -> Any:
+    made = shortcut("sum_to", g, bias_shape) if alone.kind is not None else None
+    return g if made is None else made  # the engine adds up what was broadcast
+
+
 @primitive(
     meta=_linear_meta,
     kernel=_linear_kernel,
     vjp={
         "input": _linear_input_gradient,
         "weight": _linear_weight_gradient,
-        "bias": lambda g: g,
+        "bias": _linear_bias_gradient,
     },
     namespace="nn.functional",
     out=False,

@@ -58,8 +58,10 @@ def _transpose_meta(input: Any, dim0: int, dim1: int) -> Spec:
 
 
 def _transpose_kernel(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
-    a, b = normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim)
-    return input.swapaxes(a, b) if input.ndim else input[...]
+    if not input.ndim:
+        normalize_dim(dim0, 0), normalize_dim(dim1, 0)
+        return input[...]
+    return input.swapaxes(normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim))
 
 
 @primitive(

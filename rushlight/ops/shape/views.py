@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimensio
 from ...core.families import normalize_dim, normalize_dims
 from ...core.symbolic import SymbolicInt
 from .memory import element_strides, infer_size, is_contiguous, view_strides
+
+_INTEGERS = frozenset((int,))  # what may be part of a key
 
 
 def dim_of(input: Any, dim: Any, what: str) -> int:
@@ -41,8 +45,19 @@ def _view_meta(input: Any, size: Any) -> Spec:
 def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
     if input.flags.c_contiguous and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
         return input.reshape(size)
-    spec = _view_meta(input, size)
-    return strided(input, spec.shape, spec.element_strides)
+    if not _INTEGERS.issuperset(map(type, size)):  # such as tensors without dimensions, whose values may change
+        spec = _view_meta(input, size)
+        return strided(input, spec.shape, spec.element_strides)
+    shape, strides = _view_layout(input.shape, input.strides, input.itemsize, tuple(size))
+    return strided(input, shape, strides)
+
+
+@functools.lru_cache(4096)
+def _view_layout(shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, size: tuple[int, ...]) -> tuple[Any, Any]:
+    """The shape and the strides of a view of memory with strides in bytes: the same again and again where steps of training repeat."""
+    given = Spec(shape, np.dtype(f"V{itemsize}"), tuple([step // itemsize for step in steps]))
+    spec = _view_meta(given, size)
+    return spec.shape, spec.element_strides
 
 
 @primitive(
@@ -117,7 +132,7 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     if dtype is None and len(size) == 1 and hasattr(size[0], "numpy") and not isinstance(size[0], Tensor):
         dtype = size[0]
     if dtype is None:
-        return view_shape(input, size)
+        return view_shape(input, *size) if len(size) > 1 else view_shape(input, size)
     if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
         _view_dtype_meta(input._array, dtype, input.storage_offset())
     return view_dtype(input, dtype)
@@ -146,8 +161,16 @@ def views_as(array: Any, shape: Any) -> bool:
     """Whether an array can take another shape without copying (True for a bad shape, so that ``view`` says why)."""
     if is_contiguous(array):
         return True
-    wanted = infer_size(shape, array.size)
-    return view_strides(tuple(array.shape), element_strides(array), wanted) is not None
+    if array.__class__ is Spec or not _INTEGERS.issuperset(map(type, shape)):
+        return view_strides(tuple(array.shape), element_strides(array), infer_size(shape, array.size)) is not None
+    return _is_view(array.shape, array.strides, array.itemsize, tuple(shape))
+
+
+@functools.lru_cache(4096)
+def _is_view(shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, wanted: tuple[int, ...]) -> bool:
+    """Whether memory with strides in bytes reads as another shape without copying."""
+    size = infer_size(wanted, math.prod(shape))
+    return view_strides(shape, tuple([step // itemsize for step in steps]), size) is not None
 
 
 @composite(

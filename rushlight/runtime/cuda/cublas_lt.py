@@ -22,6 +22,7 @@ _SMALL, _SHORT = (
 _ALGORITHMS = (8, 4)  # that are asked for where they are measured: of the way of adding parts that seems best, and of the other
 _NOT_SUPPORTED = 15
 _ADD_BIAS = 4
+_MOST_BIASES = 256  # addresses for which a product keeps descriptors
 
 
 class _Found(ctypes.Structure):
@@ -71,10 +72,10 @@ class Product:
 
     __slots__ = (
         "_algorithm",
-        "_bias",
+        "_describe",
         "_layouts",
         "_one",
-        "_operation",
+        "_operations",
         "_tail",
         "_ways",
         "_zero",
@@ -92,16 +93,13 @@ class Product:
     ) -> None:  # fmt: skip
         """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
         result, the length of sums, the number of matrices; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
-        self.lt, self._bias, self.measured = lt, 0, False
+        self.lt, self.measured = lt, False
         self.split: Any = None  # what computes it faster, in compiled programs
         self.description = (first, second, sizes, types, alignment, bias, workspace)
         rows, columns, length, count = sizes
         code, compute, scale = types
-        self._operation: Any = lt.create("MatmulDesc", compute, scale)
-        lt.set("MatmulDesc", self._operation, _TRANSPOSE_A, first[0])
-        lt.set("MatmulDesc", self._operation, _TRANSPOSE_B, second[0])
-        if bias:
-            lt.set("MatmulDesc", self._operation, _EPILOGUE, _ADD_BIAS)
+        self._describe = (compute, scale, first[0], second[0], bias)
+        self._operations: dict[int, int] = {}  # by the address of the bias, for layers of one shape
         self._layouts: list[Any] = []
         for shape, step, stride in (
             ((length, rows) if first[0] else (rows, length), first[1], first[2]),
@@ -120,7 +118,29 @@ class Product:
         self._one, self._zero = (ctypes.addressof(each) for each in numbers)
         self.use(0)
         self._layouts = [each.value for each in self._layouts]
-        self._operation = self._operation.value
+
+    def _operation(self, bias: int) -> int:
+        """The descriptor of the operation with a bias at an address."""
+        found = self._operations.get(bias)
+        if found is not None:
+            return found
+        lt, (compute, scale, first, second, added) = self.lt, self._describe
+        if len(self._operations) >= _MOST_BIASES:
+            self._drop()
+        made: Any = lt.create("MatmulDesc", compute, scale)
+        lt.set("MatmulDesc", made, _TRANSPOSE_A, first)
+        lt.set("MatmulDesc", made, _TRANSPOSE_B, second)
+        if added:
+            lt.set("MatmulDesc", made, _EPILOGUE, _ADD_BIAS)
+            if bias:
+                lt.set("MatmulDesc", made, _BIAS_POINTER, ctypes.c_void_p(bias))
+        found = self._operations[bias] = made.value
+        return found  # type: ignore[no-any-return]
+
+    def _drop(self) -> None:
+        for each in self._operations.values():
+            self.lt.library.cublasLtMatmulDescDestroy(ctypes.c_void_p(each))
+        self._operations.clear()
 
     def asked(self, ways: int, count: int) -> list[Any]:
         """Algorithms that the heuristics name, the one that they hold for the fastest first; ``ways`` are those of adding parts."""
@@ -133,7 +153,7 @@ class Product:
         lt.set("MatmulPreference", wanted, _REDUCTIONS, ways)
         found, returned = (_Found * count)(), ctypes.c_int()
         status = lt.library.cublasLtMatmulAlgoGetHeuristic(
-            lt.handle, self._operation, a, b, c, c, wanted, count, ctypes.addressof(found), ctypes.addressof(returned)
+            lt.handle, self._operation(0), a, b, c, c, wanted, count, ctypes.addressof(found), ctypes.addressof(returned)
         )
         lt.library.cublasLtMatmulPreferenceDestroy(wanted)
         return [each for each in found[: 0 if status else returned.value] if not each.status]
@@ -155,12 +175,12 @@ class Product:
     def run(self, first: int, second: int, made: int, workspace: int, stream: int, bias: int = 0) -> None:
         """Compute, given addresses."""
         lt, (a, b, c) = self.lt, self._layouts
-        if bias != self._bias:
-            lt.set("MatmulDesc", self._operation, _BIAS_POINTER, ctypes.c_void_p(bias))
-            self._bias = bias
+        operation = self._operations.get(bias)
+        if operation is None:
+            operation = self._operation(bias)
         algorithm, size = self._tail
         status = lt.call(
-            lt.handle, self._operation, self._one, first, a, second, b, self._zero, made, c, made, c, algorithm, workspace, size, stream
+            lt.handle, operation, self._one, first, a, second, b, self._zero, made, c, made, c, algorithm, workspace, size, stream
         )
         if status:
             lt.check(status)
@@ -169,6 +189,5 @@ class Product:
         free = self.lt.library
         for each in getattr(self, "_layouts", ()):
             free.cublasLtMatrixLayoutDestroy(ctypes.c_void_p(getattr(each, "value", each)))
-        operation = getattr(self, "_operation", None)
-        if operation is not None:
-            free.cublasLtMatmulDescDestroy(ctypes.c_void_p(getattr(operation, "value", operation)))
+        if hasattr(self, "_operations"):
+            self._drop()

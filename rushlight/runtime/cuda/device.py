@@ -16,12 +16,12 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.devices import DeviceType, alone, device, device_types, register_device_type
-from ...core.dtypes import HALF_PRECISION
-from ...core.errors import DeviceError, NotSupported, OperationError, OutOfMemoryError
+from ...core.dtypes import BY_NUMPY, HALF_PRECISION
+from ...core.errors import AcceleratorError, DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
 from . import faults
 from .array_module import ArrayModule
-from .kernels import HOST_ONLY, KERNELS, SHORTCUTS
+from .kernels import HOST_ONLY, KERNELS, PAIRS, SHORTCUTS
 from .memory import UsageCounter, is_pinned, pinned
 from .optimizer_step import optimizer_step
 from .philox import DropoutStream, PhiloxGenerator
@@ -49,6 +49,7 @@ class CudaDevice(DeviceType):
         self.cupy = cupy
         self.arrays = ArrayModule(cupy, self)
         self.array_type = cupy.ndarray
+        self._new = cupy.ndarray.__mro__[-2].__new__  # of the class written in C: its own way of taking arguments is slow
         self.count = cupy.cuda.runtime.getDeviceCount()
         self._current = cupy.cuda.runtime.getDevice
         self._nowhere = nullcontext()
@@ -63,9 +64,7 @@ class CudaDevice(DeviceType):
     def canonical(self, wanted: device) -> device:
         index = self._current() if wanted.index is None else wanted.index
         if index >= self.count:
-            raise DeviceError(
-                f"CUDA error: invalid device ordinal: there is no '{wanted}', this machine has {self.count} CUDA device{'s' * (self.count != 1)}"
-            )
+            raise no_such_device(index, self.count)
         return indexed(index)
 
     def active(self, place: device) -> AbstractContextManager[Any]:
@@ -82,6 +81,8 @@ class CudaDevice(DeviceType):
 
     def from_host(self, array: np.ndarray[Any, Any], to: device) -> Any:
         order = memory_order(array.strides)
+        if array.dtype.kind == "V" and array.dtype not in HALF_PRECISION:
+            raise NotSupported(f"to(): CuPy has no arrays of {BY_NUMPY[array.dtype]}: tensors of it can't be on '{to}'")
         with self.active(to):
             dense = self.cupy.asarray(np.ascontiguousarray(array.transpose(order)))
         return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order).tolist())
@@ -93,17 +94,28 @@ class CudaDevice(DeviceType):
         faults.raise_found()  # the copy has waited for all kernels: what they found comes before their results
         return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order))  # type: ignore[no-any-return]
 
+    def between(self, array: Any, to: device) -> Any:
+        order = memory_order(array.strides)
+        with self.active(indexed(array.data.device_id)):
+            dense = self.cupy.ascontiguousarray(array.transpose(order))
+            ready = self.cupy.cuda.get_current_stream().record()
+        with self.active(to):
+            self.cupy.cuda.get_current_stream().wait_event(ready)
+            copied = dense.copy()  # from GPU to GPU
+        return copied.reshape(array.shape) if not array.ndim else copied.transpose(np.argsort(order).tolist())
+
     def strided(self, array: Any, shape: Any, strides: Any, offset: int, dtype: np.dtype[Any]) -> Any:
-        size = dtype.itemsize
-        steps = tuple([stride * size for stride in strides])
-        start = array.data.ptr - array.data.mem.ptr + offset * size
-        span = 0 if 0 in shape else size + sum((count - 1) * step for count, step in zip(shape, steps))
-        if start < 0 or start + span > array.data.mem.size:
+        size, data = dtype.itemsize, array.data
+        shape, steps, span = _laid_out(tuple(shape), tuple(strides), size)
+        start = data.ptr - data.mem.ptr + offset * size
+        if start < 0 or start + span > data.mem.size:
             raise OperationError(
                 f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {size} requiring a "
                 f"storage size of {start + span} are out of bounds for storage of size {array.data.mem.size}"
             )
-        return self.cupy.ndarray(shape, dtype, array.data + offset * size, steps)
+        made = self._new(self.array_type)
+        made._init(shape, dtype, data + offset * size if offset else data, steps)
+        return made
 
     def shares_memory(self, a: Any, b: Any) -> bool:
         return bool(self.cupy.may_share_memory(a, b))
@@ -120,16 +132,21 @@ class CudaDevice(DeviceType):
                 made: Any = functools.partial(refuse, op.public_name)
             elif own is not None:
                 made = functools.partial(own, self.cupy)
+                if op.name in PAIRS and alone.kind is self:
+                    alone.pairs[op.name] = functools.partial(PAIRS[op.name], self.cupy)
             else:
                 made = PointwiseOp(self.cupy, op) if isinstance(op.family, Elementwise) else None
                 if made is not None and made.plain and alone.kind is self:
                     (alone.pairs if made.count == 2 else alone.singles)[op.name] = made.pair if made.count == 2 else made.single
+                    if made.count == 2:
+                        alone.writers[op.name] = made.write
             self._kernels[op.name] = made
             return made
 
     def is_foreign(self, error: Exception) -> bool:
-        return isinstance(error, TypeError) and any(
-            each in str(error) for each in ("Implicit conversion to a NumPy array", "Unsupported type <class 'numpy.ndarray'>")
+        return isinstance(error, (TypeError, ValueError)) and any(
+            each in str(error)
+            for each in ("Implicit conversion to a NumPy array", "Unsupported type <class 'numpy.ndarray'>", "Unsupported dtype")
         )
 
     def out_of_memory(self, name: str, error: MemoryError) -> Exception:
@@ -186,6 +203,20 @@ class CudaDevice(DeviceType):
 
     def from_dlpack(self, source: Any) -> Any:
         return self.cupy.from_dlpack(source)
+
+
+@functools.lru_cache(4096)
+def _laid_out(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """A shape, strides in bytes, and the bytes from the first element to the end of the last."""
+    steps = tuple([stride * size for stride in strides])
+    return shape, steps, 0 if 0 in shape else size + sum((count - 1) * step for count, step in zip(shape, steps))
+
+
+def no_such_device(index: int, count: int) -> AcceleratorError:
+    """The error of a device index that is too large: in PyTorch, too, one of the accelerator."""
+    return AcceleratorError(
+        f"CUDA error: invalid device ordinal\nThere is no 'cuda:{index}': this machine has {count} CUDA device{'s' * (count != 1)}."
+    )
 
 
 def refuse(name: str, *values: Any) -> Any:

@@ -70,7 +70,7 @@ def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any],
 
 _kernels: dict[Any, Kernel | None] = {}
 _places: dict[Any, Any] = {}
-_tables: dict[bytes, Any] = {}
+_tables: dict[Any, Any] = {}
 
 
 def _blocks(cupy: Any, sizes: tuple[int, ...]) -> Any:
@@ -90,9 +90,14 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
     dtype = first.dtype
     if dtype not in (_FLOAT32, _FLOAT64, *HALF_PRECISION) or any(not isinstance(each, (int, float)) for each in numbers):
         return False
+    addresses, sizes = [], []
     for arrays in tensors:
-        if any(each.dtype != dtype or each.shape != arrays[0].shape or not each.flags.c_contiguous for each in arrays):
-            return False
+        shape = arrays[0].shape
+        for each in arrays:
+            if each.dtype is not dtype and each.dtype != dtype or each.shape != shape or not each.flags.c_contiguous:
+                return False
+            addresses.append(each.data.ptr)
+        sizes.append(arrays[0].size)
     fixed = tuple([(name, value) for name, value in sorted(group.items()) if isinstance(value, (bool, type(None)))])
     signs = tuple([(name, bool(value)) for name, value in sorted(group.items()) if isinstance(value, (int, float))])
     key = (update, fixed, signs, "first" in group, dtype, len(tensors[0]), len(numbers))
@@ -101,24 +106,24 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
     kernel = _kernels[key]
     if kernel is None:
         return False
-    sizes = tuple([arrays[0].size for arrays in tensors])
-    blocks = _blocks(cupy, sizes)
+    blocks = _blocks(cupy, tuple(sizes))
     if not blocks.size:
         return True
-    table = np.array([[*[each.data.ptr for each in arrays], arrays[0].size] for arrays in tensors], np.int64)
-    addresses = _addresses(cupy, table)
-    kernel(len(blocks), _THREADS, addresses.data.ptr, blocks.data.ptr, *numbers)
+    table = _table(cupy, tuple(addresses), tuple(sizes))
+    kernel(blocks.shape[0], _THREADS, table.data.ptr, blocks.data.ptr, *numbers)
     return True
 
 
-def _addresses(cupy: Any, table: Any) -> Any:
-    """A table of addresses on the device: gradients come back to the same memory step after step, so that a table is kept for later."""
-    if cupy.cuda.get_current_stream().is_capturing():  # a graph has its own, which lives as long as it does
-        return cupy.asarray(table)
-    key = table.tobytes()
-    found = _tables.get(key)
+def _table(cupy: Any, addresses: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+    """A table of addresses and sizes on the device: gradients come back to the same memory step after step, so that a table is kept for later."""
+    capturing = cupy.cuda.get_current_stream().is_capturing()  # a graph has its own, which lives as long as it does
+    found = None if capturing else _tables.get((addresses, sizes))
     if found is None:
-        if len(_tables) >= 64:
-            _tables.clear()
-        found = _tables[key] = cupy.asarray(table)
+        count = len(sizes)
+        table = np.concatenate([np.array(addresses, np.int64).reshape(count, -1), np.array(sizes, np.int64)[:, None]], axis=1)
+        found = cupy.asarray(table)
+        if not capturing:
+            if len(_tables) >= 64:
+                _tables.clear()
+            _tables[addresses, sizes] = found
     return found

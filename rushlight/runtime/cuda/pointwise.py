@@ -24,7 +24,10 @@ _THREADS = 256
 _EACH = 4  # elements a thread computes: enough loads in flight to fill the memory's pipes
 _MOST_DIMS = 6
 _FLOAT32 = np.dtype(np.float32)
-_LARGEST = {np.dtype(np.float32): float(np.finfo(np.float32).max), np.dtype(np.float64): float(np.finfo(np.float64).max)}
+_LARGEST: dict[np.dtype[Any], Any] = {  # numbers up to which a dtype takes one as it is
+    np.dtype(np.float32): float(np.finfo(np.float32).max), np.dtype(np.float64): float(np.finfo(np.float64).max),
+    **{np.dtype(each): int(np.iinfo(each).max) for each in (np.int8, np.int16, np.int32, np.int64)},
+}  # fmt: skip
 _PACKED = {"b": "b", "B": "B", "h": "h", "i": "i", "l": "q", "q": "q", "f": "f", "d": "d", "?": "?"}
 
 # A thread computes four neighbours, read and written as one vector each where addresses allow it.
@@ -152,7 +155,7 @@ class Plan(NamedTuple):
 class PointwiseOp:
     """A pointwise op on CUDA, called with the op's values."""
 
-    __slots__ = ("array", "count", "cupy", "defaults", "op", "options", "plain", "plans", "positions", "variants")
+    __slots__ = ("array", "count", "cupy", "defaults", "new", "op", "options", "plain", "plans", "positions", "variants")
 
     def __init__(self, cupy: Any, op: Op) -> None:
         self.cupy, self.op = cupy, op
@@ -160,6 +163,7 @@ class PointwiseOp:
         self.options = [at for at in range(len(op.parameters)) if at not in self.positions]
         self.variants: dict[Any, Variant | None] = {}
         self.array, self.count = cupy.ndarray, len(self.positions)
+        self.new = cupy.ndarray.__mro__[-2].__new__  # of the class written in C: its own way of taking arguments is slow
         self.plain = self.positions == list(range(self.count)) and self.count in (1, 2)  # operands first, then options
         self.defaults = tuple([op.parameters[at].default for at in self.options])
         self.plans: dict[Any, Plan | None] = {}  # by shapes, strides and dtypes of the operands, for calls without options
@@ -216,7 +220,8 @@ class PointwiseOp:
         if plan is None:
             return NotImplemented
         kernel, slower, blocks, tail, shape, dtype, strides, alignment, _ = plan
-        out, address = self.array(shape, dtype, None, strides), a.data.ptr
+        out, address = self.new(self.array), a.data.ptr
+        out._init(shape, dtype, None, strides)
         (slower if address % alignment else kernel)(blocks, _THREADS, address, out.data.ptr, *tail)
         return out
 
@@ -239,18 +244,24 @@ class PointwiseOp:
                 return NotImplemented
             left = bits = a.data.ptr
             right = b
-        out = kind(shape, dtype, None, strides)
+        out = self.new(kind)
+        out._init(shape, dtype, None, strides)
         (slower if bits % alignment else kernel)(blocks, _THREADS, left, right, out.data.ptr, *tail)
         return out
 
     def _many(self, values: Any) -> Any:
-        """A call with more than two operands, all of them arrays."""
-        key, kind = [], self.array
+        """A call with more than two operands, all of them arrays, or left out."""
+        kind, arrays = self.array, []
+        key: list[Any] = []
         for position in self.positions:
             each = values[position]
+            if each is None:
+                key.append(None)
+                continue
             if each.__class__ is not kind:
                 return self._run(values, None)
             key += [each.shape, each.strides, each.dtype]
+            arrays.append(each)
         if self.positions[-1] >= self.count or values[self.count :] != self.defaults:
             return self._run(values, None)
         try:
@@ -259,7 +270,7 @@ class PointwiseOp:
             plan = self._first(tuple(key), values)
         if plan is None:
             return self._run(values, None)
-        addresses, bits = [each.data.ptr for each in values[: self.count]], 0
+        addresses, bits = [each.data.ptr for each in arrays], 0
         for address in addresses:
             bits |= address
         out = kind(plan.shape, plan.dtype, None, plan.strides)
@@ -277,16 +288,18 @@ class PointwiseOp:
         kind = self.array
         arrays = [each for each in values[: self.count] if each.__class__ is kind]
         if any(not each.ndim or not each.size for each in arrays) or any(
-            each.__class__ not in (int, float, kind) for each in values[: self.count]
+            each.__class__ not in (int, float, kind) and (each is not None or self.count <= 2) for each in values[: self.count]
         ):
             return None
         variant = self._variant(values)
         if variant is None:
             return None
         number = None
-        if len(arrays) < self.count:
+        if any(each.__class__ in (int, float) for each in values[: self.count]):
             taken = variant.operands[1][0]
-            if taken not in _LARGEST:  # numbers of other types are rounded, or refused, on the general way
+            if (
+                taken not in _LARGEST or taken.kind == "i" and values[1].__class__ is not int
+            ):  # others are rounded, or refused, on the general way
                 return None
             number = _LARGEST[taken]
         shape = broadcast_shapes([each.shape for each in arrays])
@@ -324,6 +337,31 @@ class PointwiseOp:
         """Write the result to an array of the result's shape and dtype; False where it can't be."""
         return self._run(values, target) is not NotImplemented
 
+    def write(self, a: Any, b: Any, args: tuple[Any, ...]) -> bool:
+        """Write the result of two operands, the second of which may be a number, to the first; False where it can't be, or there are options."""
+        if args[2:] != self.defaults:
+            return False
+        kind, left = self.array, a.data.ptr
+        if b.__class__ is kind:
+            key: Any = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype)
+            right = b.data.ptr
+            bits = left | right
+        else:
+            key, right, bits = (a.shape, a.strides, a.dtype, b.__class__), b, left
+        try:
+            plan = self.plans[key]
+        except KeyError:
+            plan = self._first(key, (a, b, *self.defaults))
+        if plan is None:
+            return False
+        kernel, slower, blocks, tail, shape, dtype, strides, alignment, number = plan
+        if dtype is not a.dtype or strides is not None or shape != key[0] or not a._c_contiguous:
+            return False
+        if number is not None and not abs(right) <= number:
+            return False
+        (slower if bits % alignment else kernel)(blocks, _THREADS, left, right, left, *tail)
+        return True
+
     def _run(self, values: Any, target: Any) -> Any:
         arrays: list[Any] = []
         arguments: list[Any] = []
@@ -340,9 +378,8 @@ class PointwiseOp:
                 if same and not value.flags.c_contiguous:
                     same = False
                 arrays.append(value)
-            elif value is None:
-                return NotImplemented
-            arguments.append(value)
+            if value is not None:
+                arguments.append(value)
         variant = self._variant(values)
         if variant is None or (target is not None and target.dtype != variant.dtype):
             return NotImplemented
@@ -398,7 +435,7 @@ class PointwiseOp:
             common, dtype = family.dtypes(op, operands)
             compute = _FLOAT32 if common in LOW_PRECISION and not op.exact else common
             given, kinds = list(values), []
-            for at, position in enumerate(self.positions):
+            for at, position in enumerate([each for each in self.positions if values[each] is not None]):
                 value = values[position]
                 is_array = value.__class__ is self.cupy.ndarray
                 # A number takes the dtype that it is computed in; of a narrow one it is rounded to that first.

@@ -24,6 +24,9 @@ def matmul(cupy: Any, input: Any, other: Any) -> Any:
 
 def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     """``input @ weight.T + bias``."""
+    known = gemm.known_layer(cupy, input, weight, bias)
+    if known is not NotImplemented:
+        return known
     if weight.ndim != 2 or input.dtype != weight.dtype or input.dtype.kind not in "fc" and input.dtype not in HALF_PRECISION:
         return NotImplemented
     if not input.ndim or input.shape[-1] != weight.shape[1] or bias is not None and bias.dtype != input.dtype:
@@ -45,3 +48,4 @@ def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
 
 SHORTCUTS: dict[str, Any] = {"linear_weight_gradient": gemm.layer_weight_gradient, "product": gemm.layer_input_gradient}
 KERNELS: dict[str, Any] = {"matmul": matmul, "linear": linear}
+PAIRS: dict[str, Any] = {"matmul": gemm.product}  # of calls whose layouts are known
