@@ -159,33 +159,77 @@ def test_dense_strides() -> None:
 
 FLASH = """
 import math
+import numpy as np
 import rushlight as torch
 import rushlight.runtime.cuda.kernels.flash as flash
 
+
+def philox(seed, counter, thread):
+    "Philox 4x32-10, word by word, as its authors describe it."
+    key, c = [seed & 0xffffffff, seed >> 32], [counter & 0xffffffff, counter >> 32, thread & 0xffffffff, thread >> 32]
+    for _ in range(10):
+        a, b = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [b >> 32 ^ c[1] ^ key[0], b & 0xffffffff, a >> 32 ^ c[3] ^ key[1], a & 0xffffffff]
+        key = [(key[0] + 0x9E3779B9) & 0xffffffff, (key[1] + 0xBB67AE85) & 0xffffffff]
+    return c
+
+
+def decisions(count, seed, first, threads, vector, keep):
+    "What a dropout kernel draws: each thread takes so many neighbours, then those of its next turn."
+    made = np.zeros(count, np.float32)
+    for thread in range(threads):
+        words, step = [], first
+        turns = range(thread * vector, count, threads * vector)
+        places = [at + k for at in turns for k in range(vector)]
+        for at in places:
+            if not words:
+                words, step = philox(seed, step, thread), step + 1
+            made[at] = words.pop(0) * np.float32(2.0**-32) + np.float32(2.0**-33) < keep
+    return made / np.float32(keep)
+
+
 torch.manual_seed(0)
-for batch, heads, length, source, width, wide, causal, kind in [(2, 2, 37, 37, 24, 16, True, 0), (1, 2, 20, 45, 16, 16, False, 1), (1, 1, 18, 33, 20, 20, False, 2)]:
-    q, k, v = torch.randn(batch, heads, length, width), torch.randn(batch, heads, source, width), torch.randn(batch, heads, source, wide)
+cases = [
+    (2, 2, 1, 37, 37, 24, 16, True, 0, 0), (1, 2, 1, 20, 45, 16, 16, False, 1, 0), (1, 1, 1, 18, 33, 20, 20, False, 2, 0),
+    (2, 4, 2, 21, 21, 16, 16, True, 0, 0), (1, 4, 4, 17, 20, 16, 16, False, 1, 4), (1, 2, 1, 18, 24, 16, 16, False, 0, 8), (1, 2, 2, 7, 10, 16, 16, False, 0, 2),
+    (1, 1, 1, 5, 7, 16, 16, True, 0, 1),
+]
+for batch, heads, repeat, length, source, width, wide, causal, kind, vector in cases:
+    groups = heads // repeat
+    q, k, v = torch.randn(batch, heads, length, width), torch.randn(batch, groups, source, width), torch.randn(batch, groups, source, wide)
     shape = (batch, heads, length, source)
     mask = [None, torch.rand(shape) > 0.3, torch.randn(shape)][kind]
     if kind == 1:
         mask[0, 0, 3] = False  # a row that attends to nothing
     leaves = [each.clone().requires_grad_() for each in (q, k, v)]
-    expected = torch.nn.functional.scaled_dot_product_attention(*leaves, attn_mask=mask, is_causal=causal)
+    threads, keep, seed, first = 16, 0.7, 12345678901, 3
+    factors = torch.from_numpy(decisions(math.prod(shape), seed, first, threads, vector, np.float32(keep))).view(shape) if vector else torch.ones(shape)
+    noise = torch.tensor([seed, first])
+    many = [each.repeat_interleave(repeat, 1) for each in leaves[1:]]
+    scores = leaves[0] @ many[0].transpose(-1, -2) / math.sqrt(width)
+    if causal:
+        scores = scores.masked_fill(~torch.ones(length, source).tril().bool(), float("-inf"))
+    if kind:
+        scores = scores.masked_fill(~mask, float("-inf")) if kind == 1 else scores + mask
+    weights = scores.softmax(-1).nan_to_num(0.0)
+    expected = (weights * factors) @ many[1]
     grad = torch.randn(batch, heads, length, wide)
     expected.backward(grad)
     out, logs, sums = torch.zeros(batch, heads, length, wide), torch.zeros(batch, heads, length), torch.zeros(batch, heads, length)
-    options = dict(CAUSAL=causal, MASK=kind, D=32, DV=32, WD=width, WV=wide, PRECISION="ieee", BM=16, BN=16)
+    options = dict(CAUSAL=causal, MASK=kind, D=32, DV=32, WD=width, WV=wide, PRECISION="ieee", BM=16, BN=16, REPEAT=repeat, VEC=vector)
+    options["QUADS"] = vector >= 4 and source % 4 == 0
     given = q if mask is None else mask.to(torch.uint8) if kind == 1 else mask
     steps = [step for each in (q, k, v) for step in each.stride()[:3]] + (list(given.stride()) if kind else [0] * 4)
     sizes, rows, columns, scale = (heads, length, source), -(-length // 16), -(-source // 16), 1 / math.sqrt(width)
     first = lambda each: each.stride()[:3]
-    flash.forward[(rows, batch * heads)](q, k, v, given, out, logs, *steps, *first(out), *sizes, scale, **options)
+    numbers = (*sizes, scale, keep, threads)
+    flash.forward[(rows, batch * heads)](q, k, v, given, noise, out, logs, *steps, *first(out), *numbers, **options)
     flash.products[(rows, batch * heads)](grad, out, sums, *first(grad), *first(out), heads, length, DV=32, WV=wide, BM=16)
     made = [torch.zeros_like(each) for each in (q, k, v)]
-    shared = (q, k, v, given, grad, logs, sums)
-    flash.backward_query[(rows, batch * heads)](*shared, made[0], *steps, *first(grad), *first(made[0]), *sizes, scale, **options)
-    flash.backward_key[(columns, batch * heads)](
-        *shared, made[1], made[2], *steps, *first(grad), *first(made[1]), *first(made[2]), *sizes, scale, **options
+    shared = (q, k, v, given, noise, grad, logs, sums)
+    flash.backward_query[(rows, batch * heads)](*shared, made[0], *steps, *first(grad), *first(made[0]), *numbers, **options)
+    flash.backward_key[(columns, batch * groups)](
+        *shared, made[1], made[2], *steps, *first(grad), *first(made[1]), *first(made[2]), *numbers, **options
     )
     torch.testing.assert_close(out, expected.detach(), rtol=1e-5, atol=1e-5)
     for one, other in zip(made, leaves):

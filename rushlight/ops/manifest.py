@@ -131,7 +131,7 @@ FILES = {
     },
     "nn.attention": {
         "nn.functional": "scaled_dot_product_attention",
-        "ops": "attention attention_backward scaled_dot_product_attention",
+        "ops": "attention attention_backward flash_attention flash_attention_backward scaled_dot_product_attention",
     },
     "nn.attention_forward": {
         "nn.functional": "multi_head_attention_forward",

@@ -9,14 +9,14 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.devices import CPU, META, device_of
+from ...core.devices import CPU, META, alone, device_of
 from ...core.dtypes import bool_
-from ...core.errors import OperationError, ShapeError
+from ...core.errors import NotSupported, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.kernel_providers import compiled
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
-from ...core.state import state
+from ...core.state import flags, state
 from ...core.symbolic import sqrt
 from ..reduce.sums import sum_axes
 from . import attention_onnx as onnx_forms
@@ -183,18 +183,88 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, ca
     return weights @ value, weights  # type: ignore[return-value]
 
 
+# -- by the flash kernel of an accelerator ------------------------------------------------------------------------
+
+
+def _flash_meta(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropout_p: float) -> list[Spec]:
+    shape = tuple(query.shape)
+    return [Spec((*shape[:-1], value.shape[-1]), query.dtype), Spec(shape[:-1], np.dtype(np.float32))]
+
+
+def _flash_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropout_p: float) -> list[Any]:
+    raise NotSupported("flash attention: this device has no kernel for it")
+
+
+def _flash_gradient(
+    needs: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropout_p: float, rows: Any
+) -> Any:
+    if state.grad_enabled or needs[3]:
+        if dropout_p:
+            raise NotSupported("scaled_dot_product_attention with dropout: the flash kernel's gradient has no gradient, nor a mask's")
+        return differentiate_body(table["flash_attention"], needs, g, (query, key, value, mask, causal, scale, dropout_p))
+    return (*flash_attention_backward(g, query, key, value, rows, mask, causal, scale), None)
+
+
+@primitive(
+    meta=lambda grad, query, key, value, rows, mask, causal, scale: [Spec(tuple(each.shape), grad.dtype) for each in (query, key, value)],
+    kernel=_flash_kernel,
+    vjp={},
+    returns=("query", "key", "value"),
+    namespace=None,
+    method=False,
+    out=False,
+    onnx="it is called on accelerators alone, in eager mode",
+)
+def flash_attention_backward(
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, rows: Tensor, mask: Tensor | None, causal: bool, scale: float
+) -> Tensor:
+    """The gradients of :func:`flash_attention`."""
+
+
+@composite(
+    kernel=_flash_kernel,
+    meta=_flash_meta,
+    vjp=joint("query", "key", "value", "mask")(_flash_gradient),
+    returns=("output", "rows"),
+    nondifferentiable=("rows",),
+    namespace=None,
+    method=False,
+    onnx="it is called on accelerators alone, in eager mode",
+)
+def flash_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool, scale: float, dropout_p: float) -> Tensor:
+    """Attention with dropout, or of heads that share keys and values, without a matrix of weights: the output, and what the gradient needs of its rows."""
+    return _through_weights(query, key, value, mask, dropout_p, causal, scale, True), query  # type: ignore[return-value]
+
+
+def _by_flash(query: Any, key: Any, value: Any, mask: Any) -> bool:
+    """Whether the accelerator there is has a kernel for heads that share keys and values, and for dropout."""
+    if alone.kind is None or flags.special or state.inference:
+        return False
+    arrays = [None if each is None else each._array for each in (query, key, value, mask)]
+    takes = alone.kind.shortcuts.get("takes_attention")
+    return takes is not None and all(each is None or each.__class__ is alone.array_type for each in arrays) and takes(*arrays)
+
+
 def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, repeat: bool) -> Any:
     if is_causal and mask is not None:
         raise OperationError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    width = query._array.shape[-1]
+    factor = (1 / sqrt(width) if width else 1.0) if scale is None else scale
+    if (dropout_p or repeat and query._array.shape != key._array.shape) and dropout_p < 1 and _by_flash(query, key, value, mask):
+        if mask is None or not mask._requires_grad:
+            return flash_attention(query, key, value, mask, is_causal, factor, dropout_p)[0]
+    return _through_weights(query, key, value, mask, dropout_p, is_causal, factor, repeat)
+
+
+def _through_weights(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, causal: bool, factor: Any, repeat: bool) -> Any:
+    """Attention with keys and values repeated for the heads that share them, and weights that dropout can take from."""
     if repeat:
         heads = query._array.shape[-3]
         key = key.repeat_interleave(heads // key._array.shape[-3], -3)
         value = value.repeat_interleave(heads // value._array.shape[-3], -3)
-    width = query._array.shape[-1]
-    factor = (1 / sqrt(width) if width else 1.0) if scale is None else scale
     if dropout_p == 0:
-        return attention(query, key, value, mask, is_causal, factor)[0]
-    weights = table["dropout"].call(_weights(query, key, mask, is_causal, factor), dropout_p, True)
+        return attention(query, key, value, mask, causal, factor)[0]
+    weights = table["dropout"].call(_weights(query, key, mask, causal, factor), dropout_p, True)
     return weights @ value
 
 

@@ -20,7 +20,7 @@ from ...core import random as streams
 from ...core.base import make
 from ...core.devices import available, device
 from ...core.dtypes import BY_NUMPY
-from ...core.errors import ArgumentError, OperationError
+from ...core.errors import ArgumentError, NotSupported, OperationError
 from ...tensor.generator import Generator
 
 _BLOCK = 256
@@ -403,12 +403,28 @@ class PhiloxGenerator(Generator):
         keys = self._draw("double_word", "STORE((long long)x)", n, np.int64, 0, 0, "unsigned long long")
         return self.cupy.argsort(keys).astype(dtype, copy=False)
 
+    def dropout_plan(self, count: int, dtype: np.dtype[Any], p: float) -> tuple[float, int, int, int, int]:
+        """How dropout of so many numbers, each kept with probability ``p``, draws: ``p``, the neighbours that a thread takes, the threads, the seed and the
+        first counter.  The stream moves on."""
+        if self._base is not None:
+            raise NotSupported("attention with dropout can't be captured into a CUDA graph")
+        vector = self._vector(count, dtype.itemsize, 0)
+        blocks, offset = self._grid(count, max(vector, 4))
+        seed, first, _ = self._take(offset)
+        return float(np.float32(p)), vector, blocks * _BLOCK, int(seed), int(first) // 4
+
+    @staticmethod
+    def _vector(count: int, itemsize: int, address: int) -> int:
+        """How many neighbours a thread of dropout takes."""
+        vector = 16 // itemsize if itemsize < 8 else 2
+        while vector > 1 and (count % vector or address % (vector * itemsize)):
+            vector //= 2
+        return vector
+
     def dropout_factors(self, array: Any, p: float, scale: Any = None) -> Any:
         """What dropout multiplies an array by: ``1 / p`` (or ``scale``) with probability ``p``, else 0, in the order of PyTorch's kernel."""
         result = self.cupy.empty_like(array)
-        vector = 16 // array.itemsize if array.itemsize < 8 else 2
-        while vector > 1 and (array.size % vector or array.data.ptr % (vector * array.itemsize)):
-            vector //= 2
+        vector = self._vector(array.size, array.itemsize, array.data.ptr)
         key = ("dropout", array.dtype, vector)
         kernel = _kernels.get(key)
         if kernel is None:

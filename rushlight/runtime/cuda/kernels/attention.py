@@ -1,6 +1,6 @@
-"""Attention on CUDA by the flash kernels of ``flash.py``: causal, with a mask or without, in half and single precision, and its gradient.
+"""Attention on CUDA by the flash kernels of ``flash.py``: causal, with a mask, dropout and heads that share keys, in half and single precision; and its gradient.
 
-What the forward pass keeps for the gradient in the place of the weights are the logarithms of the rows' sums, with the output.
+What the forward pass keeps for the gradient in the place of the weights are the logarithms of the rows' sums, with the output, and the seed of what was dropped.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.devices import device_types
 from ....core.dtypes import HALF_PRECISION
 from ....core.precision import precision
 from ....core.state import state
+from ..captured_work import put_words
+from ..remembered import remembered
 from ..triton_launch import Launch, compiled, launched
 from .copies import contiguous
 
 _FLOAT32 = np.dtype(np.float32)
 _WIDEST = 256
+_INPUTS = ("Q", "K", "V", "M", "NOISE")
 _FEW = 64 * 64  # scores below which tensor cores are not worth three products for one
 
 
@@ -36,10 +40,17 @@ def _flash() -> Any:
 
 @functools.cache
 def rows_type(cupy: Any) -> Any:
-    """The class of what the forward pass keeps: logarithms of the rows' sums, with the output."""
-    return type(
-        "AttentionRows", (cupy.ndarray,), {"output": None, "__doc__": "Logarithms of the sums of attention's rows, with its output."}
-    )
+    """The class of what the forward pass keeps: logarithms of the rows' sums, with the output and what dropout was drawn from."""
+    about = "Logarithms of the sums of attention's rows, with its output, and what dropout was drawn from."
+    return type("AttentionRows", (cupy.ndarray,), {"output": None, "noise": None, "dropping": None, "__doc__": about})
+
+
+class Dropping(NamedTuple):
+    """How a dropout of the matrix of weights would draw its numbers: each is kept with probability ``keep``."""
+
+    keep: float
+    vector: int  # neighbours that a thread takes
+    threads: int
 
 
 def _four(array: Any) -> Any:
@@ -89,19 +100,25 @@ def _gradients_like(cupy: Any, inputs: tuple[Any, ...]) -> list[Any]:
 class _Problem:
     """Kernels for arrays of given shapes, strides and options, ready to be launched again."""
 
-    def __init__(self, cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> None:
+    def __init__(
+        self, cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropping: Dropping | None = None
+    ) -> None:
         self.cupy, self.flash = cupy, _flash()
         self.batch, self.heads, self.length, self.width = query.shape
-        self.source, self.wide = key.shape[2], value.shape[3]
+        self.groups, self.source, self.wide = key.shape[1], key.shape[2], value.shape[3]
+        keep, vector, threads = dropping or (1.0, 0, 1)
         kind = self.flash.NO_MASK if mask is None else self.flash.CHOICES if mask.dtype == np.uint8 else self.flash.ADDED
         narrow = query.dtype in HALF_PRECISION
         padded = max(16, 1 << (max(self.width, self.wide) - 1).bit_length())
         self.options = dict(
             CAUSAL=bool(causal), MASK=kind, D=padded, DV=padded, WD=self.width, WV=self.wide,
             PRECISION="tf32" if narrow or precision.allow_tf32 else "ieee" if self.length * self.source < _FEW else "tf32x3",
+            REPEAT=self.heads // self.groups, VEC=vector, QUADS=vector >= 4 and self.source % 4 == 0,
         )  # fmt: skip
         self.blocks = {each: self.flash.blocks(each, padded, narrow, self.length) for each in ("forward", "backward_query", "backward_key")}
-        self.sizes = {"heads": self.heads, "length": self.length, "source": self.source, "scale": float(scale)}
+        self.sizes = {
+            "heads": self.heads, "length": self.length, "source": self.source, "scale": float(scale), "keep": float(keep), "stride": threads,
+        }  # fmt: skip
         self.given = {
             **_named("sq", "bhm", _steps(query, 3)), **_named("sk", "bhn", _steps(key, 3)), **_named("sv", "bhn", _steps(value, 3)),
             **_named("sm", "bhmn", _plain_steps(mask) if mask is not None else [0] * 4),
@@ -145,13 +162,13 @@ class _Problem:
             numbers = {**self.given, **_named("so", "bhm", _steps(output, 3)), **self.sizes}
             return (-(-self.length // blocks["BM"]), self.batch * self.heads), numbers, {**self.options, **blocks}
 
-        self.launch("forward", {**dict(zip("QKVM", inputs)), "OUT": output, "L": logs}, (), describe)
+        self.launch("forward", {**dict(zip(_INPUTS, inputs)), "OUT": output, "L": logs}, (), describe)
 
     def arrays_backward(
         self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]
     ) -> dict[str, dict[str, Any]]:
         """The arrays of each kernel of the gradient, in the order of launching."""
-        shared = {**dict(zip("QKVM", inputs)), "G": given, "L": logs, "S": sums}
+        shared = {**dict(zip(_INPUTS, inputs)), "G": given, "L": logs, "S": sums}
         return {
             "products": {"G": given, "OUT": output, "S": sums},
             "backward_query": {**shared, "DQ": made[0]},
@@ -169,7 +186,7 @@ class _Problem:
             own, grid = _named("sd", "bhm", _steps(made[0], 3)), (-(-self.length // blocks["BM"]), count)
         else:
             own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
-            grid = (-(-self.source // blocks["BN"]), count)
+            grid = (-(-self.source // blocks["BN"]), self.batch * self.groups)
         return grid, {**self.given, **of_grad, **own, **self.sizes}, {**options, **blocks}
 
     def backward(self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]) -> None:
@@ -187,7 +204,9 @@ def _named(first: str, dims: str, steps: list[int]) -> dict[str, int]:
 _problems: dict[Any, _Problem] = {}
 
 
-def _inputs(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> tuple[_Problem, tuple[Any, ...]]:
+def _inputs(
+    cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropping: Dropping | None = None, noise: Any = None
+) -> tuple[_Problem, tuple[Any, ...]]:
     """The arrays of a call as kernels take them, and their problem."""
     query, key, value = (_readable(cupy, _four(each)) for each in (query, key, value))
     if mask is not None:
@@ -196,23 +215,24 @@ def _inputs(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool
             mask = mask.view(np.uint8)
     name = (
         query.shape, query.strides, key.shape, key.strides, value.shape, value.strides, query.dtype, None if mask is None else (mask.strides, mask.dtype),
-        causal, scale, precision.allow_tf32, cupy.cuda.runtime.getDevice(),
+        causal, scale, dropping, precision.allow_tf32, cupy.cuda.runtime.getDevice(),
     )  # fmt: skip
     problem = _problems.get(name)
     if problem is None:
         if len(_problems) >= 512:
             _problems.clear()
-        problem = _problems[name] = _Problem(cupy, query, key, value, mask, causal, scale)
-    return problem, (query, key, value, query if mask is None else mask)
+        problem = _problems[name] = _Problem(cupy, query, key, value, mask, causal, scale, dropping)
+    return problem, (query, key, value, query if mask is None else mask, query if noise is None else noise)
 
 
-def _takes(query: Any, key: Any, value: Any, mask: Any) -> bool:
-    if (
-        not 2 <= query.ndim <= 4
-        or not (query.ndim == key.ndim == value.ndim)
-        or query.shape[:-2] != key.shape[:-2]
-        or key.shape[:-2] != value.shape[:-2]
-    ):
+def takes(query: Any, key: Any, value: Any, mask: Any, shared: bool = False) -> bool:
+    """Whether the kernels take arrays; ``shared`` heads are those of which several have the same keys and values."""
+    if not 2 <= query.ndim <= 4 or not (query.ndim == key.ndim == value.ndim) or key.shape[:-2] != value.shape[:-2]:
+        return False
+    if shared and query.ndim == 4:
+        if query.shape[0] != key.shape[0] or not key.shape[1] or query.shape[1] % key.shape[1]:
+            return False
+    elif query.shape[:-2] != key.shape[:-2]:
         return False
     if not (query.dtype == key.dtype == value.dtype) or query.dtype != _FLOAT32 and query.dtype not in HALF_PRECISION:
         return False
@@ -223,9 +243,10 @@ def _takes(query: Any, key: Any, value: Any, mask: Any) -> bool:
     return _flash() is not None
 
 
-def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
-    """The output of attention, and what its gradient needs."""
-    if not _takes(query, key, value, mask):
+@remembered
+def _forward(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, tf32: bool, shared: bool = False) -> Any:
+    """The output, and the logarithms of the rows' sums."""
+    if not takes(query, key, value, mask, shared):
         return NotImplemented
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     output = _like(cupy, inputs[0], (problem.batch, problem.heads, problem.length, problem.wide))
@@ -234,26 +255,80 @@ def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
         problem.compile_ahead(inputs, output, logs)
     problem.seen = True
     problem.forward(inputs, output, logs)
-    logs.output = output
-    if query.ndim != 4:
-        output = output.reshape(*query.shape[:-1], problem.wide)
     return [output, logs]
+
+
+def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> Any:
+    """The output of attention, and what its gradient needs."""
+    made = _forward(cupy, query, key, value, mask, causal, scale, precision.allow_tf32)
+    if made is NotImplemented:
+        return NotImplemented
+    output, logs = made
+    logs.output = output
+    return [output if query.ndim == 4 else output.reshape(*query.shape[:-1], output.shape[-1]), logs]
+
+
+@remembered
+def _backward(
+    cupy: Any, grad: Any, query: Any, key: Any, value: Any, logs: Any, output: Any, mask: Any, causal: bool, scale: float, tf32: bool
+) -> list[Any]:
+    """The gradients of query, key and value, in four dimensions."""
+    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
+    given, sums = _readable(cupy, _four(grad)), cupy.ndarray(logs.shape, _FLOAT32)
+    made = _gradients_like(cupy, inputs[:3])
+    problem.backward(given, output, logs, sums, inputs, made)
+    return made
 
 
 def attention_backward(
     cupy: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any = None
 ) -> Any:
     """The gradients of query, key and value."""
-    if weights is None and _takes(query, key, value, mask):  # not kept, to save memory: computed again
+    if weights is None and takes(query, key, value, mask):  # not kept, to save memory: computed again
         weights = attention(cupy, query, key, value, mask, causal, scale)[1]
     if not isinstance(weights, rows_type(cupy)):
         return NotImplemented
-    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
-    given, output = _readable(cupy, _four(grad)), weights.output
-    sums = cupy.ndarray(weights.shape, _FLOAT32)
-    made = _gradients_like(cupy, inputs[:3])
-    problem.backward(given, output, weights, sums, inputs, made)
+    made = _backward(cupy, grad, query, key, value, weights, weights.output, mask, causal, scale, precision.allow_tf32)
     return made if query.ndim == 4 else [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
 
 
-KERNELS: dict[str, Any] = {"attention": attention, "attention_backward": attention_backward}
+def flash_attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropout_p: float) -> Any:
+    """The output of attention with dropout, or of heads that share keys and values, and what its gradient needs."""
+    if not takes(query, key, value, mask, True):
+        return NotImplemented
+    if not dropout_p and query.ndim == 4:
+        made = _forward(cupy, query, key, value, mask, causal, scale, precision.allow_tf32, True)
+        made[1].output = made[0]
+        return made
+    dropping, noise = None, None
+    if dropout_p:
+        count = query.size // query.shape[-1] * key.shape[-2]
+        keep, vector, threads, seed, first = device_types["cuda"].default_generator().dropout_plan(count, query.dtype, 1 - dropout_p)  # type: ignore[attr-defined]
+        dropping, noise = Dropping(keep, vector, threads), cupy.ndarray((2,), np.int64)
+        put_words(cupy, noise.data.ptr, seed, first)
+    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale, dropping, noise)
+    output = _like(cupy, inputs[0], (problem.batch, problem.heads, problem.length, problem.wide))
+    logs = rows_type(cupy)((problem.batch, problem.heads, problem.length), _FLOAT32)
+    problem.forward(inputs, output, logs)
+    logs.output, logs.noise, logs.dropping = output, noise, dropping
+    return [output if query.ndim == 4 else output.reshape(*query.shape[:-1], output.shape[-1]), logs]
+
+
+def flash_attention_backward(
+    cupy: Any, grad: Any, query: Any, key: Any, value: Any, rows: Any, mask: Any, causal: bool, scale: float
+) -> Any:
+    """The gradients of query, key and value of :func:`flash_attention`."""
+    if rows.noise is None and query.ndim == 4:
+        return _backward(cupy, grad, query, key, value, rows, rows.output, mask, causal, scale, precision.allow_tf32)
+    problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale, rows.dropping, rows.noise)
+    given, sums = _readable(cupy, _four(grad)), cupy.ndarray(rows.shape, _FLOAT32)
+    made = _gradients_like(cupy, inputs[:3])
+    problem.backward(given, rows.output, rows, sums, inputs, made)
+    return made if query.ndim == 4 else [one.reshape(other.shape) for one, other in zip(made, (query, key, value))]
+
+
+KERNELS: dict[str, Any] = {
+    "attention": attention, "attention_backward": attention_backward, "flash_attention": flash_attention,
+    "flash_attention_backward": flash_attention_backward,
+}  # fmt: skip
+SHORTCUTS: dict[str, Any] = {"takes_attention": lambda cupy, query, key, value, mask: takes(query, key, value, mask, True)}
