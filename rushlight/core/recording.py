@@ -11,7 +11,7 @@ from typing import Any
 
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
-from .devices import device_of
+from .devices import alone, device_of
 from .errors import NotSupported
 from .facets import Facet
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
@@ -21,6 +21,10 @@ _new = object.__new__
 recomputed: Facet[bool] = Facet(
     "recomputed",
     "saves its result for backward only to be faster: one that was written to in place meanwhile is computed again from the inputs",
+)
+
+dispensable: Facet[bool] = Facet(
+    "dispensable result", "has a gradient rule that does without the result, which is not kept on an accelerator"
 )
 
 
@@ -163,7 +167,10 @@ class _Writer:
         """The source that saves a rule's parameter, and that which unpacks it (with {} for the stored value)."""
         op = self.op
         if name == "result" and name not in self.kinds:  # ops may have a parameter of this name
-            return "saved_result(made_, 0)" if op.returns is None else "made_", "unpack({}, self)"
+            text = "saved_result(made_, 0)" if op.returns is None else "made_"
+            if dispensable.of(op):  # what is kept for the CPU's sake would only take memory of an accelerator
+                text = f"(None if made_._array.__class__ is alone.array_type else {text})"
+            return text, "unpack({}, self)"
         if name in self.outputs:
             index = self.outputs.index(name)
             part = None if name in op.nondifferentiable else index
@@ -292,7 +299,7 @@ def build(op: Op) -> None:
         "__name__": op.source_module, "new": _new, "node_type": node_type, "edge_of": edge_of, "edges": _edges,
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
-        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of,
+        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of, "alone": alone,
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule

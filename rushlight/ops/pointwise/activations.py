@@ -14,7 +14,7 @@ from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
-from ...core.recording import recomputed
+from ...core.recording import dispensable, recomputed
 from ...core.shortcuts import shortcut
 from . import activations_onnx as onnx_forms
 
@@ -540,3 +540,4 @@ def functional_sigmoid(input: Tensor) -> Tensor:
 
 # PyTorch keeps no result of these: programs write to them in place.
 recomputed.set(True, "gelu_exact", "gelu_tanh")
+dispensable.set(True, "gelu_exact")

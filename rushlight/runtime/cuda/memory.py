@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 
 class Usage:
-    """What the tensors of one device hold: the most at once since a reset, and the sums over all allocations."""
+    """What the tensors of one device hold (or a bound from above), the most at once since a reset, and the number and the sum of allocations."""
 
     __slots__ = ("allocated", "allocations", "current", "peak", "peak_reserved")
 
@@ -17,43 +18,51 @@ class Usage:
 
 
 class UsageCounter:
-    """Counts, device by device, what the pool hands out and gets back: from the first question about a peak on, since it slows allocations down."""
+    """Knows, device by device, how much the pool has handed out at most.
+
+    Every allocation passes here.  What is given back is not seen, so that the sum of allocations is a bound from above, and the pool is asked only where the bound
+    is above the peak: the peak is exact, and costs a comparison.
+    """
 
     def __init__(self, cupy: Any) -> None:
-        self.cupy, self.counts = cupy, False
+        self.cupy, self.pool = cupy, cupy.get_default_memory_pool()
         self.devices = {index: Usage() for index in range(cupy.cuda.runtime.getDeviceCount())}
+        cupy.cuda.set_allocator(self._allocator() if len(self.devices) == 1 else self._allocate)
 
-    def _start(self) -> None:
-        """Count from here on.  What was the peak before is not known: it was no more than the pool has grown to."""
-        self.counts = True
-        counter, cupy = self, self.cupy
-        for index, usage in self.devices.items():
-            with cupy.cuda.Device(index):
-                usage.peak = cupy.get_default_memory_pool().total_bytes()
+    def _allocator(self) -> Callable[[int], Any]:
+        """The function that allocates where there is one device."""
+        usage, malloc, used = self.devices[0], self.pool.malloc, self.pool.used_bytes
 
-        class Hook(cupy.cuda.MemoryHook):  # type: ignore[misc, name-defined]
-            name = "rushlight usage"
+        def allocate(size: int) -> Any:
+            made = malloc(size)
+            usage.current = bound = usage.current + size + 511
+            usage.allocations += 1
+            usage.allocated += size
+            if bound > usage.peak:
+                usage.current = bound = used()
+                if bound > usage.peak:
+                    usage.peak = bound
+            return made
 
-            def malloc_postprocess(self, **given: Any) -> None:
-                usage, size = counter.devices[given["device_id"]], given["mem_size"]
-                usage.current += size
-                usage.allocated += size
-                usage.allocations += 1
-                if usage.current > usage.peak:
-                    usage.peak = usage.current
+        return allocate
 
-            def free_postprocess(self, **given: Any) -> None:
-                counter.devices[given["device_id"]].current -= given["mem_size"]
-
-        Hook().__enter__()  # hooks belong to a thread: allocations of others are seen when the pool is asked
+    def _allocate(self, size: int) -> Any:
+        """An allocation on one of several devices."""
+        made = self.pool.malloc(size)
+        usage = self.devices[made.device_id]
+        usage.current += size + 511
+        usage.allocations += 1
+        usage.allocated += size
+        if usage.current > usage.peak:
+            usage.current = self.pool.used_bytes()
+            usage.peak = max(usage.peak, usage.current)
+        return made
 
     def of(self, index: int) -> Usage:
         """What the tensors of a device hold, with the pool's own count of it."""
         usage = self.devices[index]
-        if not self.counts:
-            self._start()
         with self.cupy.cuda.Device(index):
-            usage.current = self.cupy.get_default_memory_pool().used_bytes()
+            usage.current = self.pool.used_bytes()
         usage.peak = max(usage.peak, usage.current)
         return usage
 
