@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from .base import TensorBase, make, storage_of
+from .base import Spec, TensorBase, make, storage_of
 from .declare import Op, table
-from .devices import CPU, register_array_type
+from .devices import CPU, device_of, register_array_type
 from .dtypes import BY_NUMPY
 from .errors import NotSupported, OperationError, ShapeError
 from .facets import Facet
@@ -253,7 +253,14 @@ def _tensors(args: Any) -> list[Any]:
     return found
 
 
-def check_device(place: Any) -> None:
-    """Refuse a sparse tensor anywhere but on the CPU."""
+def check_device(name: str, place: Any) -> None:
+    """Refuse a sparse tensor, that a function is to make, anywhere but on the CPU."""
     if place is not None and place != CPU:
-        raise NotSupported(f"sparse tensors are on the CPU here, not on '{place}'")
+        raise NotSupported(f"{name}(): sparse tensors are on the CPU here, not on '{place}'")
+
+
+def check_devices(name: str, *tensors: Any) -> None:
+    """Refuse to make a sparse tensor of dense ones that are elsewhere."""
+    for each in tensors:
+        if isinstance(each, TensorBase) and not isinstance(each._array, (np.ndarray, SparseArray, Spec)):
+            check_device(name, device_of(each._array))

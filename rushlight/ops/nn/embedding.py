@@ -11,6 +11,7 @@ from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.errors import CaptureError, DimensionError, DtypeError, OperationError, ShapeError, ValueRangeError
+from ...core.sparse import check_devices
 from ...core.state import state
 from ..sparse.record import recorded
 from . import embedding_onnx as onnx_forms
@@ -143,6 +144,7 @@ def _with_sparse_gradient(weight: Any, input: Any, padding_idx: int, scale_grad_
     """The rows of a table, whose gradient is sparse: the rows that were used, one after the other."""
     if weight._array.__class__ is Spec or state.capture is not None:
         raise CaptureError("embedding(sparse=True): a sparse gradient has no place in a graph; leave sparse=False in what is compiled")
+    check_devices("embedding", weight)
     found = embedding_rows(make(weight._array), input, padding_idx, scale_grad_by_freq)
     shape = tuple(weight._array.shape)
 

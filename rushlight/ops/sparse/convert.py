@@ -10,7 +10,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.base import make, storage_of
 from ...core.declare import composite
 from ...core.errors import ArgumentError, GradientError, NotSupported, OperationError, ShapeError
-from ...core.sparse import SPARSE, Compressed, Coordinates
+from ...core.sparse import SPARSE, Compressed, Coordinates, check_devices
 from .formats import (
     coalesced,
     compressed_to,
@@ -74,6 +74,7 @@ def _to_coordinates(input: Any, sparse_dim: int | None) -> Any:
         return input
     if array.__class__ is Compressed:
         return as_coordinates(input)
+    check_devices("to_sparse", input)
     count = array.ndim if sparse_dim is None else sparse_dim
     if not 0 <= count <= array.ndim or (sparse_dim == 0 and array.ndim):
         raise OperationError(f"dense_to_sparse: sparse_dim argument must be in [0,{array.ndim}] range, but {count} is given")
@@ -92,6 +93,7 @@ def _to_compressed(input: Any, layout: str, blocksize: Any = None, dense_dim: in
     array = input._array
     blocked = layout in ("sparse_bsr", "sparse_bsc")
     short = layout.removeprefix("sparse_")
+    check_devices(f"to_{layout}", input)
     if blocked:
         if blocksize is None or len(blocksize) != 2:
             raise OperationError(f"to_sparse_{short}: conversion to {LAYOUTS[layout]} needs a blocksize of two numbers, got {blocksize}")

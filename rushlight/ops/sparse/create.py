@@ -12,7 +12,7 @@ from ...core.declare import composite, table
 from ...core.devices import available
 from ...core.dtypes import BY_NUMPY, FLOATING, default
 from ...core.errors import ArgumentError, GradientError, OperationError
-from ...core.sparse import Compressed, Coordinates, check_device
+from ...core.sparse import Compressed, Coordinates, check_device, check_devices
 from .formats import check_places, empty_coordinates
 from .record import recorded
 from .values import values_of
@@ -26,9 +26,10 @@ class Invariants:
     checked = False
 
 
-def as_values(data: Any, dtype: Any, place: Any) -> Any:
-    """Values as a tensor: one that is given keeps its history."""
-    check_device(None if place is None else available(place))
+def as_values(name: str, data: Any, dtype: Any, place: Any) -> Any:
+    """Values as a tensor, for a function of a name: one that is given keeps its history."""
+    check_device(name, None if place is None else available(place))
+    check_devices(name, data)
     if isinstance(data, Tensor):
         return data if dtype is None or dtype is data.dtype else data.to(dtype)
     return _tensor(data, dtype)
@@ -77,11 +78,11 @@ def sparse_coo_tensor(
     if values is None:
         shape = tuple(size if size is not None else indices)
         kind = (dtype or BY_NUMPY[default.numpy]).numpy
-        check_device(None if device is None else available(device))
+        check_device("sparse_coo_tensor", None if device is None else available(device))
         return finished(make(empty_coordinates(shape, len(shape), kind)), requires_grad)
     if requires_grad and isinstance(values, Tensor):
         values = values.detach()
-    found = as_values(values, dtype, device)
+    found = as_values("sparse_coo_tensor", values, dtype, device)
     places = as_indices(indices)
     if places.ndim == 1 and not places.size:
         places = places.reshape(1, 0)
@@ -129,7 +130,7 @@ def compressed_tensor(
     """A tensor in one of the compressed formats."""
     if requires_grad and isinstance(values, Tensor):
         values = values.detach()
-    found = as_values(values, dtype, device)
+    found = as_values(f"{layout}_tensor", values, dtype, device)
     both = [each._array.dtype for each in (compressed, plain) if isinstance(each, Tensor)]
     kind = np.int32 if len(both) == 2 and all(each == np.int32 for each in both) else np.int64
     begin, other = as_indices(compressed, kind), as_indices(plain, kind)

@@ -228,7 +228,7 @@ def cast(op: Any, args: tuple[Any, ...]) -> Any:
 
 @rules.register("to_device")
 def to_device(op: Any, args: tuple[Any, ...]) -> Any:
-    check_device(available(args[1]))
+    check_device("to", available(args[1]))
     return args[0]
 
 
@@ -236,7 +236,7 @@ def to_device(op: Any, args: tuple[Any, ...]) -> Any:
 def zeros_like(op: Any, args: tuple[Any, ...]) -> Any:
     input, dtype, layout, device, requires_grad = args[:5]
     array = input._array
-    check_device(None if device is None else available(device))
+    check_device(op.public_name, None if device is None else available(device))
     kind = BY_NUMPY[array.dtype] if dtype is None else dtype
     if getattr(layout, "name", None) == "strided":
         return finished(make(np.zeros(array.shape, kind.numpy)), requires_grad)

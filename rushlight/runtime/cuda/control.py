@@ -13,9 +13,9 @@ from typing import Any
 
 from ...core.base import make
 from ...core.devices import as_device, available, device_types
-from ...core.errors import DeviceError, ValueRangeError
+from ...core.errors import ValueRangeError
 from . import faults
-from .device import CudaDevice, sized
+from .device import CudaDevice, no_such_device, sized
 
 
 def kind() -> CudaDevice:
@@ -38,7 +38,7 @@ def index_of(device: Any = None, optional: bool = True) -> int:
     if index is None:
         return current_device()
     if not 0 <= index < kind().count:
-        raise DeviceError(f"CUDA error: invalid device ordinal: {index}, of {kind().count} devices")
+        raise no_such_device(index, kind().count)
     return index
 
 
@@ -102,6 +102,9 @@ def _properties(index: int) -> DeviceProperties:
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
     """What a GPU is."""
+    index = device if isinstance(device, int) else getattr(as_device(device), "index", None) if device is not None else None
+    if index is not None and not 0 <= index < kind().count:
+        raise AssertionError("Invalid device id")
     return _properties(index_of(device))
 
 
