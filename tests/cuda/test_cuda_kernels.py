@@ -18,9 +18,12 @@ F = torch.nn.functional
 
 
 def both(function: Any, *tensors: Any, rtol: float = 2e-4, atol: float = 2e-5) -> None:
-    """A function's results and gradients on CUDA are those of the CPU; tensors keep their layouts."""
+    """A function's results and gradients on CUDA are those of the CPU; tensors keep their layouts.
+
+    Called again and again, since launches of a call are kept and repeated.
+    """
     outcomes = []
-    for place in ("cpu", "cuda"):
+    for place in ("cpu", "cuda", "cuda", "cuda", "cuda"):
         leaves = [each.detach().to(place).requires_grad_(each.is_floating_point()) for each in tensors]
         made = function(*leaves)
         results = list(made) if isinstance(made, (tuple, list)) else [made]
@@ -28,8 +31,9 @@ def both(function: Any, *tensors: Any, rtol: float = 2e-4, atol: float = 2e-5) -
         wanted = [each for each in results if each.requires_grad]
         grads = torch.autograd.grad(wanted, [each for each in leaves if each.requires_grad], [torch.cos(each.detach()) for each in wanted])
         outcomes.append([each.detach().cpu() for each in (*results, *grads)])
-    for one, other in zip(*outcomes, strict=True):
-        assert_close(other, one, rtol=rtol, atol=atol, check_stride=False)
+    for outcome in outcomes[1:]:
+        for one, other in zip(outcomes[0], outcome, strict=True):
+            assert_close(other, one, rtol=rtol, atol=atol, check_stride=False)
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -40,9 +44,9 @@ def test_convolution(last: bool, channels: int, filters: int, kernel: int, strid
     image, weight = torch.randn(3, channels, 13, 11), torch.randn(filters, channels // groups, kernel, kernel)
     if last:
         image = image.contiguous(memory_format=torch.channels_last)
-    both(lambda x, w, b: F.conv2d(x, w, b, stride, padding, dilation, groups), image, weight, torch.randn(filters))
+    both(lambda x, w, b: F.conv2d(x, w, b, stride, padding, dilation, groups), image, weight, torch.randn(filters), atol=1e-4)
     back = torch.randn(channels, filters // groups, kernel, kernel)
-    both(lambda x, w: F.conv_transpose2d(x, w, None, stride, padding, 0, groups, dilation), image, back)
+    both(lambda x, w: F.conv_transpose2d(x, w, None, stride, padding, 0, groups, dilation), image, back, atol=1e-4)
 
 
 def test_convolution_in_one_and_three_dimensions_and_benchmark() -> None:
@@ -201,3 +205,62 @@ print("read", found["model"]["0.weight"].flatten().tolist())
         pytest.skip("PyTorch with CUDA is not installed")
     assert done.stdout.startswith("read"), done.stderr[-2000:]
     assert_close(torch.tensor(eval(done.stdout[5:])), model[0].weight.detach().cpu().flatten())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("causal", [False, True])
+def test_heads_that_share_keys(causal: bool, dtype: torch.dtype) -> None:
+    q, k, v = (torch.randn(2, heads, 50, 32).to(dtype) for heads in (6, 2, 2))
+    tolerance = dict(rtol=2e-4, atol=2e-4) if dtype == torch.float32 else dict(rtol=3e-2, atol=3e-2)
+    both(lambda *each: F.scaled_dot_product_attention(*each, is_causal=causal, enable_gqa=True), q, k, v, **tolerance)
+    mask = torch.rand(2, 1, 50, 50) > 0.2
+    both(lambda *each: F.scaled_dot_product_attention(*each, attn_mask=mask.to(each[0].device), enable_gqa=True), q, k, v, **tolerance)
+
+
+@pytest.mark.parametrize(("length", "source"), [(64, 64), (33, 48), (7, 10), (5, 7)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_dropout_inside_attention_takes_what_dropout_of_the_weights_takes(dtype: torch.dtype, length: int, source: int) -> None:
+    shapes = (2, 4, length, 16), (2, 2, source, 16), (2, 2, source, 16)
+    given = [torch.randn(*shape, device="cuda").to(dtype) for shape in shapes]
+    found = []
+    for by_flash in (True, False):
+        q, k, v = leaves = [each.clone().requires_grad_() for each in given]
+        torch.manual_seed(7)
+        torch.rand(3, device="cuda")
+        if by_flash:
+            made = F.scaled_dot_product_attention(q, k, v, dropout_p=0.4, enable_gqa=True)
+        else:
+            weights = (q @ k.repeat_interleave(2, 1).transpose(-2, -1) / 4).float().softmax(-1).to(dtype)
+            made = F.dropout(weights, 0.4) @ v.repeat_interleave(2, 1)
+        made.backward(torch.ones_like(made))
+        found.append([made.detach().float(), *(each.grad.float() for each in leaves), torch.rand(3, device="cuda")])
+    for one, other in zip(*found, strict=True):
+        assert_close(one, other, rtol=1e-3 if dtype == torch.float32 else 5e-2, atol=1e-3 if dtype == torch.float32 else 5e-2)
+
+
+def test_parts_put_together() -> None:
+    parts = [torch.randn(3, n, 5) for n in (1, 4, 2)]
+    both(lambda *each: torch.cat(each, 1), *parts)
+    both(lambda *each: torch.cat([one.transpose(0, 2) for one in each], 1), *parts)
+    both(lambda x: torch.cat([x] * 3 + [x[:, :1]], 1), parts[1])
+    both(lambda *each: torch.cat(each * 5, 1), *parts)
+    whole = torch.randn(2, 5, 12)
+    both(lambda x: [part.reshape(2, 5, 2, 2).transpose(1, 2) * 2 for part in x.split(4, -1)], whole)
+    both(lambda x: torch.cat([x.to(torch.complex64), x.to(torch.complex64)], -1).abs(), torch.rand(3, 2) + 1)
+
+
+def test_writes_in_place_again_and_again() -> None:
+    for place in ("cpu", "cuda"):
+        x, y, whole = torch.ones(7, device=place), torch.arange(7.0, device=place), torch.arange(7, device=place)
+        for _ in range(4):
+            x.add_(y).mul_(2.5).sub_(x).add_(1.0)
+            x.add_(y, alpha=2)
+            x.clamp_(max=9.0)
+            whole.add_(1).mul_(whole)
+            x.add_(whole % 3)
+        assert x._version == 28 and whole._version == 8
+        assert bool(y.add_(1e40).isinf().all())
+        if place == "cpu":
+            kept = x, whole
+    assert_close(x.cpu(), kept[0])
+    assert_close(whole.cpu(), kept[1])

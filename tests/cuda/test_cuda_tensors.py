@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.errors import DeviceError
 from rushlight.testing import assert_close
 
 CUDA = torch.device("cuda", 0)
@@ -35,7 +34,7 @@ def test_devices() -> None:
     assert x.to("cuda") is x and x.cuda() is x and x.to("cuda", copy=True) is not x
     assert x.to("cuda", torch.float64).dtype is torch.float64 and x.half().is_cuda
     assert x.type() == "torch.cuda.FloatTensor" and isinstance(x, torch.cuda.FloatTensor) and not isinstance(x, torch.cuda.LongTensor)
-    with pytest.raises(DeviceError, match="invalid device ordinal"):
+    with pytest.raises(torch.AcceleratorError, match="invalid device ordinal"):
         torch.ones(2, device=f"cuda:{torch.cuda.device_count()}")
 
 
