@@ -95,6 +95,7 @@ class ArchiveCompiler(Operators):
         self.code_file = file
         self.source = TextSource(definition, file, NAMES, reader.constants)
         self.frames = ()
+        self.kind = None
         self.owner = owner
         self.block = ScriptBlock()
         self.return_type = None
