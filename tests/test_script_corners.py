@@ -210,3 +210,44 @@ def test_declarations_of_overloads_have_no_body():
         @jit.ignore(drop_on_export=True)
         def dropped(x):
             return x
+
+
+def test_one_element_stands_for_a_list_of_known_length():
+    from rushlight.jit.annotations import BroadcastingList2, BroadcastingList3
+
+    def total(x: BroadcastingList2[int], y: BroadcastingList3[float] = 1.0) -> float:
+        return x[0] + x[1] + sum(y)
+
+    def calls(x: int) -> float:
+        return total(x) + total([x, 1], 0.0)
+
+    scripted = jit.script(total)
+    assert (scripted(4), scripted([1, 2], [1.0, 2.0, 3.0])) == (11.0, 9.0)
+    assert jit.script(calls)(2) == 10.0
+    assert scripted.schema.startswith("total(int[2] x, float[3] y=")
+
+
+def test_names_of_branches_that_did_not_return():
+    def f(x: int) -> int:
+        if x:
+            if x == 2:
+                return 1
+            else:
+                if x == 3:
+                    return 2
+                else:
+                    a = 2
+        else:
+            a = 4
+        return a
+
+    scripted = jit.script(f)
+    assert [scripted(each) for each in range(5)] == [4, 2, 1, 2, 2]
+
+
+def test_literals_with_less_indentation():
+    def f() -> str:
+        return """
+less"""
+
+    assert jit.script(f)() == "\nless"

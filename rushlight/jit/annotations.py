@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
 from ..capture.script import annotate
+from ..capture.script.frontend.types import Broadcasting
 from ..capture.trace.jit_trace import Future
 from ..core.missing import missing
 from ..tensor import Tensor
 
 Module = type(inspect)
-BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = List  # noqa: UP006
+BroadcastingList1, BroadcastingList2, BroadcastingList3 = Broadcasting(1), Broadcasting(2), Broadcasting(3)
 
 __all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "Final", "Future", "List", "NamedTuple", "Optional",
            "Tensor", "Tuple", "Union", "annotate", "get_signature", "is_function_or_method"]  # fmt: skip

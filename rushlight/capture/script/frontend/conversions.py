@@ -9,7 +9,23 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.devices import device
 from .script_containers import ScriptDict, ScriptList
-from .types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, DictType, ListType, OptionalType, TupleType, Type, UnionType, checker, is_exactly
+from .types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    BroadcastingListType,
+    DictType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    UnionType,
+    checker,
+    is_exactly,
+)
 
 Conversion = Callable[[Any], Any]
 _NUMBERS = {INT: int, FLOAT: float, BOOL: bool, COMPLEX: complex}
@@ -28,6 +44,8 @@ def conversion(wanted: Type) -> Conversion | None:
         return None if inner is None else lambda value: None if value is None else inner(value)
     if isinstance(wanted, ListType):
         element = bool if wanted.element == BOOL else conversion(wanted.element)
+        if isinstance(wanted, BroadcastingListType):
+            return lambda value: _listed(wanted.of(value), element)
         return lambda value: _listed(value, element)
     if isinstance(wanted, DictType):
         return _mapped(conversion(wanted.key), conversion(wanted.value))

@@ -219,9 +219,14 @@ def dedented(lines: list[str]) -> str:
     if not indent:
         return "".join(lines)
     space = lines[0][:indent]
+    text = "".join([(line[indent:] or "\n") if line.startswith(space) else line for line in lines])
     if all(line.startswith(space) or not line.strip() for line in lines):
-        return "".join([line[indent:] or "\n" for line in lines])
-    return textwrap.dedent("".join(lines))
+        return text
+    try:  # lines that are less indented may be parts of a literal
+        parsed(text)
+    except SyntaxError:
+        return textwrap.dedent("".join(lines))
+    return text
 
 
 def last_line(code: Any) -> int:

@@ -120,6 +120,30 @@ class ListType(CompoundType):
         return f"List[{self.element}]"
 
 
+class BroadcastingListType(ListType):
+    """A list of a known length, for which one element may stand: ``BroadcastingList2[int]``."""
+
+    __slots__ = ("count",)
+
+    def __init__(self, element: Type, count: int) -> None:
+        self.element = element
+        self.count = count
+
+    def of(self, value: Any) -> Any:
+        """An argument as a list."""
+        return value if isinstance(value, (list, tuple)) else [value] * self.count
+
+
+class Broadcasting:
+    """What annotations name as ``BroadcastingList1`` to ``BroadcastingList6``."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __getitem__(self, element: Any) -> Any:
+        return typing.Annotated[typing.List[element], self]  # noqa: UP006
+
+
 class DictType(CompoundType):
     """A dict."""
 
@@ -271,6 +295,10 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
     if annotation in _BARE:
         raise UnknownAnnotation(_BARE[annotation])
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated and isinstance(args[1], Broadcasting):
+        inner = from_annotation(args[0], resolve)
+        assert isinstance(inner, ListType)
+        return BroadcastingListType(inner.element, args[1].count)
     parts = [each if each in ((), ...) else from_annotation(each, resolve) for each in args] if origin not in (typing.Literal, None) else []
     if origin is typing.Union or origin is python_types.UnionType:
         return union(parts)
@@ -331,6 +359,7 @@ def field_resolver(kind: type, outer: Callable[[str], Any] | None) -> Callable[[
 TYPE_NAMES: dict[str, Any] = {
     name: getattr(typing, name) for name in "List Dict Tuple Optional Union Any NamedTuple Final Callable Literal".split()
 }  # what annotations may name without an import
+TYPE_NAMES.update({f"BroadcastingList{_count}": Broadcasting(_count) for _count in range(1, 7)})
 TYPE_NAMES.update({"Tensor": TensorBase, "Device": device, "number": NUMBER, "NoneType": type(None)})
 _BARE: dict[Any, str] = {}
 for _name, _kinds in (("List", (list, typing.List)), ("Tuple", (tuple, typing.Tuple)), ("Optional", (typing.Optional,))):  # noqa: UP006
@@ -472,6 +501,8 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
         return None if None in tests else lambda value: any(test(value) for test in tests)  # type: ignore[misc]
     if isinstance(wanted, ListType):
         element = _CHECKS["int"] if wanted.element == BOOL else checker(wanted.element)
+        if isinstance(wanted, BroadcastingListType):
+            return lambda value: all(map(element, value)) if isinstance(value, (list, tuple)) else element(value)  # type: ignore[misc,arg-type]
         return lambda value: (
             (isinstance(value, (list, tuple, range, deque)) and (element is None or all(map(element, value))))
             or value.__class__.__name__ == "ScriptList"

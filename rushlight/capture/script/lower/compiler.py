@@ -14,6 +14,7 @@ from ..frontend.types import (
     FLOAT,
     NONE,
     TENSOR,
+    BroadcastingListType,
     DictType,
     ListType,
     OptionalType,
@@ -85,6 +86,8 @@ class Signature:
             value = compiler.plain(given, node)
             if implicit and value.type == TENSOR and parameter.type in IMPLICIT:
                 value = compiler.emit(IMPLICIT[parameter.type], (value.arg,), parameter.type)
+            if isinstance(parameter.type, BroadcastingListType) and value.type == parameter.type.element:
+                value = compiler.materialized(type(value)(ListType(value.type), [value.arg] * parameter.type.count))
             if not assignable(value.type, parameter.type):
                 raise ScriptError(
                     f"{self.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
@@ -106,7 +109,7 @@ class Signature:
 def in_schema(kind: Type) -> str:
     """A type as schemas write it: ``int[]``, ``Tensor?``, ``Dict(str, int)``, ``(Tensor, int)``."""
     if isinstance(kind, ListType):
-        return f"{in_schema(kind.element)}[]"
+        return f"{in_schema(kind.element)}[{kind.count if isinstance(kind, BroadcastingListType) else ''}]"
     if isinstance(kind, OptionalType) and not isinstance(kind.inner, UnionType):
         return f"{in_schema(kind.inner)}?"
     if isinstance(kind, DictType):
@@ -210,6 +213,8 @@ class FunctionCompiler(Statements):
         """A parameter's default, which must be of its type; ``...`` of those that have none."""
         if default is ... or (not isinstance(default, (*_DEFAULTS, TensorBase)) and not hasattr(default, "name")):
             return ...
+        if isinstance(kind, BroadcastingListType) and default is not None:
+            return tuple(kind.of(default))
         if isinstance(default, (list, dict)):
             raise ScriptError(
                 "Mutable default parameters are not supported because Python binds them to the function and they persist across function calls.\n"

@@ -407,8 +407,7 @@ class Statements(Contexts):
         outputs: tuple[list[Any], list[Any]] = ([], [])
         results: list[tuple[str, Type]] = []
         for name in names:
-            first = ScriptValue(NEVER, graph_functions.UNSET) if then.dead else then.find(name)
-            second = ScriptValue(NEVER, graph_functions.UNSET) if otherwise.dead else otherwise.find(name)
+            first, second = self.after(then, name), self.after(otherwise, name)
             outcome = self.merged(name, first, second)
             if isinstance(outcome, Type):
                 outputs[0].append(first.arg)
@@ -419,6 +418,17 @@ class Statements(Contexts):
         made = self.branch_step(condition, (then, otherwise), outputs)
         for name, kind in results:
             outer.set(name, self.result(made, kind, name))
+
+    def after(self, block: ScriptBlock, name: str) -> Any:
+        """What a name is at the end of a branch: nothing where the branch never ends, or has left the function or the loop without it."""
+        if block.dead:
+            return ScriptValue(NEVER, graph_functions.UNSET)
+        found = block.find(name)
+        if (found is None or isinstance(found, Undefined)) and any(
+            flag[0] == "$" and flag != VALUE and block.env[flag].constant and block.env[flag].arg is True for flag in block.assigned
+        ):
+            return ScriptValue(NEVER, graph_functions.UNSET)
+        return found
 
     def merged(self, name: str, first: Any, second: Any) -> Any:
         """The type of a name after two branches, or what it stands for where nothing needs to be joined."""
