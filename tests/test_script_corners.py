@@ -251,3 +251,10 @@ def test_literals_with_less_indentation():
 less"""
 
     assert jit.script(f)() == "\nless"
+
+
+def test_a_tuple_is_the_default_of_a_list():
+    def f(x, dim: List[int] = (-2, -1)):
+        return x.sum(dim)
+
+    assert jit.script(f)(rl.ones(2, 3, 4)).tolist() == [12.0, 12.0]

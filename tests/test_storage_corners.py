@@ -38,3 +38,18 @@ def test_views_of_larger_elements_look_at_the_offset_first():
     x = rl.zeros(3, 9, dtype=rl.int16)[:, 1:]
     with pytest.raises(RuntimeError, match=r"self.storage_offset\(\) must be divisible by 2"):
         x.view(rl.int32)
+
+
+def test_bytes_as_elements_and_storages_of_lists_without_data():
+    x = rl.tensor([1.5, -2.0], dtype=rl.float64)
+    assert rl.tensor(x.untyped_storage(), dtype=rl.float64).tolist() == [1.5, -2.0]
+    storage = rl.TypedStorage([1, 2, 3], dtype=rl.int16, device="meta")
+    assert (len(storage), storage.device.type) == (3, "meta")
+    with pytest.raises(NotImplementedError):
+        rl.UntypedStorage(0, device="meta")[0]
+
+
+def test_powers_in_place_are_of_double_precision():
+    assert rl.full((2,), 3.0, dtype=rl.float64).float_power_(2).tolist() == [9.0, 9.0]
+    with pytest.raises(RuntimeError, match="float_power_ has dtype Float but the operation's result requires dtype Double"):
+        rl.ones(2).float_power_(2)

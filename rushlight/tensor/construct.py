@@ -227,6 +227,8 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
                 f"Expected a Storage of type {legacy_name(wanted)} or an UntypedStorage, but got {legacy_name(data.dtype)}"
             )
         data = data._elements.copy()
+    elif data.__class__.__name__ == "UntypedStorage":  # its bytes, as elements
+        data = data._host_bytes.copy().view(np.int64 if numpy_type is None else numpy_type)
     return finished(array_of(data, numpy_type), device, requires_grad)
 
 
@@ -356,7 +358,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     if count < 0:
         if (view.nbytes - offset) % size:
             raise ValueRangeError(
-                f"buffer length ({view.nbytes} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
+                f"buffer length ({view.nbytes - offset} bytes) after offset ({offset} bytes) must be a multiple of element size ({size})"
             )
         count = (view.nbytes - offset) // size
     if offset + count * size > view.nbytes:

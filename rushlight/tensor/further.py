@@ -8,6 +8,7 @@ from typing import Any
 from ..core.base import TensorBase, storage_of
 from ..core.declare import table
 from ..core.devices import device_type_of
+from ..core.dtypes import complex128, float64, legacy_name
 from ..core.errors import NotSupported, OperationError, ShapeError
 
 
@@ -136,6 +137,22 @@ def _keep_requires_grad(self: Any) -> None:
     raise OperationError("requires_grad must be a bool")
 
 
+def float_power_(self: Any, exponent: Any) -> Any:
+    """``self ** exponent`` in double precision, in place: of tensors of that precision alone."""
+    wanted = result_of_float_power(self, exponent)
+    if self.dtype is not wanted:
+        raise OperationError(
+            f"the base given to float_power_ has dtype {legacy_name(self.dtype)} but the operation's result requires dtype {legacy_name(wanted)}"
+        )
+    return self.pow_(exponent.to(wanted) if isinstance(exponent, TensorBase) else exponent)
+
+
+def result_of_float_power(base: Any, exponent: Any) -> Any:
+    """The type of ``float_power``."""
+    is_complex = base.is_complex() or (exponent.is_complex() if isinstance(exponent, TensorBase) else isinstance(exponent, complex))
+    return complex128 if is_complex else float64
+
+
 def __dir__(self: Any) -> list[str]:
     """The attributes that can be read: those of GPUs of tensors on GPUs alone."""
     found = object.__dir__(self)
@@ -175,7 +192,7 @@ def install(tensor_class: Any) -> None:
     tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
     tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (
-        _conj, _conj_physical, _neg_view, _is_zerotensor, __dir__, __div__, __rdiv__, __idiv__,
+        _conj, _conj_physical, _neg_view, _is_zerotensor, __dir__, float_power_, __div__, __rdiv__, __idiv__,
         fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
         _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
         _removed("lstsq", "torch.linalg.lstsq"), _elsewhere("xpu"), _elsewhere("ipu"), _elsewhere("mtia"), to_mkldnn, to_padded_tensor, resize_as_sparse_,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_of
-from ..core.devices import CPU, META, available, device, device_of, device_type_of, device_types, on_device, strided
+from ..core.devices import CPU, META, as_device, available, device, device_of, device_type_of, device_types, on_device, strided
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError, ValueRangeError
@@ -116,6 +116,8 @@ class UntypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return UntypedStorage(Storage(self._bytes[index]))
+        if self.device == META:
+            raise NotSupported("Not available for 'meta' device type")
         self._check(index)
         return int(self._host_bytes[index])
 
@@ -204,6 +206,8 @@ class TypedStorage:
             self._untyped = wrap_storage
         elif isinstance(data, int):
             self._untyped = UntypedStorage(data * self.dtype.itemsize, device=device)
+        elif device is not None and as_device(device) == META:
+            self._untyped = UntypedStorage(len(data) * self.dtype.itemsize, device=device)
         else:
             self._untyped = UntypedStorage(Storage(array_of(data, self.dtype.numpy)))
 

@@ -101,6 +101,8 @@ class SameType(Elementwise):
         first, *rest = (each.dtype for each in operands if hasattr(each, "dtype"))
         for other in rest:
             if other != first:
+                if op.public_name == "heaviside":
+                    raise DtypeError("heaviside is not yet implemented for tensors with different dtypes.")
                 raise DtypeError(f"{op.public_name}(): {legacy_name(first)} did not match {legacy_name(other)}")
         return super().dtypes(op, operands)
 

@@ -223,6 +223,8 @@ class FunctionCompiler(Statements):
                 self.source,
                 parameter,
             )
+        if isinstance(kind, ListType) and isinstance(default, tuple) and all(assignable(type_of(each), kind.element) for each in default):
+            return default  # which is converted like an argument
         if not assignable(type_of(default), kind) and not (kind == FLOAT and isinstance(default, int)):
             raise ScriptError(
                 f"Expected a default value of type {kind} on parameter '{parameter.arg}', and found {type_of(default)}",
