@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import rushlight as rl
-from rushlight.onnx import export
+from rushlight.onnx import export, utils
 from rushlight.onnx.verification import VerificationOptions, verify
 
 pytest.importorskip("onnxruntime")
@@ -63,3 +63,12 @@ def test_a_list_that_a_script_returns_is_verified():
             return found
 
     verify(rl.jit.script(Rows()), rl.rand(4, 3), opset_version=13)
+
+
+def test_dynamic_dimensions_are_checked_by_name():
+    axes = {"x": [0, 2], "z": {0: "batch"}}
+    with pytest.warns(UserWarning) as caught:
+        utils._validate_dynamic_axes(axes, None, ["x"], ["y"])
+    assert "Provided key z for dynamic axes is not a valid input/output name" in [str(each.message) for each in caught]
+    assert axes["x"] == {0: "x_dynamic_axes_1", 2: "x_dynamic_axes_2"}
+    assert utils._setup_trace_module_map(Shaped(), {rl.nn.Linear}) == {f"{rl.nn.Linear.__module__}.Linear"}

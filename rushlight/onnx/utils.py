@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,29 @@ def _model_to_graph(
     if verbose:
         print(graph)
     return graph, {name: arrays[name] for name in graph.initializers}, result
+
+
+def _setup_trace_module_map(model: Any, export_modules_as_functions: Any) -> set[str]:
+    """The names of the classes whose Modules become functions of the file; an export finds the paths of Modules by itself."""
+    chosen = export_modules_as_functions if isinstance(export_modules_as_functions, (set, list, tuple)) else ()
+    return {f"{each.__module__}.{each.__qualname__}" for each in chosen}
+
+
+def _validate_dynamic_axes(dynamic_axes: Any, model: Any, input_names: Sequence[str] | None, output_names: Sequence[str] | None) -> None:
+    """Warn of dynamic dimensions of what is no input or output, and give names to those that have none."""
+    if not dynamic_axes or hasattr(model, "graph"):
+        return
+    known = {*(input_names or ()), *(output_names or ())}
+    for name, axes in dynamic_axes.items():
+        if name not in known:
+            warnings.warn(f"Provided key {name} for dynamic axes is not a valid input/output name", stacklevel=2)
+        if isinstance(axes, list):
+            warnings.warn(
+                "No names were found for specified dynamic axes of provided input. Automatically generated names will be applied to each dynamic "
+                f"axes of input {name}",
+                stacklevel=2,
+            )
+            dynamic_axes[name] = {axis: f"{name}_dynamic_axes_{number}" for number, axis in enumerate(axes, 1)}
 
 
 def _export(model: Any, args: Any, f: Any, export_params: bool = True, *rest: Any, **options: Any) -> Any:
