@@ -198,9 +198,8 @@ class Statements(Contexts):
                 self.set_object_attribute(owner, target, self.plain(value, target))
                 return
             if not isinstance(owner, ModuleValue):
-                raise ScriptError(
-                    "attributes can be assigned to of self, its Modules and objects of scripted classes alone", self.source, target
-                )
+                words = "attributes can be assigned to of self, its Modules and objects of scripted classes alone"
+                raise ScriptError(words, self.source, target)
             self.set_attribute(owner, target, self.plain(value, target))
         elif isinstance(target, ast.Starred):
             raise NotSupportedError("a starred target may stand only among others on the left side", self.source, target)
@@ -233,9 +232,8 @@ class Statements(Contexts):
         elements = target.elts
         starred = [at for at, each in enumerate(elements) if isinstance(each, ast.Starred)]
         if starred and len(elements) == 1:
-            raise ScriptError(
-                "A Starred expression may only appear on the lhs within the presence of another non-starred expression", self.source, target
-            )
+            words = "A Starred expression may only appear on the lhs within the presence of another non-starred expression"
+            raise ScriptError(words, self.source, target)
         if isinstance(value, Unrolled):
             items = value.items
         elif isinstance(value, ScriptValue) and isinstance(value.type, TupleType):
