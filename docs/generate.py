@@ -26,7 +26,7 @@ import rushlight.onnx
 import rushlight.ops.document
 import rushlight.utils.checkpoint
 from rushlight.capture.compile.record.graph_breaks import BREAKS, QUIET
-from rushlight.core.error_codes import CODES, Code
+from rushlight.core.error_codes import CODES, ErrorCode
 from rushlight.core.errors import RushlightError
 
 DOCS = Path(__file__).resolve().parent
@@ -69,7 +69,7 @@ def classes(base: type[RushlightError] = RushlightError) -> dict[str, type[Rushl
     return found
 
 
-def error_page(code: str, row: Code, kind: type[RushlightError]) -> str:
+def error_page(code: str, row: ErrorCode, kind: type[RushlightError]) -> str:
     """The page of one code."""
     imports, _, rest = row.setup.partition("\n\n") if row.setup.startswith(("import", "from")) else ("", "", row.setup)
     program = "import rushlight as torch\n" + (f"{imports}\n" if imports else "") + "\n"

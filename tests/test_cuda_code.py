@@ -21,11 +21,11 @@ from rushlight.runtime.cuda import optimizer_step
 from rushlight.runtime.cuda.gemm import _batch_stride, _laid_out
 from rushlight.runtime.cuda.kernels import HOST_ONLY, KERNELS
 from rushlight.runtime.cuda.pointwise import PointwiseOp, joined
-from rushlight.schedule.scalar_ir import Array, Expression, Functions
+from rushlight.schedule.scalar_ir import Array, Functions, ScalarExpression
 
 
 def test_scalar_ir_as_text() -> None:
-    a, b = (Array(Expression("operand", (), np.dtype(np.float32), at), (4,)) for at in range(2))
+    a, b = (Array(ScalarExpression("operand", (), np.dtype(np.float32), at), (4,)) for at in range(2))
     xp = Functions()
     text = ScalarText(lambda data: f"x{data}")
     made = text.value((xp.where(a > b, xp.exp(a), b * np.float32(2)) / 3).expression)

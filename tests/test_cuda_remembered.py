@@ -117,10 +117,10 @@ def sorts(call: Any) -> list[Any]:
 
 def kernel(cupy: Any) -> Any:
     from rushlight.runtime.cuda import tape
-    from rushlight.runtime.cuda.launch import Kernel
+    from rushlight.runtime.cuda.launch import CudaKernel
     from rushlight.runtime.cuda.remembered import remembered
 
-    first, second = Kernel(cupy, "1", "first", "PPPqf"), Kernel(cupy, "2", "second", "PPi")
+    first, second = CudaKernel(cupy, "1", "first", "PPPqf"), CudaKernel(cupy, "2", "second", "PPi")
     calls = []
 
     @remembered
@@ -196,10 +196,10 @@ def test_refusals_and_what_is_not_noted_are_not_repeated(cupy: Any) -> None:
 
 
 def test_a_result_that_is_an_input_and_options_without_a_hash(cupy: Any) -> None:
-    from rushlight.runtime.cuda.launch import Kernel
+    from rushlight.runtime.cuda.launch import CudaKernel
     from rushlight.runtime.cuda.remembered import remembered
 
-    write, seen = Kernel(cupy, "2", "second", "PPi"), []
+    write, seen = CudaKernel(cupy, "2", "second", "PPi"), []
 
     @remembered
     def update(cupy: Any, x: Any, y: Any, options: Any) -> Any:

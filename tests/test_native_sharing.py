@@ -17,7 +17,7 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.backends.native.eager import ops
 from rushlight.codegen.llvm import module, outline
-from rushlight.codegen.llvm.ir import Code, Module, Part, Scalar
+from rushlight.codegen.llvm.ir import IRBuilder, Module, Part, Scalar
 from rushlight.codegen.llvm.target import processor
 from rushlight.codegen.llvm.vectors import Vectors
 
@@ -133,7 +133,7 @@ def test_small_and_unlike_functions_stay() -> None:
     """What differs in more than numbers, or in the number of steps of a short loop, is not put together."""
 
     def made(name: str, size: int, op: str = "fmul") -> Any:
-        c = Code(Module())
+        c = IRBuilder(Module())
         with c.loop(c.integer(0), c.integer(size)) as index:
             c.store(c.binary(op, c.load("%a", index, "float"), c.constant("float", size)), "%a", index)
         return c.function(name, "ptr %a")
@@ -149,7 +149,7 @@ def test_numbers_of_several_types() -> None:
     """A float and a double are spelled alike, and are parameters of their own."""
 
     def text(module: Module, value: int) -> str:
-        c = Code(module)
+        c = IRBuilder(module)
         with c.loop(c.integer(0), c.integer(64 + value)) as index:
             wide = c.binary("fadd", c.convert("fpext", c.load("%a", index, "float"), "double"), c.constant("double", value))
             c.store(c.binary("fmul", c.convert("fptrunc", wide, "float"), c.constant("float", value)), "%a", index)
@@ -179,7 +179,7 @@ def test_the_same_code_with_other_numbers() -> None:
     module = Module()
     names = []
     for value in (5, 9):
-        c = Code(module)
+        c = IRBuilder(module)
         c.store(c.number(value), "%a", c.integer(0))
         names.append(module.add("number", c.function("NAME", "ptr %a")))
     held = machine().compile(module.parts(), module.bindings)
@@ -244,16 +244,16 @@ def test_one_thread_makes_the_same_code() -> None:
 def test_how_much_effort_is_made() -> None:
     """Glue gets none, vectors that are there already little, loops of scalars much."""
     module = Module()
-    c = Code(module)
+    c = IRBuilder(module)
     with c.loop(c.integer(0), Scalar("%n", "i64")) as index:
         four = Vectors(c, "float", 4)
         four.store(four.zero(), "%a", c.scale(index, 4))
     vectors = module.add("vectors", c.function("NAME", "ptr %a, i64 %n"))
-    c = Code(module)
+    c = IRBuilder(module)
     with c.loop(c.integer(0), Scalar("%n", "i64")) as index:
         c.store(c.constant("float", 1), "%a", index)
     scalars = module.add("scalars", c.function("NAME", "ptr %a, i64 %n"))
-    c = Code(module)
+    c = IRBuilder(module)
     c.call_function(vectors, "%a", 3)
     c.call_function(scalars, "%a", 5)
     module.put("both", c.function("both", "ptr %a"), quick=True)

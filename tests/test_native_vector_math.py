@@ -15,7 +15,7 @@ if importlib.util.find_spec("llvmlite") is None:
 
 import rushlight as torch
 from rushlight.codegen.llvm import vector_math
-from rushlight.codegen.llvm.ir import Code, Module, Scalar
+from rushlight.codegen.llvm.ir import IRBuilder, Module, Scalar
 from rushlight.runtime.cpu.jit import jit
 
 ALLOWED = {np.float32: 2.0, np.float64: 4.0}  # units in the last place
@@ -51,7 +51,7 @@ def compiled(function: Any, kind: Any, operands: int = 1) -> Any:
     """A function on arrays."""
     type = "float" if kind is np.float32 else "double"
     module = Module()
-    c = Code(module)
+    c = IRBuilder(module)
     with c.loop(c.integer(0), Scalar("%count", "i64")) as index:
         c.store(function(c, *[c.load(f"%x{at}", index, type) for at in range(operands)]), "%out", index)
     parameters = ", ".join([*(f"ptr noalias %x{at}" for at in range(operands)), "ptr noalias %out", "i64 %count"])

@@ -23,13 +23,13 @@ pytest.importorskip("llvmlite")
 def kinds(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Of each kernel that is written: whether its vectors are written out."""
     seen: list[bool] = []
-    emit = kernel.Kernel.emit
+    emit = kernel.KernelEmitter.emit
 
     def watched(self: Any) -> None:
         seen.append(isinstance(self.code, Wide))
         emit(self)
 
-    monkeypatch.setattr(kernel.Kernel, "emit", watched)
+    monkeypatch.setattr(kernel.KernelEmitter, "emit", watched)
     return seen
 
 

@@ -37,7 +37,7 @@ def test_every_key_of_every_facet_is_an_op() -> None:
     document.load_facets()
     assert {"autocast", "batching", "flops", "quantized", "recompute cost", "rematerialization"} <= set(facets)
     for facet in facets.values():
-        assert list(facet), f"nothing is registered in {facet}"
+        assert list(facet) or facet.of_custom_ops, f"nothing is registered in {facet}"
         assert facet.summary
         for name in facet:
             assert isinstance(table[name], Op)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rushlight.core.symbolic import Expression, SymbolicInt
-from rushlight.schedule.symbolic_shape import Fixed, Size, Sizes, if_many, least, may_reach, most, same, written
+from rushlight.schedule.symbolic_shape import Fixed, Sizes, SymbolicSize, if_many, least, may_reach, most, same, written
 
 
 def size(value: int = 33) -> tuple[Sizes, Any]:
@@ -48,7 +48,7 @@ def test_arithmetic() -> None:
         (np.prod((n, 3)), 99),
         (abs(n), 33),
     ):
-        assert isinstance(made, Size) and made.value == wanted
+        assert isinstance(made, SymbolicSize) and made.value == wanted
     assert n * 0 == 0 and n - n == 0 and n // n == 1 and not sizes.guards
     assert (
         least(n, 16).value == 16 and most(n, 50).value == 50 and least(3, 4) == 3 and if_many(n, 20, 5, 6).value == 5 and may_reach(n, 1000)

@@ -1,6 +1,6 @@
 """The profiler: which ops ran, inside which others, how long, on which shapes.
 
-A :class:`Recorder` is told of each op by the dispatcher, of each node by the engine of backward, and of each call of a compiled function;
+A :class:`EventRecorder` is told of each op by the dispatcher, of each node by the engine of backward, and of each call of a compiled function;
 while there is none, nobody asks for one.  :mod:`rushlight.profiler` has the profiler with schedules; this is the simple one, and
 ``record_function``.
 """
@@ -26,7 +26,7 @@ PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 USER_SCOPE, BACKWARD_SCOPE, OP_SCOPE = 7, 1, 0
 
 
-class Recorder:
+class EventRecorder:
     """Records what runs in the thread in which it is started."""
 
     def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False) -> None:
@@ -160,7 +160,7 @@ class profile:
         self.with_flops = with_flops
         self.entered = False
         self.function_events: EventList | None = None
-        self.recorder: Recorder | None = None
+        self.recorder: EventRecorder | None = None
 
     def __enter__(self) -> profile:
         if not self.enabled:
@@ -168,7 +168,7 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self.recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack)
+        self.recorder = EventRecorder(self.record_shapes, self.profile_memory, self.with_stack)
         self.recorder.start()
         return self
 

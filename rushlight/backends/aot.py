@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..autograd.differentiation import grad
 from ..autograd.function import Function
 from ..capture.compile.record.graph_breaks import counters
-from ..capture.compile.record.graph_functions import Hook, hook_gradient, set_grad_mode, with_hooks
+from ..capture.compile.record.graph_functions import DeferredHook, hook_gradient, set_grad_mode, with_hooks
 from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
@@ -21,7 +21,7 @@ from ..core.fork_safety import free_after_fork
 from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
-from ..passes.differentiate import Joint, Place, differentiate, through
+from ..passes.differentiate import JointGraph, Place, differentiate, through
 from ..passes.functionalize import fake_of, nothing_special
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import rematerialize
@@ -39,7 +39,7 @@ GENERAL = 32  # plans that are kept of those that were instantiated for symbolic
 class Halves(NamedTuple):
     """The two graphs that a captured one is differentiated into, and what runs them."""
 
-    joint: Joint
+    joint: JointGraph
     parts: Partition
     whole: bool  # whether writes to inputs are part of the forward
     forward: Any
@@ -117,19 +117,19 @@ class AheadOfTime(Executable):
         for key in made[: max(0, len(made) - GENERAL)]:
             del self.plans[key]
 
-    def rematerialized(self, joint: Joint) -> Joint:
+    def rematerialized(self, joint: JointGraph) -> JointGraph:
         """A joint graph that keeps less for its backward, where the compiler makes computing it again cheap."""
         if self.compiler is not None and self.compiler.fuses:
             rematerialize(joint)
         return joint
 
-    def joint(self, args: Any, gradients: bool) -> Joint:
+    def joint(self, args: Any, gradients: bool) -> JointGraph:
         """The graph differentiated for such inputs."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
             return self.rematerialized(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
 
-    def halves(self, args: Any, gradients: bool) -> tuple[Joint, Partition, bool]:
+    def halves(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)
         parts = partition(joint)
@@ -137,7 +137,7 @@ class AheadOfTime(Executable):
         writes = self.compiler is not None and self.compiler.takes_writes
         return joint, parts, writes and not joint.differentiable and write_inside(parts.forward, joint)
 
-    def compiled(self, graph: Any, joint: Joint) -> Callable[..., Any]:
+    def compiled(self, graph: Any, joint: JointGraph) -> Callable[..., Any]:
         """A graph as a function."""
         return (
             GraphModule(joint.constants, graph).forward
@@ -190,7 +190,7 @@ class AotPlan:
         if self.written and _share_memory(args):
             return self.owner.gm.forward(*args)
         state.grad_enabled = bool(self.differentiable)
-        hooks = tuple([Hook(number) for number in range(self.hooks)])
+        hooks = tuple([DeferredHook(number) for number in range(self.hooks)])
         try:
             values: Any = self.node.apply(*args, *((hooks,) if hooks else ())) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
             for write in () if self.whole else self.joint.writes:
@@ -202,7 +202,7 @@ class AotPlan:
 
         def output(place: Any) -> Any:
             if place.__class__ is not Place:
-                return hooks[place.number] if place.__class__ is Hook else place
+                return hooks[place.number] if place.__class__ is DeferredHook else place
             if place not in seen:
                 found = args[place.index] if place.kind == "input" else values[place.index]
                 found = replay(place.chain, found) if place.chain else found
@@ -282,7 +282,9 @@ class AotPlan:
                 found = self.backwards[key] = self.owner.compiled(graph, joint)
         return found
 
-    def again(self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[Hook, ...] = ()) -> list[Any]:
+    def again(
+        self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[DeferredHook, ...] = ()
+    ) -> list[Any]:
         """The gradients by running the captured program once more, recorded, so that they can be differentiated."""
         inputs: list[Any] = []
         for array, edge in zip(arrays, edges):
@@ -300,7 +302,7 @@ class AotPlan:
                 default_generator.set_state(now)
         outputs: list[Any] = []
         map_aggregate(result, lambda each: outputs.append(each) if isinstance(each, TensorBase) else None)
-        map_aggregate(result, lambda each: each.fill(hooks[each.number].function) if isinstance(each, Hook) else None)
+        map_aggregate(result, lambda each: each.fill(hooks[each.number].function) if isinstance(each, DeferredHook) else None)
         origins = self.joint.origins
         roots = []
         for number in gradients:
@@ -376,7 +378,7 @@ class CompiledNode(Node):
         return tuple(plan.again([each._array for each in args], self.inputs, {number: gradients[number] for number in present}, None))
 
 
-def write_inside(graph: Graph, joint: Joint) -> bool:
+def write_inside(graph: Graph, joint: JointGraph) -> bool:
     """Let a forward graph do the writes to inputs itself, and give only what the program returns; False where that is not possible."""
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
     output = graph.output_node()

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from ..core.devices import accelerator
 from ..core.missing import missing
 from ..core.precision import precision
-from .flags import Flags, check
+from .flags import FlagGroup, check
 
 
-class _Matmul(Flags):
+class _Matmul(FlagGroup):
     """Settings of matrix products.  ``allow_tf32`` is another name for a precision below the highest."""
 
     @property

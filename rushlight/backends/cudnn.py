@@ -10,7 +10,7 @@ from ..core.devices import accelerator
 from ..core.errors import DeviceError
 from ..core.missing import missing
 from ..runtime.cuda.libraries import library
-from .flags import FlagModule, Flags, change, changed
+from .flags import FlagGroup, FlagModule, change, changed
 
 enabled = True
 benchmark = False
@@ -18,8 +18,8 @@ benchmark_limit: int | None = None
 deterministic = False
 allow_tf32 = True
 fp32_precision = "none"
-conv = Flags(fp32_precision="tf32")
-rnn = Flags(fp32_precision="tf32")
+conv = FlagGroup(fp32_precision="tf32")
+rnn = FlagGroup(fp32_precision="tf32")
 
 
 def is_available() -> bool:

@@ -31,7 +31,7 @@ class FlagModule(ModuleType):
         super().__setattr__(name, value)
 
 
-class Flags:
+class FlagGroup:
     """Settings that belong together, such as ``backends.cuda.matmul``; there are no others than those it began with."""
 
     def __init__(self, **values: Any) -> None:

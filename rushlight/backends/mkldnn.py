@@ -7,15 +7,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from ..core.missing import missing
-from .flags import FlagModule, Flags, change, changed
+from .flags import FlagGroup, FlagModule, change, changed
 
 enabled = True
 deterministic = False
 allow_tf32: bool | None = None
 fp32_precision = "none"
-matmul = Flags(fp32_precision="none")
-conv = Flags(fp32_precision="none")
-rnn = Flags(fp32_precision="none")
+matmul = FlagGroup(fp32_precision="none")
+conv = FlagGroup(fp32_precision="none")
+rnn = FlagGroup(fp32_precision="none")
 
 
 def is_available() -> bool:

@@ -71,7 +71,7 @@ class ExportedGraph(GraphExecutable):
             return self.run(*args)
         with self.lock:
             if self.run is None:
-                observer = Layouts(self.module)
+                observer = StrideRecorder(self.module)
                 results = observer.run(*args)
                 export_runs(self.module, observer.strides)
                 self.run = self.module.forward
@@ -91,7 +91,7 @@ class ExportedGraph(GraphExecutable):
         return "\n".join(lines)
 
 
-class Layouts(Interpreter):
+class StrideRecorder(Interpreter):
     """Runs a graph, and notes the strides of values that are not contiguous."""
 
     def __init__(self, module: Any) -> None:

@@ -29,12 +29,14 @@ facets: dict[str, Facet[Any]] = {}  # every facet by its name, for docs/ops.md a
 class Facet(Generic[Fact]):
     """One kind of fact about ops: a mapping from ops to facts, with the ops' names checked on registration."""
 
-    def __init__(self, name: str, summary: str, source: str | None = None) -> None:
-        """``source`` is the module that registers all facts, imported on the first lookup; see also `expect`."""
+    def __init__(self, name: str, summary: str, source: str | None = None, *, of_custom_ops: bool = False) -> None:
+        """``source`` is the module that registers all facts, imported on the first lookup; see also `expect`.  A facet ``of_custom_ops`` is for ops
+        that are registered while a program runs, and not for those of the table."""
         if name in facets:
             raise ValueError(f"the facet {name!r} is declared twice")
         self.name = name
         self.summary = summary
+        self.of_custom_ops = of_custom_ops
         self._facts: dict[str, Fact] = {}
         self._customs: dict[str, Fact] = {}  # of ops that programs register, which are no part of the table
         self._source = source

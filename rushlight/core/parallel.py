@@ -64,7 +64,7 @@ def usable_cores() -> int:
     return cores
 
 
-class Pool:
+class EagerPool:
     """Worker threads that live as long as the process; made when they are first needed."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class Pool:
                 self._workers += 1
 
 
-pool = Pool()
+pool = EagerPool()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.forget)
 

@@ -16,7 +16,8 @@ from ..core.devices import CPU, device_type_of
 from ..library import custom_op
 from ..nn.parallel.reducer import reducers
 from ..ops.create.factories import empty
-from ..schedule.fusion import kernels_past_dispatch, operand_memory, starts_early, waits_late
+from ..schedule.fusion import exchange
+from ..schedule.lowering import direct_kernel, operand_memory
 from ..tensor import Tensor
 from . import groups
 from .reductions import ReduceOp, named
@@ -31,10 +32,8 @@ def _op(name: str, schema: str, kernel: Any, fake: Any, *, impure: bool = False,
     made.register_fake(fake)
     made._definition.strict = not waits  # what waits gives the tensor that was filled
     made.op.random = starts or impure  # kept in the order of the program, never computed twice and never left out
-    if starts:
-        starts_early.add(made.op.name)
-    if waits:
-        waits_late.add(made.op.name)
+    if starts or waits:
+        exchange.set("start" if starts else "wait", made.op.name)
     return made
 
 
@@ -200,10 +199,10 @@ reduce_gradients = _op(
 reduced_gradients = _op(
     "data_parallel::reduced_gradients", "(Tensor started, str key, int bucket) -> Tensor[]", _reduced_gradients, _reduced_like, waits=True
 )
-operand_memory[reduce_gradients.op.name] = _memory_for_gradients
+operand_memory.set(_memory_for_gradients, reduce_gradients.op.name)
 for _op_of_steps, _kernel in (
     (begin_iteration, _begin_iteration),
     (reduce_gradients, _reduce_gradients),
     (reduced_gradients, lambda started, key, bucket: reducers[key].wait_for(bucket)),
 ):
-    kernels_past_dispatch[_op_of_steps.op.name] = _kernel
+    direct_kernel.set(_kernel, _op_of_steps.op.name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, TensorBase, make, spec_of
 from ..core.errors import CaptureError, OperationError
 from ..core.state import state
@@ -15,8 +16,12 @@ from ..utils import trees
 from .higher_order import OPERATORS
 
 
-class ControlFlow:
+class ControlFlow(Tracer):
     """What a tracer does when a program branches, loops or scans by functions."""
+
+    graphs: dict[str, Any]  # of branches and bodies, by name
+    nested: Callable[[], Any]
+    operator_node: Callable[..., Node]
 
     def body(self, function: Callable[..., Any], operands: tuple[Any, ...], names: list[str], rows: Any = ()) -> tuple[Any, Any]:
         """The graph of a function of given operands, and its result; of some operands, those at the positions ``rows``, it is given one row."""

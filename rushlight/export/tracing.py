@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..capture.trace.capture import Scopes
-from ..capture.tracer.tracer import Tracer
 from ..compat import pytree
 from ..core import symbolic
 from ..core.base import Spec, TensorBase, make, spec_of
@@ -85,7 +84,7 @@ def _combined(name: str) -> Callable[[Any, Any], Any]:
     return run
 
 
-class ExportTracer(ControlFlow, Tracer):
+class ExportTracer(ControlFlow):
     """Records PyTorch's operators while a program runs."""
 
     keeps_control = True

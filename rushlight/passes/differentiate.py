@@ -45,7 +45,7 @@ class Write:
         self.tracked = tracked
 
 
-class Joint:
+class JointGraph:
     """The joint graph.
 
     Its placeholders are ``inputs`` and then ``tangents`` (the gradients of those values whose numbers are in ``differentiable``); it
@@ -77,7 +77,7 @@ class Joint:
         return any(node.is_impure() for node in self.forward if node.op not in ("placeholder", "output"))
 
 
-def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients: bool = True, enabled: bool = True) -> Joint:
+def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients: bool = True, enabled: bool = True) -> JointGraph:
     """The joint graph of a captured one for inputs like these.
 
     ``wanted`` are the numbers of the values (of those that have a gradient) from which gradients come; None means all.  With
@@ -97,7 +97,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients
         leaves.append(leaf)
         given.append(_like_leaf(leaf))
         tracer.input(given[-1], node.name).meta["source"] = node.meta.get("source")
-    joint = Joint()
+    joint = JointGraph()
     joint.inputs = [tracer.entries[id(each)].node for each in given]
     before = [each._grad_fn for each in given]
     mode, state.grad_enabled = state.grad_enabled, enabled and gradients
@@ -151,7 +151,7 @@ def _like_leaf(leaf: Any) -> Any:
 class _Outputs:
     """Chooses the values that the joint graph returns, from which the program's outputs and writes are made."""
 
-    def __init__(self, tracer: FunctionalTracer, given: list[Any], before: list[Any], joint: Joint) -> None:
+    def __init__(self, tracer: FunctionalTracer, given: list[Any], before: list[Any], joint: JointGraph) -> None:
         self.tracer = tracer
         self.given = given
         self.before = before

@@ -18,7 +18,7 @@ from ..core.declare import table
 from ..core.symbolic import plain
 from ..graph import Graph, Node
 from . import costs
-from .differentiate import Joint
+from .differentiate import JointGraph
 
 _FREE = 1.0  # the cost of saving an input: just enough that none is saved without need
 
@@ -36,7 +36,7 @@ class Partition:
         self.kept = kept
 
 
-def partition(joint: Joint, kept: list[str] | None = None) -> Partition:
+def partition(joint: JointGraph, kept: list[str] | None = None) -> Partition:
     """Split a joint graph; ``kept`` names the values that an earlier forward graph already keeps, so that nothing is chosen anew."""
     graph = joint.graph
     after = descendants(joint.tangents)

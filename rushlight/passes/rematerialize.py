@@ -19,7 +19,7 @@ from ..core.devices import CPU
 from ..core.facets import Facet
 from ..graph import Node
 from ..graph.calls import bind
-from .differentiate import Joint
+from .differentiate import JointGraph
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -27,7 +27,7 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 class Rematerializer:
     """Rewrites a joint graph, node by node."""
 
-    def __init__(self, joint: Joint) -> None:
+    def __init__(self, joint: JointGraph) -> None:
         self.joint = joint
         self.graph = joint.graph
         self.places: dict[Node, float] = {node: at for at, node in enumerate(joint.graph.nodes)}
@@ -156,6 +156,6 @@ rematerialization.set(Rematerializer.gelu, "gelu_backward")
 rematerialization.set(Rematerializer.attention, "attention_backward")
 
 
-def rematerialize(joint: Joint) -> None:
+def rematerialize(joint: JointGraph) -> None:
     """Have the backward part of a joint graph compute again what costs it next to nothing."""
     Rematerializer(joint).run()

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..autograd.profiler import KinetoStepTracker, Recorder, record_function
+from ..autograd.profiler import EventRecorder, KinetoStepTracker, record_function
 from ..autograd.profiler_util import EventList, chrome_trace
 from ..core.errors import NotSupported
 
@@ -114,7 +114,7 @@ class _KinetoProfile:
         self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
         self.with_flops, self.with_modules, self.acc_events = with_flops, with_modules, acc_events
         self.execution_trace_observer = execution_trace_observer
-        self.profiler: Recorder | None = None
+        self.profiler: EventRecorder | None = None
         self.metadata: dict[str, Any] = {}
         self._base = 0
         self._kept: list[Any] = []
@@ -130,7 +130,7 @@ class _KinetoProfile:
 
     def prepare_trace(self) -> None:
         """Make ready to record; what was recorded before is dropped."""
-        self.profiler = Recorder(self.record_shapes, self.profile_memory, self.with_stack)
+        self.profiler = EventRecorder(self.record_shapes, self.profile_memory, self.with_stack)
 
     def start_trace(self) -> None:
         """Begin to record."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .fusion import substituted
-from .scalar_ir import Expression, constant
+from .scalar_ir import ScalarExpression, constant
 from .tensor_ir import PartialReduce, Pointwise, Reduce
 
 _FOLDED: dict[str, Callable[..., Any]] = {
@@ -23,7 +23,7 @@ _FOLDED: dict[str, Callable[..., Any]] = {
 
 def fold_constants(values: Iterable[Any]) -> None:
     """Replace operands that are numbers by those numbers, in the order of values."""
-    known: dict[Any, Expression] = {}
+    known: dict[Any, ScalarExpression] = {}
     for value in values:
         if not isinstance(value, (Pointwise, Reduce, PartialReduce)):
             continue
@@ -35,7 +35,7 @@ def fold_constants(values: Iterable[Any]) -> None:
                 value.expression = known[value] = found
 
 
-def folded(expression: Expression) -> Expression:
+def folded(expression: ScalarExpression) -> ScalarExpression:
     """An expression of numbers alone as a number; others as they are."""
     args = [folded(each) for each in expression.args] if len(expression.args) <= 2 else []
     if not args or any(each.op != "constant" or each.dtype != expression.dtype for each in args) or expression.op not in _FOLDED:

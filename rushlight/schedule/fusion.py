@@ -11,20 +11,19 @@ import heapq
 import math
 from typing import Any
 
-from .scalar_ir import Expression
+from ..core.facets import Facet
+from .scalar_ir import ScalarExpression
 from .simplify import is_column_sum
 from .symbolic_shape import least, most, never_more, same
 from .target import Target
 from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
-# Names of ops that start an exchange between processes, which run as soon as their operands are there, and of ops that wait for one, which run
-# just before their first user: what lies between them is computed in the meantime.
-operand_memory: dict[
-    str, Any
-] = {}  # ops in whose memory programs compute operands: what gives arrays for those of the list they begin with
-kernels_past_dispatch: dict[str, Any] = {}  # ops that programs call by their kernels: they have no gradients there, and no overrides
-starts_early: set[str] = set()
-waits_late: set[str] = set()
+exchange: Facet[str] = Facet(
+    "exchange",
+    "'start' of an op that starts an exchange between processes, which runs as soon as its operands are there; 'wait' of one that waits for it, "
+    "which runs just before its first user: what lies between them is computed in the meantime",
+    of_custom_ops=True,
+)
 
 
 class FusionGroup:
@@ -208,7 +207,7 @@ class Fusion:
         self.partials.append(part)
         self.home[part] = group
         self.depend(group, part)
-        value.source, value.expression = part.shape, Expression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
+        value.source, value.expression = part.shape, ScalarExpression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
         self.columns.discard(value)
 
     def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
@@ -341,24 +340,22 @@ class Fusion:
 
     def order_exchanges(self, homes: list[Any], users: dict[Any, list[Any]]) -> None:
         """Have exchanges between processes started early and waited for late."""
-        if not starts_early:
-            return
-        named = [(called_op(home), home) for home in homes]
-        waits = sorted((home for name, home in named if name in waits_late), key=lambda each: each.order)
+        roles = [(exchange_role(home), home) for home in homes]
+        waits = sorted((home for role, home in roles if role == "wait"), key=lambda each: each.order)
         for home in reversed(waits):
             home.order = min([each.order for each in users[home]], default=1 << 62)
         for one, other in zip(waits, waits[1:]):  # what needs the first alone is computed while the second goes on
             other.order = max(other.order, *(each.order for each in users[one]), 0)
-        for home in (home for name, home in named if name in starts_early):
+        for home in (home for role, home in roles if role == "start"):
             home.order = -1
 
 
-def called_op(home: Any) -> str | None:
-    """The name of the op that a step calls."""
+def exchange_role(home: Any) -> str | None:
+    """Whether a step starts an exchange between processes or waits for one; None of all others."""
     if not isinstance(home, OpStep) or not isinstance(home.value, Call) or home.value.node is None:
         return None
     op = home.value.node.table_op
-    return None if op is None else op.name
+    return None if op is None else exchange.of(op)
 
 
 def other_axes(value: Reduce) -> tuple[int, ...]:
@@ -366,11 +363,11 @@ def other_axes(value: Reduce) -> tuple[int, ...]:
     return tuple([at for at in range(len(value.source)) if at not in value.axes])
 
 
-def substituted(expression: Expression, inner: Any) -> Expression:
+def substituted(expression: ScalarExpression, inner: Any) -> ScalarExpression:
     """An expression in which operands are replaced by expressions."""
-    made: dict[int, Expression] = {}
+    made: dict[int, ScalarExpression] = {}
 
-    def visit(each: Expression) -> Expression:
+    def visit(each: ScalarExpression) -> ScalarExpression:
         found = made.get(id(each))
         if found is None:
             if each.op == "operand":
@@ -378,7 +375,7 @@ def substituted(expression: Expression, inner: Any) -> Expression:
             elif each.args:
                 args = tuple([visit(arg) for arg in each.args])
                 same = all(a is b for a, b in zip(args, each.args))
-                found = each if same else Expression(each.op, args, each.dtype, each.data)
+                found = each if same else ScalarExpression(each.op, args, each.dtype, each.data)
             else:
                 found = each
             made[id(each)] = found

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .scalar_ir import Expression
-from .symbolic_shape import differs, same
+from .scalar_ir import ScalarExpression
+from .symbolic_shape import is_symbolic_number, same
 from .target import Target
 from .tensor_ir import PartialReduce, Reduce, Value
 
@@ -81,7 +81,7 @@ class Store:
     """Compute a value and store it.  Operands of the expression are :data:`Location` objects."""
 
     value: Value
-    expression: Expression
+    expression: ScalarExpression
     to: Location
 
 
@@ -90,7 +90,7 @@ class Accumulate:
     """Add an element to a reduction; the result is a row value after the pass."""
 
     value: Reduce
-    expression: Expression
+    expression: ScalarExpression
     chunked: bool  # whether float32 sums of chunks are added in float64
 
 
@@ -110,7 +110,7 @@ class RowValue:
     """A value with one element per row: computed from other row values, or the result of a reduction."""
 
     value: Value
-    expression: Expression | None  # None: the reduction of the pass before
+    expression: ScalarExpression | None  # None: the reduction of the pass before
     to: Element | None  # where it is stored, if it is
 
 
@@ -160,7 +160,7 @@ class KernelPlan:
         return "\n".join(Printer(self).lines())
 
 
-def locations(expression: Expression) -> Iterator[Location]:
+def locations(expression: ScalarExpression) -> Iterator[Location]:
     """The operands of a planned expression."""
     seen: set[int] = set()
     waiting = [expression]
@@ -338,12 +338,12 @@ class Printer:
                 lines.append(f"{self.location(each.to)} = {name_of(each.value)}")
         return lines
 
-    def bind(self, expressions: list[Expression]) -> list[str]:
+    def bind(self, expressions: list[ScalarExpression]) -> list[str]:
         """Names for what several of some expressions have in common."""
         uses: dict[int, int] = {}
-        order: list[Expression] = []
+        order: list[ScalarExpression] = []
 
-        def visit(each: Expression) -> None:
+        def visit(each: ScalarExpression) -> None:
             uses[id(each)] = uses.get(id(each), 0) + 1
             if uses[id(each)] == 1:
                 for arg in each.args:
@@ -361,7 +361,7 @@ class Printer:
                 self.count += 1
         return lines
 
-    def formula(self, expression: Expression, inside: bool = False) -> str:
+    def formula(self, expression: ScalarExpression, inside: bool = False) -> str:
         if id(expression) in self.shared:
             return self.shared[id(expression)]
         if expression.op == "constant":
@@ -377,8 +377,8 @@ class Printer:
     def location(self, at: Location) -> str:
         if isinstance(at, Element):
             steps = [(axis.name, at.strides[axis.dims[-1]]) for axis in self.plan.axes if axis.dims]
-            terms = [name if same(step, 1) else f"{step!r}*{name}" for name, step in steps if differs(step) or step]
-            terms += [repr(at.offset)] if differs(at.offset) or at.offset or not terms else []
+            terms = [name if same(step, 1) else f"{step!r}*{name}" for name, step in steps if is_symbolic_number(step) or step]
+            terms += [repr(at.offset)] if is_symbolic_number(at.offset) or at.offset or not terms else []
             return f"{self.names[at.buffer]}[{' + '.join(terms)}]"
         if isinstance(at, RowElement):
             return name_of(at.value)

@@ -37,6 +37,16 @@ routine: Facet[Describe] = Facet("routine", "what the op computes, as a descript
 # Of the arguments (with references in place of tensors) and the Specs of the results: the shapes of the values that hold them, and for each result the number
 # of its value, its strides there (in elements) and its offset; None where each result is a row-major value of its own.
 Layout = Callable[[tuple[Any, ...], list[Any]], "tuple[list[tuple[int, ...]], list[tuple[int, tuple[int, ...], int]]] | None"]
+operand_memory: Facet[Callable[..., Any]] = Facet(
+    "operand_memory",
+    "arrays that the op lends for the operands of the list it begins with: programs compute them there",
+    of_custom_ops=True,
+)
+direct_kernel: Facet[Callable[..., Any]] = Facet(
+    "direct_kernel",
+    "the kernel by which programs call the op, past dispatch: it has no gradients there, and no overrides",
+    of_custom_ops=True,
+)
 call_layout: Facet[Layout] = Facet(
     "layout of a call", "how results of an op lie in memory, where a device's kernel lays them out like its arguments"
 )

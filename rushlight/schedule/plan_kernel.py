@@ -24,8 +24,8 @@ from .kernel_plan import (
     ScratchElement,
     Store,
 )
-from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, Expression
-from .symbolic_shape import differs, may_reach, same
+from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression
+from .symbolic_shape import is_symbolic_number, may_reach, same
 from .target import Target
 from .tensor_ir import PartialReduce, Pointwise, Reduce, Reference, Value, operands, strides_of
 
@@ -59,16 +59,18 @@ class Planner:
 
     # -- what is computed ----------------------------------------------------------------------------------------
 
-    def own_expression(self, value: Pointwise | Reduce) -> Expression:
+    def own_expression(self, value: Pointwise | Reduce) -> ScalarExpression:
         """A member's expression, in which what other groups compute and do not store is computed here."""
 
-        def inner(operand: Expression) -> Expression:
+        def inner(operand: ScalarExpression) -> ScalarExpression:
             reference: Reference = operand.data
             source = reference.value
             if source.stored or source in self.members:
                 return operand
             assert isinstance(source, Pointwise)
-            return substituted(source.expression, lambda each: Expression("operand", (), each.dtype, each.data.broadcast(reference.shape)))
+            return substituted(
+                source.expression, lambda each: ScalarExpression("operand", (), each.dtype, each.data.broadcast(reference.shape))
+            )
 
         return substituted(value.expression, inner)
 
@@ -98,7 +100,9 @@ class Planner:
             costs[value], reads[value] = self.expressions[value].cost, set()
             for each in self.operands[value]:
                 if not self.inside(each) or each.value in kept:
-                    if any(differs(each.strides[at]) or each.strides[at] for at in self.group.axes or ()):  # not one element per row
+                    if any(
+                        is_symbolic_number(each.strides[at]) or each.strides[at] for at in self.group.axes or ()
+                    ):  # not one element per row
                         reads[value].add((each.value, each.offset, each.strides))
                 elif each.value not in self.group.rows:
                     costs[value] += costs[each.value]
@@ -302,7 +306,7 @@ class Planner:
         if value.stored or value in self.borrowed or value in self.plan.scratch:
             return True
         length = math.prod([each.size for each in self.plan.inner]) * (self.target.tile if self.plan.tile is not None else 1)
-        if differs(length):
+        if is_symbolic_number(length):
             length = self.target.scratch_elements if length <= self.target.scratch_elements else self.target.scratch_bytes
         if (len(self.plan.scratch) + 1) * length * 8 > self.target.scratch_bytes:
             return False
@@ -325,9 +329,11 @@ class Resolver:
     def __init__(self, planner: Planner, number: int) -> None:
         self.planner = planner
         self.number = number
-        self.made: dict[int, tuple[Expression, Expression]] = {}  # by id of the expression, which is held so that the id stays its own
+        self.made: dict[
+            int, tuple[ScalarExpression, ScalarExpression]
+        ] = {}  # by id of the expression, which is held so that the id stays its own
 
-    def __call__(self, expression: Expression) -> Expression:
+    def __call__(self, expression: ScalarExpression) -> ScalarExpression:
         found = self.made.get(id(expression))
         if found is None:
             if expression.op == "operand":
@@ -335,13 +341,13 @@ class Resolver:
             elif expression.args:
                 args = tuple([self(each) for each in expression.args])
                 unchanged = all(one is other for one, other in zip(args, expression.args))
-                made = expression if unchanged else Expression(expression.op, args, expression.dtype, expression.data)
+                made = expression if unchanged else ScalarExpression(expression.op, args, expression.dtype, expression.data)
             else:
                 made = expression
             found = self.made[id(expression)] = expression, made
         return found[1]
 
-    def operand(self, expression: Expression) -> Expression:
+    def operand(self, expression: ScalarExpression) -> ScalarExpression:
         planner, reference = self.planner, expression.data
         value = reference.value
         at: Location
@@ -353,10 +359,10 @@ class Resolver:
             at = planner.place_for(value)
         else:
             return self(planner.expressions[value])
-        return Expression("operand", (), value.dtype, at)
+        return ScalarExpression("operand", (), value.dtype, at)
 
 
-def frequent_functions(expressions: Iterable[Expression], limit: int) -> set[tuple[str, np.dtype[Any]]]:
+def frequent_functions(expressions: Iterable[ScalarExpression], limit: int) -> set[tuple[str, np.dtype[Any]]]:
     """The functions that are used more often than the limit: they are called, since inlining each use would take long to compile."""
     seen: set[int] = set()
     counts: Counter[tuple[str, np.dtype[Any]]] = Counter()

@@ -1,7 +1,7 @@
 """Scalar IR: the computation of one element as an expression, traced from the kernel of a pointwise op.
 
 A pointwise kernel uses functions of ``xp`` and operators alone.  Called with :class:`Functions` for NumPy and :class:`Array` for
-arrays, it gives an :class:`Expression`.
+arrays, it gives an :class:`ScalarExpression`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..core.array_tracer import BOOL, ArrayTracer, NotExpressible, TracedArray
 from ..core.dtypes import HALF_PRECISION
 from ..core.facets import Facet
 from ..core.families import broadcast_shapes
-from .symbolic_shape import Ratio, Size, differs, hint
+from .symbolic_shape import Ratio, SymbolicSize, hint, is_symbolic_number
 from .target import Target
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -34,12 +34,12 @@ _COSTLY = FUNCTIONS | {"fmod"}
 EXPENSIVE = 20  # the cost of a function such as exp, in additions
 
 
-class Expression:
+class ScalarExpression:
     """An operation on expressions, a constant, or an operand."""
 
     __slots__ = ("args", "cost", "data", "dtype", "known_operands", "op")
 
-    def __init__(self, op: str, args: tuple[Expression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
+    def __init__(self, op: str, args: tuple[ScalarExpression, ...], dtype: np.dtype[Any], data: Any = None) -> None:
         if dtype not in _DTYPES and not (dtype in HALF_PRECISION and op in _MOVES):
             raise NotExpressible(f"scalar IR has no {dtype}")
         self.op = op
@@ -54,16 +54,16 @@ class Expression:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
 
 
-def constant(value: Any, dtype: np.dtype[Any]) -> Expression:
+def constant(value: Any, dtype: np.dtype[Any]) -> ScalarExpression:
     """A number of a dtype."""
-    if value.__class__ is not int and differs(value):
-        if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, Size)):
+    if value.__class__ is not int and is_symbolic_number(value):
+        if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, SymbolicSize)):
             raise NotExpressible(f"a symbolic number as {dtype}")
-        return Expression("constant", (), dtype, value)
-    return Expression("constant", (), dtype, np.asarray(value).astype(dtype).item())
+        return ScalarExpression("constant", (), dtype, value)
+    return ScalarExpression("constant", (), dtype, np.asarray(value).astype(dtype).item())
 
 
-def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
+def cast(a: ScalarExpression, dtype: np.dtype[Any]) -> ScalarExpression:
     """A value cast to a dtype."""
     if a.dtype == dtype:
         return a
@@ -71,10 +71,10 @@ def cast(a: Expression, dtype: np.dtype[Any]) -> Expression:
         return constant(a.data, dtype)
     if a.dtype == FLOAT64 and dtype == FLOAT16:
         raise NotExpressible("float64 is not rounded to float16 in one step")
-    return Expression("cast", (a,), dtype)
+    return ScalarExpression("cast", (a,), dtype)
 
 
-def check_target(expression: Expression, target: Target) -> None:
+def check_target(expression: ScalarExpression, target: Target) -> None:
     """Raise NotExpressible where a target does not have what an expression needs."""
     waiting, seen = [expression], set()
     while waiting:
@@ -97,7 +97,7 @@ class Array(TracedArray):
     __slots__ = ("expression", "shape")
     tracer: Functions
 
-    def __init__(self, expression: Expression, shape: tuple[int, ...]) -> None:
+    def __init__(self, expression: ScalarExpression, shape: tuple[int, ...]) -> None:
         self.expression = expression
         self.shape = shape
 
@@ -117,7 +117,7 @@ class Functions(ArrayTracer):
     """Stands for NumPy (``xp``) in a kernel."""
 
     def is_operand(self, value: Any) -> bool:
-        return isinstance(value, (TracedArray, int, float, np.generic, np.ndarray, Size, Ratio))
+        return isinstance(value, (TracedArray, int, float, np.generic, np.ndarray, SymbolicSize, Ratio))
 
     def operand_dtype(self, value: Any) -> Any:
         return hint(super().operand_dtype(value))
@@ -130,7 +130,7 @@ class Functions(ArrayTracer):
             condition = Array(constant(condition, BOOL), ())
         dtype = self.promote(a, b)
         shape = broadcast_shapes([each.shape if isinstance(each, Array) else np.shape(each) for each in (condition, a, b)])
-        return Array(Expression("where", (self.truth(condition).expression, element(a, dtype), element(b, dtype)), dtype), shape)
+        return Array(ScalarExpression("where", (self.truth(condition).expression, element(a, dtype), element(b, dtype)), dtype), shape)
 
     def clip(self, a: Any, low: Any, high: Any, out: Any = None) -> Any:
         for limit, name in ((low, "less"), (high, "greater")):  # comparisons leave NaN and the sign of zero as they are
@@ -159,7 +159,7 @@ Array.tracer = Functions()
 def typed(op: Any, operands: list[Any]) -> list[Any]:
     """Operands of a pointwise op with symbolic numbers as arrays of the dtype that the op computes in."""
     common, _ = op.family.dtypes(op, op.family.operands(op, [hint(each) for each in operands]))
-    return [Array(constant(each, common), ()) if differs(each) else each for each in operands]
+    return [Array(constant(each, common), ()) if is_symbolic_number(each) else each for each in operands]
 
 
 def in_single_precision(op: Any, values: list[Any]) -> list[Any]:
@@ -182,7 +182,7 @@ def in_single_precision(op: Any, values: list[Any]) -> list[Any]:
 # -- operands ----------------------------------------------------------------------------------------------------
 
 
-def element(value: Any, dtype: np.dtype[Any]) -> Expression:
+def element(value: Any, dtype: np.dtype[Any]) -> ScalarExpression:
     """An operand as an expression of a dtype."""
     return cast(value.expression, dtype) if isinstance(value, Array) else constant(value, dtype)
 
@@ -191,7 +191,7 @@ def make(op: str, dtype: np.dtype[Any], *operands: Any, compute: np.dtype[Any] |
     """An operation on operands that are cast to one dtype."""
     given = tuple([element(each, dtype if compute is None else compute) for each in operands])
     return Array(
-        Expression(op, given, dtype, data),
+        ScalarExpression(op, given, dtype, data),
         broadcast_shapes([np.shape(each) if not isinstance(each, Array) else each.shape for each in operands]),
     )
 

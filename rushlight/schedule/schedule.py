@@ -16,7 +16,7 @@ from .memory_plan import assign_offsets, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
 from .target import Target
-from .tensor_ir import SIZES, Builder, Call, Constant, Input, Leaf, Origin, Reference, Routine, Value
+from .tensor_ir import SIZES, Call, Constant, Input, Leaf, Origin, Reference, Routine, TensorIRBuilder, Value
 
 
 class Schedule:
@@ -26,7 +26,7 @@ class Schedule:
         """Schedule a decomposed graph for inputs with such strides; ``sizes`` are its symbolic sizes."""
         self.target = target
         self.sizes = sizes
-        self.builder = Builder(decomposed, layouts, target)  # until the code is there: see release()
+        self.builder = TensorIRBuilder(decomposed, layouts, target)  # until the code is there: see release()
         self.notes = self.builder.notes
         self.fuse()
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .scalar_ir import EXPENSIVE, FLOAT32, Expression, constant
-from .symbolic_shape import differs, may_reach, same
+from .scalar_ir import EXPENSIVE, FLOAT32, ScalarExpression, constant
+from .symbolic_shape import is_symbolic_number, may_reach, same
 from .target import Target
 
 
@@ -24,7 +24,7 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
     for each in outputs:
         users.setdefault(each.value, []).append(None)
 
-    def alone(operand: Expression) -> Expression:
+    def alone(operand: ScalarExpression) -> ScalarExpression:
         """The expression that an operand is computed by, if it has no other user."""
         source = operand.data.value
         whole = source in pointwise and len(users[source]) == 1 and operand.data.aligned() and same(operand.data.shape, source.shape)
@@ -40,11 +40,14 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
 
 
 def exchanged(
-    expression: Expression, op: str, exchange: Callable[..., Expression | None], alone: Callable[[Expression], Expression]
-) -> Expression:
+    expression: ScalarExpression,
+    op: str,
+    exchange: Callable[..., ScalarExpression | None],
+    alone: Callable[[ScalarExpression], ScalarExpression],
+) -> ScalarExpression:
     """An expression in which a binary op is rewritten by ``exchange``, given its arguments (or their expressions, where they have no other user)."""
     parents: Counter[int] = Counter()
-    order: list[Expression] = []  # users before operands
+    order: list[ScalarExpression] = []  # users before operands
     waiting = [expression]
     while waiting:
         each = waiting.pop()
@@ -53,10 +56,10 @@ def exchanged(
             order.append(each)
             waiting.extend(each.args)
 
-    def inside(each: Expression) -> Expression:
+    def inside(each: ScalarExpression) -> ScalarExpression:
         return alone(each) if each.op == "operand" else each
 
-    found: dict[int, Expression] = {}
+    found: dict[int, ScalarExpression] = {}
     for each in order:
         if each.op == op and all(parents[id(arg)] <= 1 or not arg.args for arg in each.args):
             a, b = map(inside, each.args)
@@ -66,7 +69,9 @@ def exchanged(
     return replaced(expression, found) if found else expression
 
 
-def tanh_and_one(one: Expression, other: Expression, inside: Callable[[Expression], Expression]) -> Expression | None:
+def tanh_and_one(
+    one: ScalarExpression, other: ScalarExpression, inside: Callable[[ScalarExpression], ScalarExpression]
+) -> ScalarExpression | None:
     """``1 + tanh(x)`` as ``2 / (1 + exp(-2 x))``, which keeps its digits where tanh is near -1; a constant factor of x moves into the exponent."""
     if not is_number(one, 1) or other.op != "tanh":
         return None
@@ -76,34 +81,34 @@ def tanh_and_one(one: Expression, other: Expression, inside: Callable[[Expressio
         for number, factor in (product.args, product.args[::-1]):
             if type(number.data) is float and 2.0**-8 < number.data < 2.0**8:  # its sixth power is part of a coefficient
                 x, times = factor, -2 * number.data
-    return Expression("div", (constant(2, other.dtype), Expression("growth", (x,), other.dtype, times)), other.dtype)
+    return ScalarExpression("div", (constant(2, other.dtype), ScalarExpression("growth", (x,), other.dtype, times)), other.dtype)
 
 
-def half_of_it(half: Expression, other: Expression, _: Any) -> Expression | None:
+def half_of_it(half: ScalarExpression, other: ScalarExpression, _: Any) -> ScalarExpression | None:
     """``x / 2 * (1 + tanh(y))`` as one quotient."""
     if half.op != "mul" or other.op != "div" or not is_number(other.args[0], 2) or other.args[1].op != "growth":
         return None
     for number, x in (half.args, half.args[::-1]):
         if is_number(number, 0.5):
-            return Expression("div", (x, other.args[1]), other.dtype)
+            return ScalarExpression("div", (x, other.args[1]), other.dtype)
     return None
 
 
-def is_number(expression: Expression, value: float) -> bool:
+def is_number(expression: ScalarExpression, value: float) -> bool:
     """Whether an expression is this constant."""
     return type(expression.data) is float and expression.data == value
 
 
-def replaced(expression: Expression, found: dict[int, Expression]) -> Expression:
+def replaced(expression: ScalarExpression, found: dict[int, ScalarExpression]) -> ScalarExpression:
     """An expression with some subexpressions replaced, by id."""
     if id(expression) not in found:
         args = tuple([replaced(each, found) for each in expression.args])
         same = all(one is other for one, other in zip(args, expression.args))
-        found[id(expression)] = expression if same else Expression(expression.op, args, expression.dtype, expression.data)
+        found[id(expression)] = expression if same else ScalarExpression(expression.op, args, expression.dtype, expression.data)
     return found[id(expression)]
 
 
-def exp_below_maximum(expression: Expression) -> Expression:
+def exp_below_maximum(expression: ScalarExpression) -> ScalarExpression:
     """``exp(x - max(x))``, as in softmax, as ``decay``: the exp of numbers that are not positive, which can't overflow."""
     if expression.op != "exp" or expression.args[0].op != "operand":
         return expression
@@ -115,7 +120,7 @@ def exp_below_maximum(expression: Expression) -> Expression:
     if getattr(maximum, "how", "") == "max" and maximum.expression.op == "operand":
         source = maximum.expression.data
         if source.value is whole.value and source.aligned() and whole.aligned() and largest.aligned():
-            return Expression("decay", expression.args, expression.dtype)
+            return ScalarExpression("decay", expression.args, expression.dtype)
     return expression
 
 
@@ -128,7 +133,7 @@ def drop_common_factor(value: Any, users: dict[Any, list[Any]]) -> None:
         return
     if any(each is None or each.expression.op != "mul" or each.inputs()[0].value is each.inputs()[-1].value for each in others):
         return
-    value.expression = Expression("raised_decay", value.expression.args, value.dtype)
+    value.expression = ScalarExpression("raised_decay", value.expression.args, value.dtype)
 
 
 def is_inverse(value: Any) -> bool:
@@ -144,7 +149,7 @@ def is_column_sum(shape: tuple[int, ...], axes: Sequence[int], target: Target) -
     return (
         tuple(sorted(axes)) == tuple(range(count))
         and may_reach(rows, target.column_rows)
-        and (differs(row) or 16 <= row <= target.cached_row)
+        and (is_symbolic_number(row) or 16 <= row <= target.cached_row)
     )
 
 

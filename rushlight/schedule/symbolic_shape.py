@@ -1,6 +1,6 @@
 """Symbolic sizes of a schedule: numbers that generated code loads from a table.
 
-A :class:`Size` takes part in arithmetic and comparisons like an int, and is none: Python's and NumPy's functions refuse it, so that its
+A :class:`SymbolicSize` takes part in arithmetic and comparisons like an int, and is none: Python's and NumPy's functions refuse it, so that its
 value can't get into a schedule unnoticed.  A comparison is decided by the hint (the present value) and recorded as a guard; in LLVM text a size is the
 name of a register, which every function loads from the table.
 """
@@ -42,12 +42,12 @@ class Sizes:
     def size(self, expression: Expression) -> Any:
         """A size by its formula; a plain number where no symbol is left."""
         constant = expression.constant
-        return Size(self, expression) if constant is None else constant
+        return SymbolicSize(self, expression) if constant is None else constant
 
     def compare(self, how: str, a: Any, b: Any) -> bool:
         """The outcome of a comparison, with a guard where it may be another for other sizes."""
         found = bool(COMPARISONS[how](hint(a), hint(b)))
-        whole = isinstance(a, (int, Size)) and isinstance(b, (int, Size))
+        whole = isinstance(a, (int, SymbolicSize)) and isinstance(b, (int, SymbolicSize))
         if whole and (self.is_outside(a, b) or self.bounds.is_certain(how, Expression.of(a) - Expression.of(b))):
             return found
         text = f"{written(a)} {how} {written(b)}"
@@ -103,7 +103,7 @@ class Sizes:
     def is_outside(self, a: Any, b: Any) -> bool:
         """Whether one of two numbers is plain and outside of the bounds of the other: the most frequent case."""
         size, number = (a, b) if b.__class__ is int else (b, a)
-        if number.__class__ is not int or size.__class__ is not Size:
+        if number.__class__ is not int or size.__class__ is not SymbolicSize:
             return False
         low, high = self.bounds.limits(size.expression)
         return bool(number < low or number > high)
@@ -112,14 +112,14 @@ class Sizes:
         """A short name for what is written so."""
         return self.names.setdefault(text, f"made{len(self.names)}")
 
-    def chosen(self, text: str, value: int, bounds: Bounds) -> Size:
+    def chosen(self, text: str, value: int, bounds: Bounds) -> SymbolicSize:
         """A size by its Python expression, its hint and its bounds."""
         name = self.name(text)
         self.present[name] = value
         self.bounds[name] = bounds
-        return Size(self, Expression.symbol(name))
+        return SymbolicSize(self, Expression.symbol(name))
 
-    def found_by(self, function: Callable[..., int], *arguments: Any, bounds: Bounds) -> Size:
+    def found_by(self, function: Callable[..., int], *arguments: Any, bounds: Bounds) -> SymbolicSize:
         """The result of a function of sizes and plain values, as a size."""
         self.functions[function.__name__] = function
         text = f"{function.__name__}({', '.join(map(written, arguments))})"
@@ -141,7 +141,7 @@ class Sizes:
         return found["function"]  # type: ignore[no-any-return]
 
 
-class Size:
+class SymbolicSize:
     """A symbolic integer of a schedule."""
 
     __slots__ = ("expression", "sizes", "value")
@@ -159,7 +159,7 @@ class Size:
     def __neg__(self) -> Any:
         return self.sizes.size(self.expression * Expression({(): -1}))
 
-    def __pos__(self) -> Size:
+    def __pos__(self) -> SymbolicSize:
         return self
 
     def __abs__(self) -> Any:
@@ -216,10 +216,10 @@ class Ratio:
 
 def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Callable[[Any, Any], Any], turned: bool) -> Any:
     def run(self: Any, other: Any) -> Any:
-        if not isinstance(other, (int, float, Size, Ratio)):
+        if not isinstance(other, (int, float, SymbolicSize, Ratio)):
             return NotImplemented
         a, b = (other, self) if turned else (self, other)
-        if whole is not None and isinstance(a, (int, Size)) and isinstance(b, (int, Size)):
+        if whole is not None and isinstance(a, (int, SymbolicSize)) and isinstance(b, (int, SymbolicSize)):
             if sign in ("//", "%") and not self.sizes.compare(">", b, 0):
                 raise Fixed("a division by what is not positive")
             return self.sizes.size(whole(Expression.of(a), Expression.of(b)))
@@ -230,7 +230,7 @@ def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Call
 
 def _comparison(how: str) -> Any:
     def run(self: Any, other: Any) -> Any:
-        return self.sizes.compare(how, self, other) if isinstance(other, (int, float, Size, Ratio)) else NotImplemented
+        return self.sizes.compare(how, self, other) if isinstance(other, (int, float, SymbolicSize, Ratio)) else NotImplemented
 
     return run
 
@@ -239,22 +239,22 @@ for _name, _sign, _whole, _number in (
     ("add", "+", Expression.__add__, operator.add), ("sub", "-", Expression.__sub__, operator.sub), ("mul", "*", Expression.__mul__, operator.mul),
     ("floordiv", "//", Expression.__floordiv__, operator.floordiv), ("mod", "%", Expression.__mod__, operator.mod), ("truediv", "/", None, operator.truediv),
 ):  # fmt: skip
-    for _class in (Size, Ratio):
+    for _class in (SymbolicSize, Ratio):
         setattr(_class, f"__{_name}__", _arithmetic(_sign, _whole, _number, False))
         setattr(_class, f"__r{_name}__", _arithmetic(_sign, _whole, _number, True))
 for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
-    for _class in (Size, Ratio):
+    for _class in (SymbolicSize, Ratio):
         setattr(_class, f"__{_name}__", _comparison(_sign))
 
 
-def differs(value: Any) -> bool:
+def is_symbolic_number(value: Any) -> bool:
     """Whether a number is symbolic."""
-    return isinstance(value, (Size, Ratio))
+    return isinstance(value, (SymbolicSize, Ratio))
 
 
 def hint(value: Any) -> Any:
     """The hint of a symbolic number; another number as it is."""
-    return value.value if isinstance(value, (Size, Ratio)) else value
+    return value.value if isinstance(value, (SymbolicSize, Ratio)) else value
 
 
 def present(value: Any) -> Any:
@@ -266,22 +266,22 @@ def same(a: Any, b: Any) -> bool:
     """Whether two sizes or shapes are equal for all sizes.  Unlike ``==`` it records no guard: what is equal by chance counts as different."""
     if a is b:
         return True
-    if a.__class__ is Size:
-        return b.__class__ is Size and a.expression == b.expression
+    if a.__class__ is SymbolicSize:
+        return b.__class__ is SymbolicSize and a.expression == b.expression
     if isinstance(a, (tuple, list)):
         return len(a) == len(b) and all(map(same, a, b))
-    return b.__class__ is not Size and bool(a == b)
+    return b.__class__ is not SymbolicSize and bool(a == b)
 
 
 def never_more(a: Any, b: Any) -> bool:
     """Whether a number is at most another for all sizes; records no guard."""
-    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    known = next((each.sizes for each in (a, b) if isinstance(each, SymbolicSize)), None)
     return bool(a <= b) if known is None else known.bounds.limits(Expression.of(a) - Expression.of(b))[1] <= 0
 
 
 def written(value: Any) -> str:
     """A number as a Python expression of the symbols."""
-    if isinstance(value, Size):
+    if isinstance(value, SymbolicSize):
         return f"({value.expression})"
     if isinstance(value, (tuple, list)):
         return f"({''.join(f'{written(each)}, ' for each in value)})"
@@ -290,7 +290,7 @@ def written(value: Any) -> str:
 
 def real(value: Any, type: str) -> str:
     """The register of a function that holds a fraction, or a size as one."""
-    assert isinstance(value, (Size, Ratio))
+    assert isinstance(value, (SymbolicSize, Ratio))
     return f"%{type}.{value.sizes.place(f'bits({written(value)})')}"
 
 
@@ -315,7 +315,7 @@ def most(a: Any, b: Any) -> Any:
 def _chosen(name: str, a: Any, b: Any) -> Any:
     choose: Any = min if name == "min" else max
     found = choose(hint(a), hint(b))
-    known = next((each.sizes for each in (a, b) if isinstance(each, Size)), None)
+    known = next((each.sizes for each in (a, b) if isinstance(each, SymbolicSize)), None)
     if known is None:
         return found
     return known.chosen(f"{name}({written(a)}, {written(b)})", found, known.bounds.limits_of((name, Expression.of(a), Expression.of(b))))
@@ -324,16 +324,16 @@ def _chosen(name: str, a: Any, b: Any) -> Any:
 def if_many(size: Any, limit: int, many: int, few: int) -> Any:
     """One of two numbers, as a size is at least the limit or less."""
     found = many if hint(size) >= limit else few
-    if not isinstance(size, Size):
+    if not isinstance(size, SymbolicSize):
         return found
     return size.sizes.chosen(f"({many} if {written(size)} >= {limit} else {few})", found, (min(many, few), max(many, few)))
 
 
 def at_most(size: Any, limit: int) -> int:
     """The smaller of a size and a limit; the limit where the size is symbolic."""
-    return limit if isinstance(size, Size) else min(size, limit)
+    return limit if isinstance(size, SymbolicSize) else min(size, limit)
 
 
 def may_reach(size: Any, limit: int) -> bool:
     """Whether a size is at least the limit, or may be, where both ways of doing something are right for all sizes."""
-    return isinstance(size, Size) or size >= limit
+    return isinstance(size, SymbolicSize) or size >= limit

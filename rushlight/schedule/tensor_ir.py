@@ -25,9 +25,9 @@ from .scalar_ir import (
     BOOL,
     FLOAT32,
     Array,
-    Expression,
     Functions,
     NotExpressible,
+    ScalarExpression,
     cast,
     check_target,
     in_single_precision,
@@ -36,7 +36,7 @@ from .scalar_ir import (
 )
 from .scalar_ir import make as operation
 from .simplify import axes_summed_first, exp_below_maximum, simplify
-from .symbolic_shape import Size, differs, present, same
+from .symbolic_shape import SymbolicSize, is_symbolic_number, present, same
 from .target import Target
 from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_strides, view_of
 
@@ -96,7 +96,7 @@ class Constant(Leaf):
 class Pointwise(Value):
     """An expression of elements of other values."""
 
-    expression: Expression
+    expression: ScalarExpression
 
     def inputs(self) -> list[Reference]:
         return operands(self.expression)
@@ -106,7 +106,7 @@ class Reduce(Value):
     """A reduction along some dimensions, which stay with size 1."""
 
     how: str  # "add", "mul", "max", "min", "and", "or"
-    expression: Expression  # of an element that is reduced
+    expression: ScalarExpression  # of an element that is reduced
     source: tuple[int, ...]  # the shape before the reduction
     axes: tuple[int, ...]
 
@@ -117,7 +117,7 @@ class Reduce(Value):
 class PartialReduce(Value):
     """Partial sums over blocks of the rows of a group; the first dimension counts blocks."""
 
-    expression: Expression  # of an element that is summed
+    expression: ScalarExpression  # of an element that is summed
     rows: int  # of a block
 
     def inputs(self) -> list[Reference]:
@@ -180,7 +180,7 @@ class Reference:
     def __init__(self, value: Value, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
         self.value = value
         self.shape = shape
-        self.strides = tuple([0 if size.__class__ is not Size and size == 1 else stride for size, stride in zip(shape, strides)])
+        self.strides = tuple([0 if size.__class__ is not SymbolicSize and size == 1 else stride for size, stride in zip(shape, strides)])
         self.offset = offset
 
     @property
@@ -210,10 +210,12 @@ class Reference:
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, 0 where there is one element."""
-    return tuple([0 if size.__class__ is not Size and size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))])
+    return tuple(
+        [0 if size.__class__ is not SymbolicSize and size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))]
+    )
 
 
-def operands(expression: Expression) -> list[Reference]:
+def operands(expression: ScalarExpression) -> list[Reference]:
     """The operands of an expression, each once."""
     if expression.known_operands is not None:
         return expression.known_operands
@@ -248,7 +250,7 @@ STATUS = Value(-1, (), np.dtype(np.int64), None)
 SIZES = Value(-2, (), np.dtype(np.int64), None)  # the table of symbolic sizes
 
 
-class Builder:
+class TensorIRBuilder:
     """Makes the values of a decomposed graph."""
 
     def __init__(self, decomposed: Decomposed, layouts: list[Any], target: Target) -> None:
@@ -363,7 +365,7 @@ class Builder:
             return self.reduction(op, args, node)
         return lower(self, op, args, spec, node)
 
-    def pointwise(self, expression: Expression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
+    def pointwise(self, expression: ScalarExpression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
         value = self.make(Pointwise, shape, dtype, node)
         value.expression = cast(expression, dtype)
         check_target(value.expression, self.target)
@@ -372,10 +374,12 @@ class Builder:
     def elementwise(self, op: Op, args: tuple[Any, ...], spec: Spec, node: Node) -> Reference:
         """A pointwise kernel, traced to an expression."""
         arrays = [
-            Array(Expression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape) if isinstance(each, Reference) else each
+            Array(ScalarExpression("operand", (), each.dtype, each.broadcast(spec.shape)), each.shape)
+            if isinstance(each, Reference)
+            else each
             for each in args
         ]
-        arrays = typed(op, arrays) if any(map(differs, arrays)) else arrays
+        arrays = typed(op, arrays) if any(map(is_symbolic_number, arrays)) else arrays
         written = scalar_kernel.of(op)
         if (op.exact or written is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)
@@ -391,7 +395,7 @@ class Builder:
 
     def copy(self, source: Reference, node: Node | None) -> Reference:
         """A copy in row-major order."""
-        return self.pointwise(Expression("operand", (), source.dtype, source), source.shape, source.dtype, node)
+        return self.pointwise(ScalarExpression("operand", (), source.dtype, source), source.shape, source.dtype, node)
 
     # -- views ---------------------------------------------------------------------------------------------------
 
@@ -418,7 +422,7 @@ class Builder:
     # -- reductions and products ---------------------------------------------------------------------------------
 
     def reduce(
-        self, how: str, expression: Expression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node
+        self, how: str, expression: ScalarExpression, source: tuple[int, ...], axes: tuple[int, ...], dtype: np.dtype[Any], node: Node
     ) -> Reference:
         """A reduction of an expression along some axes, which stay with size 1."""
         check_target(expression, self.target)
@@ -434,22 +438,22 @@ class Builder:
             return NotImplemented
         how = form.how
         compute = FLOAT32 if compute in HALF_PRECISION else compute
-        prepared = form.prepare(Array(Expression("operand", (), source.dtype, source), source.shape), compute)
+        prepared = form.prepare(Array(ScalarExpression("operand", (), source.dtype, source), source.shape), compute)
         if prepared.dtype == BOOL and how not in ("and", "or"):
             how = "or" if how == "max" else "and"
         rest = axes_summed_first(source.shape, axes, self.target) if how == "add" and prepared.dtype.kind == "f" else ()
         if rest:
             part = self.reduce(how, prepared.expression, source.shape, rest, prepared.dtype, node)
             last = tuple([axis for axis in sorted(axes) if axis not in rest])
-            reduced = self.reduce(how, Expression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
+            reduced = self.reduce(how, ScalarExpression("operand", (), part.dtype, part), part.shape, last, part.dtype, node)
         else:
             reduced = self.reduce(how, prepared.expression, source.shape, tuple(sorted(axes)), prepared.dtype, node)
         if form.mean:
             count = math.prod([source.shape[axis] for axis in axes])
-            total = Array(Expression("operand", (), reduced.dtype, reduced), reduced.shape)
+            total = Array(ScalarExpression("operand", (), reduced.dtype, reduced), reduced.shape)
             reduced = self.pointwise(operation("div", reduced.dtype, total, count).expression, reduced.shape, reduced.dtype, node)
         if reduced.dtype != dtype:
-            reduced = self.pointwise(Expression("operand", (), reduced.dtype, reduced), reduced.shape, dtype, node)
+            reduced = self.pointwise(ScalarExpression("operand", (), reduced.dtype, reduced), reduced.shape, dtype, node)
         if keepdim:
             return reduced
         kept = [at for at in range(len(source.shape)) if at not in axes]
@@ -458,10 +462,14 @@ class Builder:
     def product(self, left: Reference, right: Reference, spec: Spec, node: Node) -> Any:
         """A matrix product by a lowering, or by BLAS."""
         if left.dtype in HALF_PRECISION and left.dtype == right.dtype:
-            left, right = (self.pointwise(Expression("operand", (), each.dtype, each), each.shape, FLOAT32, None) for each in (left, right))
+            left, right = (
+                self.pointwise(ScalarExpression("operand", (), each.dtype, each), each.shape, FLOAT32, None) for each in (left, right)
+            )
             wide = self.product(left, right, Spec(spec.shape, FLOAT32), node)
             return (
-                wide if wide is NotImplemented else self.pointwise(Expression("operand", (), FLOAT32, wide), spec.shape, spec.dtype, node)
+                wide
+                if wide is NotImplemented
+                else self.pointwise(ScalarExpression("operand", (), FLOAT32, wide), spec.shape, spec.dtype, node)
             )
         if not self.target.matrix_products or left.dtype.char not in "fd" or left.dtype != right.dtype or not spec.size or 0 in left.shape:
             return NotImplemented

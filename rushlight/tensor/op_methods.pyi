@@ -4,7 +4,7 @@ Written by tools/generate_stubs.py from the op table: run `make generate` after 
 """
 
 # mypy: disable-error-code="override, misc"
-from builtins import bool as _bool, dict as _dict, float as _float, int as _int, memoryview as _memoryview, str as _str, tuple as _tuple, type as _type
+from builtins import bool as _bool, dict as _dict, float as _float, int as _int, list as _list, memoryview as _memoryview, str as _str, tuple as _tuple, type as _type
 from collections.abc import Callable, Sequence
 from rushlight.core.base import TensorBase
 from rushlight.tensor import op_results as _results
@@ -79,6 +79,8 @@ class OpMethods(TensorBase):
         """What CUDA libraries in Python read a tensor's memory by."""
     def __deepcopy__(self, memo: _dict[_int, Any]) -> Any:
         """A copy with memory of its own; views of one storage are views of one copy."""
+    def __dir__(self) -> _list[_str]:
+        """The attributes that can be read: those of GPUs of tensors on GPUs alone."""
     def __div__(self, other: Any) -> Any:
         """The quotient, by the name that Python 2 had for it."""
     def __dlpack__(self, *, stream: Any = -1, max_version: _tuple[_int, _int] | None = None, dl_device: Any = None, copy: _bool | None = None) -> Any:
@@ -497,8 +499,8 @@ class OpMethods(TensorBase):
         """The tensor as float32."""
     def float_power(self, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """``input ** exponent`` in double precision."""
-    def float_power_(self, exponent: Tensor | _Number) -> Tensor:
-        """``input ** exponent`` in double precision."""
+    def float_power_(self, exponent: Any) -> Any:
+        """``self ** exponent`` in double precision, in place: of tensors of that precision alone."""
     def floor(self, *, out: Tensor | None = None) -> Tensor:
         """The largest whole number that is not greater than each element."""
     def floor_(self) -> Tensor:

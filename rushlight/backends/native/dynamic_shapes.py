@@ -136,7 +136,7 @@ def why(error: Exception) -> str:
     return found
 
 
-class Written:
+class SpecializedModule:
     """The module of a graph specialized to one size, made when it is first used."""
 
     def __init__(self, constants: dict[str, Any], graph: Graph, values: Mapping[str, int]) -> None:
@@ -149,7 +149,7 @@ class Written:
         return getattr(self.__dict__["module"], name)
 
 
-class Parts:
+class DifferentiatedGraph:
     """A captured graph, differentiated for all sizes for which its guards hold."""
 
     def __init__(self, owner: AheadOfTime, inputs: Inputs, args: Any, values: Mapping[str, int], gradients: bool) -> None:
@@ -180,7 +180,7 @@ class Parts:
     def plan(self, args: Any, values: Mapping[str, int]) -> AotPlan:
         """The plan for some sizes."""
         compiler: Any = self.owner.compiler
-        made = [compiler.compile(Written(self.joint.constants, each.graph, values), each, values) for each in self.programs]
+        made = [compiler.compile(SpecializedModule(self.joint.constants, each.graph, values), each, values) for each in self.programs]
         forward, backward = made if len(made) > 1 else (*made, None)
         return AotPlan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
 
@@ -199,7 +199,7 @@ class SymbolicPlans:
         self.owner = owner
         self.inputs = inputs or Inputs.of(owner.gm.graph)
         self.fewer: dict[Any, SymbolicPlans] = {}  # where some sizes are 0 or 1: the plans specialized to those
-        self.known: dict[Any, list[Parts]] = {}
+        self.known: dict[Any, list[DifferentiatedGraph]] = {}
         self.refused: list[str] = []
 
     def plan(self, args: Any, gradients: bool) -> AotPlan | None:
@@ -218,7 +218,7 @@ class SymbolicPlans:
             return None
         try:
             if parts is None:
-                parts = Parts(self.owner, self.inputs, args, values, gradients)
+                parts = DifferentiatedGraph(self.owner, self.inputs, args, values, gradients)
                 known.append(parts)
             return parts.plan(args, values)
         except Pinned as error:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...codegen.llvm.gemm.blas import BlasProduct
-from ...codegen.llvm.ir import Code, Module, Part, Scalar, alone
-from ...codegen.llvm.kernel import Kernel
+from ...codegen.llvm.ir import IRBuilder, Module, Part, Scalar, alone
+from ...codegen.llvm.kernel import KernelEmitter
 from ...codegen.llvm.module import PrintedModule
 from ...codegen.llvm.piece import Piece, SizesFrom
 from ...codegen.llvm.target import processor
@@ -26,13 +26,13 @@ from ...runtime.call import launcher
 from ...runtime.cpu.arena import CallArena
 from ...runtime.cpu.jit import jit, log
 from ...runtime.cpu.step_timer import clocks_for
-from ...runtime.cpu.thread_pool import Pool, pool
+from ...runtime.cpu.thread_pool import ThreadPool, pool
 from ...schedule.fusion import FusionGroup
 from ...schedule.in_place import may_refuse, writes_inside
 from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
 from ...schedule.schedule import Schedule
-from ...schedule.symbolic_shape import differs, written
+from ...schedule.symbolic_shape import is_symbolic_number, written
 from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 
 WORTH_SPLITTING = 30_000  # nanoseconds of work from which on a function is split among threads: a sleeping thread takes time to wake up
@@ -194,7 +194,7 @@ class CompiledSchedule:
 
     def segment(self, module: Module, name: str, steps: list[Any]) -> None:
         """A function that runs several steps, given the table of addresses."""
-        c = Code(module)
+        c = IRBuilder(module)
         workers = self.workers
         quiet = workers is not None and blas().threads is not None and any(not isinstance(each, FusionGroup) for each in steps)
         if workers is not None and quiet:
@@ -209,7 +209,7 @@ class CompiledSchedule:
             self.written.append((step, slice(before, len(module.functions))))
         work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
         self.nanoseconds += work
-        if self.sizes is not None and differs(work):
+        if self.sizes is not None and is_symbolic_number(work):
             worthwhile: Any = self.sizes.name(f"{WORTH_SPLITTING} if {written(work)} < {MUCH} else {WORTH_WHILE_AWAKE}")
         else:
             worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
@@ -224,7 +224,7 @@ class CompiledSchedule:
                     self.call_times(c, module, workers, piece)
                 elif workers is None or not (quiet or isinstance(step, FusionGroup)):
                     self.call_alone(c, piece)
-                elif differs(piece.nanoseconds) or differs(work):
+                elif is_symbolic_number(piece.nanoseconds) or is_symbolic_number(work):
                     self.call_either(c, module, workers, piece, worthwhile)
                 elif piece.extent > 1 and piece.nanoseconds > worthwhile:
                     self.splits = True
@@ -249,12 +249,12 @@ class CompiledSchedule:
         numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
         module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
 
-    def call_alone(self, c: Code, piece: Piece) -> None:
+    def call_alone(self, c: IRBuilder, piece: Piece) -> None:
         """Call a function for its whole range."""
         given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
 
-    def call_times(self, c: Code, module: Module, workers: Pool | None, piece: Piece) -> None:
+    def call_times(self, c: IRBuilder, module: Module, workers: ThreadPool | None, piece: Piece) -> None:
         """Call a function for its whole range several times, each time split over the thread pool."""
         place = self.pointers(c, piece)
         with c.loop(c.number(piece.times)) as time:
@@ -267,14 +267,14 @@ class CompiledSchedule:
                 function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
                 c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
 
-    def call_split(self, c: Code, module: Module, workers: Pool, piece: Piece) -> None:
+    def call_split(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: Piece) -> None:
         """Have the thread pool call a function for parts of its range."""
         function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
         c.do(
             f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
         )
 
-    def call_either(self, c: Code, module: Module, workers: Pool, piece: Piece, worthwhile: Any) -> None:
+    def call_either(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: Piece, worthwhile: Any) -> None:
         """Call a function with symbolic sizes, which say whether it is split."""
         assert self.sizes is not None
         self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
@@ -297,17 +297,17 @@ class CompiledSchedule:
         """Plan, check and emit the kernel of a fused group; where it is not ``whole``, it is called for ranges of elements."""
         plan = self.latest = plan_kernel(group, self.schedule.target, whole)
         plan.check()
-        self.kernels.append(Kernel(module, plan, f"kernel{len(self.kernels)}").name)
+        self.kernels.append(KernelEmitter(module, plan, f"kernel{len(self.kernels)}").name)
         return Piece(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
 
     def product(self, module: Module, value: Any) -> Piece:
         """The function of a matrix product by BLAS."""
-        work, c = BlasProduct(blas(), value), Code(module)
+        work, c = BlasProduct(blas(), value), IRBuilder(module)
         work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
         name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
         return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
 
-    def pointer(self, c: Code, value: Value | SizesFrom) -> str:
+    def pointer(self, c: IRBuilder, value: Value | SizesFrom) -> str:
         """The address of a value, loaded from the table."""
         if isinstance(value, SizesFrom):
             return c.address(self.pointer(c, SIZES), c.integer(value.offset), "i64")
@@ -316,7 +316,7 @@ class CompiledSchedule:
         at = c.address("%table", c.integer(self.slots[value]), "ptr")
         return c.let("ptr", f"load ptr, ptr {at}").name
 
-    def pointers(self, c: Code, piece: Piece) -> str:
+    def pointers(self, c: IRBuilder, piece: Piece) -> str:
         """The addresses of a function's buffers, in an array on the stack."""
         place = c.shared_slot("ptr", len(piece.buffers) + (piece.times is not None))
         for at, each in enumerate(piece.buffers):
@@ -325,7 +325,7 @@ class CompiledSchedule:
 
     def task(self, module: Module, piece: Piece) -> str:
         """A function in the form that the thread pool calls: an array of addresses and a range."""
-        c = Code(module)
+        c = IRBuilder(module)
         places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
         given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
         if piece.times is not None:
@@ -334,7 +334,7 @@ class CompiledSchedule:
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last', *more])})")
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
-    def tell_blas(self, c: Code, workers: Pool, name: str) -> None:
+    def tell_blas(self, c: IRBuilder, workers: ThreadPool, name: str) -> None:
         """Have BLAS use one thread, or restore its number of threads."""
         get, set_ = blas().threads or (0, 0)
         given = [c.bound("pool", workers.address), c.bound("blas_get", get), c.bound("blas_set", set_)]

@@ -24,8 +24,8 @@ from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
 from ...schedule.memory_plan import ALIGNMENT, packed
 from ...schedule.schedule import Schedule
-from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, differs, written
-from ...schedule.tensor_ir import Builder, Call, Reference, Value
+from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, is_symbolic_number, written
+from ...schedule.tensor_ir import Call, Reference, TensorIRBuilder, Value
 from .executable import CompiledSchedule
 
 # Other sizes for which a template is checked, given one (and how many there are before it): small ones and large ones first.
@@ -77,7 +77,7 @@ class InputLayout(NamedTuple):
         return InputLayout(spec.shape, array.dtype, tuple(known), tuple(order), device_of(array))
 
 
-class Layouts(tuple[InputLayout, ...]):
+class InputLayouts(tuple[InputLayout, ...]):
     """The layouts of all inputs, whose hash is computed once."""
 
     def __hash__(self) -> int:
@@ -94,7 +94,7 @@ class Inputs:
         self.specs = specs
         self.last: list[Any] = [None] * len(specs)  # of each input: the strides in which it came last, and its layout
         self.changed = 0  # how often one of those was another
-        self.interned: dict[Any, Layouts] = {}  # by that, and by the other layouts
+        self.interned: dict[Any, InputLayouts] = {}  # by that, and by the other layouts
         self.fixed = [
             tuple(each.shape) if isinstance(each, Spec) and all(type(size) is int for size in each.shape) else None for each in specs
         ]  # the shapes without symbolic sizes
@@ -129,7 +129,7 @@ class Inputs:
                 return None
         return found if found and max(found.values()) <= MOST else None
 
-    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> Layouts | None:
+    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> InputLayouts | None:
         """The layouts of the inputs of a call; None where no template takes them."""
         made, symbolic = [], []
         for at, (array, spec) in enumerate(zip(arrays, self.specs, strict=True)):
@@ -160,7 +160,7 @@ class Inputs:
                 self.last[at], self.changed = (array.strides, one), self.changed + 1
         if len(self.interned) > KEPT:
             self.interned.clear()
-        return self.interned.setdefault((self.changed, *symbolic), Layouts(made))
+        return self.interned.setdefault((self.changed, *symbolic), InputLayouts(made))
 
 
 def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
@@ -330,7 +330,7 @@ def specs_for(
 
 def calls_in(graph: Graph, specs: list[Any], attribute: Callable[[str], Any]) -> int:
     """The number of results of called ops, for a graph specialized to one size."""
-    builder = Builder(decompose(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
+    builder = TensorIRBuilder(decompose(graph, specs, attribute), [each.element_strides for each in specs], processor().target)
     return sum(isinstance(each, Call) for each in builder.values)
 
 
@@ -372,7 +372,7 @@ class Template:
         def placed(value: Any) -> Any:
             if isinstance(value, Reference):
                 return Placed(value.value, (place(value.shape), place(value.strides), place(value.offset)))
-            return Placed(None, (place(value),)) if differs(value) else value
+            return Placed(None, (place(value),)) if is_symbolic_number(value) else value
 
         self.shapes = [(place(each.shape), place(each.strides)) for each in self.values]
         self.outputs = [placed(each) for each in program.outputs]
@@ -388,7 +388,7 @@ class Template:
         self.symbolic: list[tuple[Any, ...]] = [
             (value, *placed_at)
             for value, placed_at in zip(self.values, self.shapes)
-            if value in calls or any(map(differs, (*value.shape, *value.strides)))
+            if value in calls or any(map(is_symbolic_number, (*value.shape, *value.strides)))
         ]
         self.symbolic += list(zip(made, *zip(*self.recipes))) if made else []
         self.renamed = {each for each, *_ in self.symbolic}
@@ -458,12 +458,12 @@ def rounded(size: int) -> int:
 def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
     """The array that a factory op makes, with numbers for its symbolic arguments."""
     name, *arguments = made_by
-    args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if differs(each) else each)
+    args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if is_symbolic_number(each) else each)
     return table[name].call(*args, **kwargs)._array.copy(order="C")
 
 
 def sizes_in(value: Any) -> list[Any]:
     """The symbolic numbers in an argument."""
     found: list[Any] = []
-    map_aggregate(value, lambda each: found.append(each) if differs(each) else None)
+    map_aggregate(value, lambda each: found.append(each) if is_symbolic_number(each) else None)
     return found

@@ -105,7 +105,8 @@ def scanned(turn: Callable[..., list[Any]], starts: Any, rows: Any, given: Any) 
     capture = state.capture
     if capture is not None and getattr(capture, "keeps_control", False):
         return capture.scan("scan", turn, list(starts), list(rows), list(given))  # type: ignore[no-any-return]
-    carried, collected = list(starts), None
+    carried = list(starts)
+    collected: list[list[Any]] | None = None
     for at in range(rows[0].shape[0]):
         made = turn(*carried, *[each[at] for each in rows], *given)
         carried, outputs = list(made[: len(starts)]), made[len(starts) :]

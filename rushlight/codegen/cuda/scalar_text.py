@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.array_tracer import NotExpressible
-from ...schedule.scalar_ir import Expression
+from ...schedule.scalar_ir import ScalarExpression
 
 # How a dtype is stored, and as what it is computed with: half precision moves as 16 bits and is computed as float.
 STORED = {
@@ -82,9 +82,9 @@ class ScalarText:
         self.operand = operand
         self.lines: list[str] = []
         self._names: dict[int, str] = {}
-        self._kept: list[Expression] = []  # ids stay theirs
+        self._kept: list[ScalarExpression] = []  # ids stay theirs
 
-    def value(self, expression: Expression) -> str:
+    def value(self, expression: ScalarExpression) -> str:
         """The name (or literal) of an expression's value; its lines come before."""
         found = self._names.get(id(expression))
         if found is None:
@@ -98,7 +98,7 @@ class ScalarText:
             self._kept.append(expression)
         return found
 
-    def _text(self, expression: Expression) -> str:
+    def _text(self, expression: ScalarExpression) -> str:
         op, dtype = expression.op, expression.dtype
         if op == "constant":
             return literal(expression.data, dtype)

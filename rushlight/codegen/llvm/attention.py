@@ -13,10 +13,10 @@ from typing import Any
 from ...core.base import Spec
 from ...schedule.lowering import lowering
 from ...schedule.routines.attention import Attention, AttentionGradient
-from ...schedule.tensor_ir import Builder, Reference, Routine, Value
+from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder, Value
 from . import vector_math
 from .gemm.panels import Panels, shared_work, workers_for
-from .ir import TYPES, Code, Module, Scalar, pointers
+from .ir import TYPES, IRBuilder, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .vectors import Vectors
 
@@ -29,7 +29,7 @@ FLOPS_PER_NANOSECOND = 60
 class HeadIndices:
     """The batch of an attention: where in memory the matrices of each head begin."""
 
-    def __init__(self, c: Code, shape: tuple[int, ...]) -> None:
+    def __init__(self, c: IRBuilder, shape: tuple[int, ...]) -> None:
         self.c = c
         self.shape = shape
         self.count = math.prod(shape)
@@ -60,7 +60,7 @@ def steps(reference: Reference) -> tuple[int, int]:
     return rows, columns if reference.shape[-1] > 1 else 1
 
 
-def memory_order(builder: Builder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
+def memory_order(builder: TensorIRBuilder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
     """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
 
     HeadIndices that were cut out of a wider tensor so give results that can be put together to one without being copied.
@@ -81,7 +81,7 @@ def unpermuted(value: Value, order: list[int]) -> Reference:
     return Reference(value, tuple([value.shape[at] for at in places]), tuple([value.strides[at] for at in places]))
 
 
-def rows_of_block(c: Code, start: Scalar, block: int, count: int) -> Scalar:
+def rows_of_block(c: IRBuilder, start: Scalar, block: int, count: int) -> Scalar:
     """How many rows a block has that begins there."""
     return c.min(c.sub(count, start), block)
 
@@ -96,7 +96,7 @@ class NamedBuffers:
         self.values[name] = value
         return f"%{name}"
 
-    def piece(self, module: Module, c: Code, name: str, extent: int, nanoseconds: float) -> Piece:
+    def piece(self, module: Module, c: IRBuilder, name: str, extent: int, nanoseconds: float) -> Piece:
         function = module.add(name, c.function("", pointers([f"%{each}" for each in self.values])))
         return Piece(function, list(self.values.values()), extent, nanoseconds)
 
@@ -104,7 +104,7 @@ class NamedBuffers:
 class ScoreRow:
     """Passes over one row of scores, in vectors; rows are filled up to whole panels, so that no pass has a rest."""
 
-    def __init__(self, c: Code, panels: Panels) -> None:
+    def __init__(self, c: IRBuilder, panels: Panels) -> None:
         self.c = c
         self.type = panels.type
         self.v = Vectors(c, panels.type, panels.lanes)
@@ -144,7 +144,7 @@ class ScoreRow:
 
 
 @llvm.register("attention")
-def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
+def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) -> Any:
     query, key, value, mask, causal, scale = op.query, op.key, op.value, op.mask, op.causal, op.scale
     batch, length, size, source, width = op.batch, op.length, op.size, op.source, op.width
     dtype, type_ = query.dtype, TYPES[query.dtype]
@@ -161,7 +161,7 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
-        c, names = Code(module), NamedBuffers()
+        c, names = IRBuilder(module), NamedBuffers()
         heads, scores, made = HeadIndices(c, batch), ScoreRow(c, keys), unpermuted(output, order)
         q, k, v, o = (names.add(name, each) for name, each in (("q", query.value), ("k", key.value), ("v", value.value), ("o", output)))
         own = [names.add(name, each) for name, each in zip(("kp", "vp", "s"), memories)]
@@ -213,7 +213,7 @@ def attention(builder: Builder, op: Attention, specs: Any, node: Any) -> Any:
     return unpermuted(output.value, order), weights
 
 
-def apply_mask(c: Code, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float) -> None:
+def apply_mask(c: IRBuilder, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float) -> None:
     """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
     type_ = scores.type
     with c.loop(mask.shape[-1]) as column:
@@ -264,7 +264,7 @@ def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, sc
 
 
 @llvm.register("attention_backward")
-def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node: Any) -> Any:
+def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: Any, node: Any) -> Any:
     grad, query, key, value, mask, causal, scale = op.grad, op.query, op.key, op.value, op.mask, op.causal, op.scale
     batch, length, size, source, width, weights = op.batch, op.length, op.size, op.source, op.width, op.weights
     dtype, type_ = grad.dtype, TYPES[grad.dtype]
@@ -292,7 +292,7 @@ def attention_backward(builder: Builder, op: AttentionGradient, specs: Any, node
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         results, memories = routine.others[:3], routine.others[3:]
         wanted = [each in program.slots for each in results]
-        c, names = Code(module), NamedBuffers()
+        c, names = IRBuilder(module), NamedBuffers()
         heads, scores = HeadIndices(c, batch), ScoreRow(c, by_value)
         g, q, k, v = (names.add(name, each.value) for name, each in (("g", grad), ("q", query), ("k", key), ("v", value)))
         w = "" if weights is None else names.add("w", weights.value)

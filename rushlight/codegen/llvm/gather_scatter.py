@@ -26,9 +26,9 @@ from ...schedule.routines.movement import (
     row_major,
 )
 from ...schedule.scalar_ir import NotExpressible
-from ...schedule.symbolic_shape import differs
-from ...schedule.tensor_ir import STATUS, Builder, Reference, Routine, Value
-from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ...schedule.symbolic_shape import is_symbolic_number
+from ...schedule.tensor_ir import STATUS, Reference, Routine, TensorIRBuilder, Value
+from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .scalar_code import convert
 
@@ -40,7 +40,7 @@ llvm = lowering("llvm")
 class Loops:
     """A loop nest, and the addresses of elements at its indices.  The dimension ``split`` is the outermost loop, over the function's range of work."""
 
-    def __init__(self, c: Code, nest: ExitStack, sizes: Sequence[Any], split: int | None = None) -> None:
+    def __init__(self, c: IRBuilder, nest: ExitStack, sizes: Sequence[Any], split: int | None = None) -> None:
         self.c = c
         self.indices: list[Scalar] = [c.integer(0)] * len(sizes)
         order = [] if split is None else [split]
@@ -59,18 +59,18 @@ class Loops:
         return self.c.load(buffer, self.place(reference.strides, reference.offset, indices), TYPES[reference.dtype])
 
 
-def finish(module: Module, c: Code, name: str, buffers: list[Value], extent: Any, elements: Any) -> Piece:
+def finish(module: Module, c: IRBuilder, name: str, buffers: list[Value], extent: Any, elements: Any) -> Piece:
     """A piece from code on buffers named ``%b0``, ``%b1``, …; the first is the result, which no other overlaps."""
     parameters = pointers(["%status" if each is STATUS else f"%b{at}" for at, each in enumerate(buffers)])
     parameters[0] = parameters[0]._replace(noalias=True)
     return Piece(module.add(name, c.function("", parameters)), buffers, extent, elements * 0.4)
 
 
-def converted(c: Code, value: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
+def converted(c: IRBuilder, value: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
     return value if source == target else convert(c, value, source, target)
 
 
-def accumulate(c: Code, value: Scalar, pointer: str, at: Scalar, dtype: np.dtype[Any]) -> None:
+def accumulate(c: IRBuilder, value: Scalar, pointer: str, at: Scalar, dtype: np.dtype[Any]) -> None:
     """Add to an element in memory."""
     c.store(c.binary("fadd" if dtype.kind == "f" else "add", c.load(pointer, at, value.type), value), pointer, at)
 
@@ -82,7 +82,7 @@ def first_split(sizes: Sequence[Any], skip: int = -1) -> int | None:
 
 def widest_split(sizes: Sequence[Any]) -> int | None:
     """The outermost dimension that gives many threads something to do, or the largest one; the last one is left to vectors."""
-    if any(map(differs, sizes)):
+    if any(map(is_symbolic_number, sizes)):
         return 0 if sizes[0] > 1 else None
     outer = list(sizes[:-1]) or list(sizes)
     best = next((at for at, size in enumerate(outer) if size >= MANY), outer.index(max(outer)) if outer else 0)
@@ -93,7 +93,7 @@ def widest_split(sizes: Sequence[Any]) -> int | None:
 
 
 @llvm.register("cat", "stack", "constant_pad_nd", "roll", "slice_backward", "select_backward")
-def movement(builder: Builder, op: Movement, spec: Any, node: Any) -> Any:
+def movement(builder: TensorIRBuilder, op: Movement, spec: Any, node: Any) -> Any:
     if spec.dtype not in TYPES or any(each.source.dtype not in TYPES for each in op.moves):
         raise NotExpressible(f"native code has no {spec.dtype}")
     if not math.prod(spec.shape):
@@ -102,12 +102,12 @@ def movement(builder: Builder, op: Movement, spec: Any, node: Any) -> Any:
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         pieces = []
         if op.fill is not None:
-            c = Code(module)
+            c = IRBuilder(module)
             with c.loop(FIRST, LAST) as at:
                 c.store(c.constant(TYPES[spec.dtype], op.fill), "%b0", at)
             pieces.append(finish(module, c, "fill", [routine], routine.size, routine.size))
         for source, offset, strides in op.moves:
-            c = Code(module)
+            c = IRBuilder(module)
             split = widest_split(source.shape)
             with ExitStack() as nest:
                 loops = Loops(c, nest, source.shape, split)
@@ -120,11 +120,11 @@ def movement(builder: Builder, op: Movement, spec: Any, node: Any) -> Any:
 
 
 @llvm.register("tril", "triu")
-def triangle(builder: Builder, op: Triangle, spec: Any, node: Any) -> Any:
+def triangle(builder: TensorIRBuilder, op: Triangle, spec: Any, node: Any) -> Any:
     source = op.source
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c = Code(module)
+        c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, source.shape, 0)
             row, column = loops.indices[-2:]
@@ -137,11 +137,11 @@ def triangle(builder: Builder, op: Triangle, spec: Any, node: Any) -> Any:
 
 
 @llvm.register("cumsum", "cumsum_reversed")
-def running_sum(builder: Builder, op: RunningSum, spec: Any, node: Any) -> Any:
+def running_sum(builder: TensorIRBuilder, op: RunningSum, spec: Any, node: Any) -> Any:
     source, axis, shape, type = op.source, op.axis, op.source.shape, TYPES[op.accumulate]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c, strides = Code(module), row_major(shape)
+        c, strides = IRBuilder(module), row_major(shape)
         sums = c.slot(type)
         others = [at for at in range(len(shape)) if at != axis]
         with ExitStack() as nest:
@@ -162,7 +162,7 @@ def running_sum(builder: Builder, op: RunningSum, spec: Any, node: Any) -> Any:
 # -- by index ----------------------------------------------------------------------------------------------------
 
 
-def checked(c: Code, index: Scalar, size: Any, wraps: bool) -> Scalar:
+def checked(c: IRBuilder, index: Scalar, size: Any, wraps: bool) -> Scalar:
     """An index that is in range; where it is not, the status is set and the index is 0."""
     if index.type != "i64":
         index = c.convert("sext", index, "i64")
@@ -175,12 +175,12 @@ def checked(c: Code, index: Scalar, size: Any, wraps: bool) -> Scalar:
 
 
 @llvm.register("embedding", "index_select", "index")
-def row_gather(builder: Builder, op: RowGather, spec: Any, node: Any) -> Any:
+def row_gather(builder: TensorIRBuilder, op: RowGather, spec: Any, node: Any) -> Any:
     source, index, dim = op.source, op.index, op.dim
     outer = (*source.shape[:dim], *index.shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c, strides = Code(module), row_major(spec.shape)
+        c, strides = IRBuilder(module), row_major(spec.shape)
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if outer else None)
             row = checked(c, loops.load("%b2", index, loops.indices[dim:]), source.shape[dim], op.wraps)
@@ -196,14 +196,14 @@ def row_gather(builder: Builder, op: RowGather, spec: Any, node: Any) -> Any:
 
 
 @llvm.register("embedding_backward", "index_select_backward", "index_add", "index_backward")
-def row_scatter_add(builder: Builder, op: RowScatterAdd, spec: Any, node: Any) -> Any:
+def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd, spec: Any, node: Any) -> Any:
     base, grad, index, dim = op.base, op.grad, op.index, op.dim
     shape = tuple(spec.shape)
     before, behind = shape[:dim], shape[dim + 1 :]
     split = next((at for at, size in enumerate(before) if size > 1), None)  # an outer dimension along which parts are independent
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c, type, strides = Code(module), TYPES[spec.dtype], row_major(shape)
+        c, type, strides = IRBuilder(module), TYPES[spec.dtype], row_major(shape)
         width = behind[-1] if behind else 1
         extent = before[split] if split is not None else -(-width // COLUMNS)
         columns = (0, width) if math.prod(before) > 1 else (c.scale(FIRST, COLUMNS), c.min(c.scale(LAST, COLUMNS), width))
@@ -237,7 +237,7 @@ def row_scatter_add(builder: Builder, op: RowScatterAdd, spec: Any, node: Any) -
 
 
 @llvm.register("index_copy")
-def row_scatter(builder: Builder, op: RowScatter, spec: Any, node: Any) -> Any:
+def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) -> Any:
     """In the memory of the base where nothing else reads that: then no more is written than the slices."""
     base, source, index, dim = op.base, op.source, op.index, op.dim
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
@@ -245,12 +245,12 @@ def row_scatter(builder: Builder, op: RowScatter, spec: Any, node: Any) -> Any:
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         pieces = []
         if routine.place is None:
-            c = Code(module)
+            c = IRBuilder(module)
             with ExitStack() as nest:
                 loops = Loops(c, nest, shape, 0)
                 c.store(loops.load("%b1", base), "%b0", loops.place(strides))
             pieces.append(finish(module, c, "begin", [routine, base.value], shape[0], routine.size))
-        c = Code(module)
+        c = IRBuilder(module)
         split = next((at for at, size in enumerate(shape[:dim]) if size > 1), None)
         with ExitStack() as nest:
             loops = Loops(c, nest, (*shape[:dim], *index.shape), split)
@@ -271,11 +271,11 @@ def row_scatter(builder: Builder, op: RowScatter, spec: Any, node: Any) -> Any:
 
 
 @llvm.register("gather")
-def element_gather(builder: Builder, op: ElementGather, spec: Any, node: Any) -> Any:
+def element_gather(builder: TensorIRBuilder, op: ElementGather, spec: Any, node: Any) -> Any:
     source, index, dim = op.source, op.index, op.dim
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c = Code(module)
+        c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, index.shape, 0)
             row = checked(c, loops.load("%b2", index), source.shape[dim], False)
@@ -287,17 +287,17 @@ def element_gather(builder: Builder, op: ElementGather, spec: Any, node: Any) ->
 
 
 @llvm.register("gather_backward", "scatter_add")
-def element_scatter_add(builder: Builder, op: ElementScatterAdd, spec: Any, node: Any) -> Any:
+def element_scatter_add(builder: TensorIRBuilder, op: ElementScatterAdd, spec: Any, node: Any) -> Any:
     base, index, source, dim = op.base, op.index, op.source, op.dim
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c = Code(module)
+        c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, shape, 0)
             c.store(c.constant(type, 0) if base is None else loops.load("%b1", base), "%b0", loops.place(strides))
         begin = finish(module, c, "begin", [routine] + ([] if base is None else [base.value]), shape[0], routine.size)
-        c = Code(module)
+        c = IRBuilder(module)
         split = first_split(shape, dim)
         with ExitStack() as nest:
             loops = Loops(c, nest, index.shape, split)

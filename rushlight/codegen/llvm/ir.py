@@ -15,11 +15,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...schedule.symbolic_shape import differs, same, written
+from ...schedule.symbolic_shape import is_symbolic_number, same, written
 from .instructions import BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 from .module import Module, Part, alone
 
-__all__ = ["BITS", "HALVES", "STORED", "TYPES", "Code", "Module", "Part", "Scalar", "alone", "is_float"]
+__all__ = ["BITS", "HALVES", "STORED", "TYPES", "IRBuilder", "Module", "Part", "Scalar", "alone", "is_float"]
 
 # The types of elements; a bool is a byte in memory and a bit in a register.
 TYPES = {
@@ -61,7 +61,7 @@ def pointers(names: Sequence[str], noalias: bool = False) -> list[FunctionParame
     ]
 
 
-class Code:
+class IRBuilder:
     """The body of one function, as it is built.
 
     Methods for indices (:meth:`add`, :meth:`scale`, :meth:`loop`, …) take plain and symbolic integers as well as registers.
@@ -197,7 +197,7 @@ class Code:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
-        if value.__class__ is not int and differs(value):
+        if value.__class__ is not int and is_symbolic_number(value):
             if type == "i64":
                 return self.integer(value)
             return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
@@ -217,7 +217,7 @@ class Code:
 
     def integer(self, value: Any) -> Scalar:
         """A plain or symbolic integer as an operand."""
-        if value.__class__ is not int and differs(value):
+        if value.__class__ is not int and is_symbolic_number(value):
             return self._symbolic("i64", value.sizes.place(str(value.expression)))
         return Scalar(str(value), "i64")
 
@@ -238,7 +238,7 @@ class Code:
 
         So the code for another batch size is the same, and is not compiled again.  Equal numbers are one variable.
         """
-        if value.__class__ is not int and differs(value) or value < 2:  # 0 and 1 shape the code
+        if value.__class__ is not int and is_symbolic_number(value) or value < 2:  # 0 and 1 shape the code
             return self.integer(value)
         return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
 

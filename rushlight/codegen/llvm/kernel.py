@@ -21,12 +21,12 @@ from ...schedule.kernel_plan import (
     identity,
 )
 from ...schedule.tensor_ir import Value
-from .ir import FIRST, LAST, STORED, TYPES, Code, Module, Scalar
+from .ir import FIRST, LAST, STORED, TYPES, IRBuilder, Module, Scalar
 from .scalar_code import Emission
 from .vectors import Wide
 
 
-class Kernel:
+class KernelEmitter:
     """The code of one kernel: a function of its buffers and of a range of units of work."""
 
     def __init__(self, module: Module, plan: KernelPlan, name: str) -> None:
@@ -37,7 +37,7 @@ class Kernel:
         self.row_slots: dict[Value, str] = {}
         self.scratch: dict[Value, str] = {}
         self.loaded: dict[Any, Scalar] = {}  # vectors that were loaded in this pass, by location
-        self.code = Wide(module, plan.lanes) if plan.lanes > 1 else Code(module)
+        self.code = Wide(module, plan.lanes) if plan.lanes > 1 else IRBuilder(module)
         self.code.called = plan.calls
         with self.code.one() if isinstance(self.code, Wide) else nullcontext():
             self.emit()
@@ -240,7 +240,7 @@ class Kernel:
 class Accumulator:
     """The running result of a reduction in a stack slot; a chunked sum has a second one, in float64."""
 
-    def __init__(self, kernel: Kernel, plan: Accumulate) -> None:
+    def __init__(self, kernel: KernelEmitter, plan: Accumulate) -> None:
         self.kernel = kernel
         self.plan = plan
         self.type = TYPES[plan.value.dtype]

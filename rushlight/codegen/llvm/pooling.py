@@ -23,10 +23,10 @@ from ...schedule.routines.pooling import (
     MeanPool,
     PoolWindows,
 )
-from ...schedule.tensor_ir import Builder, Reference, Routine
+from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from .conv.im2col import UNROLLED
 from .conv.image_routine import begin_of, contiguous
-from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .piece import Lowering, Piece
 
 LONGEST = 1 << 14  # elements of a row that are kept on the stack
@@ -37,7 +37,7 @@ class PlaneCode:
     """The code of a function that works on planes: the addresses of its operands and results for the plane that is worked on."""
 
     def __init__(self, module: Module, routine: Routine, results: int) -> None:
-        self.c = Code(module)
+        self.c = IRBuilder(module)
         self.c.rolled = True
         self.type = TYPES[routine.sources[0].dtype]
         self.sources = [begin_of(self.c, f"%b{at}", each) for at, each in enumerate(routine.sources)]
@@ -54,7 +54,7 @@ class PlaneCode:
 
 
 def plane_routine(
-    builder: Builder, sources: list[Reference], specs: list[Spec], node: Node, planes: Any, emit: Callable[[PlaneCode], None]
+    builder: TensorIRBuilder, sources: list[Reference], specs: list[Spec], node: Node, planes: Any, emit: Callable[[PlaneCode], None]
 ) -> list[Reference]:
     """A routine whose code for one plane is written by a function."""
     sources = [contiguous(builder, each) for each in sources]
@@ -82,7 +82,7 @@ def is_possible(windows: PoolWindows) -> bool:
 class WindowLoops:
     """Loops over the results of a plane, and over the taps of their windows."""
 
-    def __init__(self, c: Code, windows: PoolWindows) -> None:
+    def __init__(self, c: IRBuilder, windows: PoolWindows) -> None:
         self.c = c
         self.windows = windows
 
@@ -134,7 +134,7 @@ class WindowLoops:
 # -- maxima ------------------------------------------------------------------------------------------------------
 
 
-def better(c: Code, value: Scalar, best: Scalar) -> Scalar:
+def better(c: IRBuilder, value: Scalar, best: Scalar) -> Scalar:
     """Whether a value is the new maximum: the first of equals wins, and the last NaN."""
     return c.binary("or", c.compare("ogt", value, best), c.compare("uno", value, value))
 
@@ -162,7 +162,7 @@ def row_maxima(
 
 
 @llvm.register(*[f"max_pool{ndim}d{suffix}" for ndim in (1, 2, 3) for suffix in ("", "_with_indices")])
-def max_pool(builder: Builder, op: MaxPool, spec: Any, node: Node) -> Any:
+def max_pool(builder: TensorIRBuilder, op: MaxPool, spec: Any, node: Node) -> Any:
     specs = list(spec) if op.with_indices else [spec]
     if not is_possible(op.windows):
         return NotImplemented
@@ -179,7 +179,7 @@ def max_pool(builder: Builder, op: MaxPool, spec: Any, node: Node) -> Any:
 
 
 @llvm.register("max_pool_backward", "max_pool_select")
-def max_pool_gradient(builder: Builder, op: MaxPoolGradient, spec: Any, node: Node) -> Any:
+def max_pool_gradient(builder: TensorIRBuilder, op: MaxPoolGradient, spec: Any, node: Node) -> Any:
     if not is_possible(op.windows):
         return NotImplemented
     size, pixels, width = math.prod(op.windows.size), math.prod(op.windows.counts), op.windows.counts[2]
@@ -251,7 +251,7 @@ def mean_gradients(code: PlaneCode, op: MeanPool, loops: WindowLoops, given: str
 
 
 @llvm.register("avg_pool1d", "avg_pool2d", "avg_pool3d", "avg_pool_backward")
-def mean_pool(builder: Builder, op: MeanPool, spec: Any, node: Node) -> Any:
+def mean_pool(builder: TensorIRBuilder, op: MeanPool, spec: Any, node: Node) -> Any:
     if not is_possible(op.windows):
         return NotImplemented
     sizes = [math.prod(op.windows.size), math.prod(op.windows.counts)][:: -1 if op.gradient else 1]
@@ -271,7 +271,7 @@ Bounds = list[tuple[Scalar, Scalar]]
 class AdaptiveLoops:
     """Loops over the results of adaptive pooling, and over the elements of their windows."""
 
-    def __init__(self, c: Code, windows: AdaptiveWindows) -> None:
+    def __init__(self, c: IRBuilder, windows: AdaptiveWindows) -> None:
         self.c = c
         self.windows = windows
 
@@ -313,7 +313,7 @@ class AdaptiveLoops:
 
 
 @llvm.register("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "resample_backward")
-def adaptive_mean_pool(builder: Builder, op: AdaptiveMeanPool, spec: Any, node: Node) -> Any:
+def adaptive_mean_pool(builder: TensorIRBuilder, op: AdaptiveMeanPool, spec: Any, node: Node) -> Any:
     if op.even is not None:
         made = mean_pool(builder, op.even, spec, node)
         if made is not NotImplemented:
@@ -343,7 +343,7 @@ def adaptive_mean_pool(builder: Builder, op: AdaptiveMeanPool, spec: Any, node: 
 
 
 @llvm.register(*[f"adaptive_max_pool{ndim}d_with_indices" for ndim in (1, 2, 3)])
-def adaptive_max_pool(builder: Builder, op: AdaptiveMaxPool, spec: Any, node: Node) -> Any:
+def adaptive_max_pool(builder: TensorIRBuilder, op: AdaptiveMaxPool, spec: Any, node: Node) -> Any:
     size, pixels = math.prod(op.windows.size), math.prod(op.windows.counts)
 
     def emit(code: PlaneCode) -> None:

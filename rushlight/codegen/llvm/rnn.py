@@ -12,10 +12,10 @@ from typing import Any
 from ...core.base import Spec
 from ...schedule.lowering import lowering
 from ...schedule.routines.recurrent import GruGradient, GruLayer, LstmGradient, LstmLayer, RnnGradient, RnnLayer
-from ...schedule.tensor_ir import Builder, Product, Reference, Routine, Value
+from ...schedule.tensor_ir import Product, Reference, Routine, TensorIRBuilder, Value
 from . import vector_math
 from .gemm.panels import Panels
-from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .piece import Lowering, Piece
 from .time_loop import TimeLoop, are_columns_split
 
@@ -23,7 +23,7 @@ llvm = lowering("llvm")
 COLUMNS = 128  # that one piece of work sums
 
 
-def sigmoid(c: Code, x: Scalar) -> Scalar:
+def sigmoid(c: IRBuilder, x: Scalar) -> Scalar:
     """``1 / (1 + exp(-x))``."""
     return c.binary("fdiv", c.like(x, 1.0), vector_math.growth(c, x, -1.0))
 
@@ -35,7 +35,7 @@ class Arithmetic:
         self.loop = loop
 
     @property
-    def c(self) -> Code:
+    def c(self) -> IRBuilder:
         return self.loop.c
 
     def product(self, first: Scalar, *others: Scalar) -> Scalar:
@@ -75,7 +75,7 @@ def packed_spec(type: str, dtype: Any, depth: int, width: int) -> Spec:
 
 
 @llvm.register("lstm_layer")
-def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
+def lstm(builder: TensorIRBuilder, op: LstmLayer, specs: Any, node: Any) -> Any:
     gates, hidden, cell, weight, projection = op.gates, op.hidden, op.cell, op.weight, op.projection
     (batch, size), outside, dtype, type = cell.shape, hidden.shape[1], op.dtype, TYPES[op.dtype]
     across = are_columns_split(op, batch, size, projection is not None)
@@ -140,7 +140,7 @@ def lstm(builder: Builder, op: LstmLayer, specs: Any, node: Any) -> Any:
 
 
 @llvm.register("lstm_backward")
-def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> Any:
+def lstm_backward(builder: TensorIRBuilder, op: LstmGradient, specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, grad_cell, weight, projection = op.grad_output, op.grad_hidden, op.grad_cell, op.weight, op.projection
     activated, cells, before = op.activated, op.cells, op.before
     (batch, outside), size, dtype, type = grad_hidden.shape, cells.shape[1], op.dtype, TYPES[op.dtype]
@@ -213,7 +213,7 @@ def lstm_backward(builder: Builder, op: LstmGradient, specs: Any, node: Any) -> 
 
 
 @llvm.register("gru_layer")
-def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
+def gru(builder: TensorIRBuilder, op: GruLayer, specs: Any, node: Any) -> Any:
     gates, hidden, weight, bias = op.gates, op.hidden, op.weight, op.bias
     (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
     across = are_columns_split(op, batch, size)
@@ -260,7 +260,7 @@ def gru(builder: Builder, op: GruLayer, specs: Any, node: Any) -> Any:
 
 
 @llvm.register("gru_backward")
-def gru_backward(builder: Builder, op: GruGradient, specs: Any, node: Any) -> Any:
+def gru_backward(builder: TensorIRBuilder, op: GruGradient, specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, activated, before = op.grad_output, op.grad_hidden, op.weight, op.activated, op.before
     (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
     rows_of_all, across = before.shape[0], are_columns_split(op, batch, size)
@@ -309,7 +309,7 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
     """The sums of the columns of a matrix, added in double precision; a piece of work is some columns."""
     if result not in program.slots:
         return []
-    c, type, (rows, width) = Code(module), TYPES[source.dtype], source.shape
+    c, type, (rows, width) = IRBuilder(module), TYPES[source.dtype], source.shape
     wide = "double"
     sums = c.slot(wide, COLUMNS)
     with c.loop(FIRST, LAST) as block:
@@ -332,7 +332,7 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
 
 
 @llvm.register("rnn_layer")
-def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
+def rnn(builder: TensorIRBuilder, op: RnnLayer, specs: Any, node: Any) -> Any:
     gates, hidden, weight = op.gates, op.hidden, op.weight
     (batch, size), dtype, type = hidden.shape, op.dtype, TYPES[op.dtype]
     across = are_columns_split(op, batch, size)
@@ -366,7 +366,7 @@ def rnn(builder: Builder, op: RnnLayer, specs: Any, node: Any) -> Any:
 
 
 @llvm.register("rnn_backward")
-def rnn_backward(builder: Builder, op: RnnGradient, specs: Any, node: Any) -> Any:
+def rnn_backward(builder: TensorIRBuilder, op: RnnGradient, specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, output, before = op.grad_output, op.grad_hidden, op.weight, op.output, op.before
     (batch, size), dtype, type = grad_hidden.shape, op.dtype, TYPES[op.dtype]
     across = are_columns_split(op, batch, size)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...schedule.scalar_ir import Expression
+from ...schedule.scalar_ir import ScalarExpression
 from . import vector_math
 from .instructions import VectorVariant
-from .ir import BITS, HALVES, STORED, TYPES, Code, Scalar
+from .ir import BITS, HALVES, STORED, TYPES, IRBuilder, Scalar
 from .target import processor
 from .vectors import Vectors, Wide
 
@@ -26,19 +26,19 @@ class Emission:
     ``operand`` gives the value of an operand that is not known yet.
     """
 
-    def __init__(self, code: Code, operand: Callable[[Any], Scalar]) -> None:
+    def __init__(self, code: IRBuilder, operand: Callable[[Any], Scalar]) -> None:
         self.code = code
         self.operand = operand
-        self.known: dict[int, tuple[Expression, Scalar]] = {}  # by id; the expression is held, so that its id stays its own
+        self.known: dict[int, tuple[ScalarExpression, Scalar]] = {}  # by id; the expression is held, so that its id stays its own
 
-    def value(self, expression: Expression) -> Scalar:
+    def value(self, expression: ScalarExpression) -> Scalar:
         """The value of an expression."""
         found = self.known.get(id(expression))
         if found is None:
             found = self.known[id(expression)] = (expression, self._make(expression))
         return found[1]
 
-    def _make(self, expression: Expression) -> Scalar:
+    def _make(self, expression: ScalarExpression) -> Scalar:
         c, op, dtype = self.code, expression.op, expression.dtype
         type = STORED[dtype]
         if op == "constant":
@@ -91,12 +91,12 @@ class Emission:
         raise AssertionError(f"no instruction for {op}")
 
 
-def write_function(c: Code, op: str, x: Scalar) -> Scalar:
+def write_function(c: IRBuilder, op: str, x: Scalar) -> Scalar:
     """exp or its like, written out."""
     return vector_math.UNARY.get(op, vector_math.SINGLE_ONLY.get(op))(c, x)  # type: ignore[no-any-return, misc]
 
 
-def called(c: Code, op: str, x: Scalar) -> Scalar:
+def called(c: IRBuilder, op: str, x: Scalar) -> Scalar:
     """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
     memo, key = c.module.memo, ("function", op, x.type)
     count = processor().vector_bits // BITS[x.type]
@@ -109,7 +109,7 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
     if isinstance(c, Wide) and c.lanes > 1:
         return c.call_value(many, x.type, x)
     if (key, "one") not in memo:
-        inner = Code(c.module)
+        inner = IRBuilder(c.module)
         vector = Vectors(inner, x.type, count)
         given = inner.emit("insertelement", vector.type, (vector.zero(), Scalar("%x", x.type), inner.integer(0)))
         made = inner.emit("call", vector.type, (inner.symbol(many), given))
@@ -119,14 +119,14 @@ def called(c: Code, op: str, x: Scalar) -> Scalar:
     return c.call_value(memo[key, "one"], x.type, x)
 
 
-def compare(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:
+def compare(c: IRBuilder, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any]) -> Scalar:
     """A comparison of two values of one type."""
     if dtype.kind == "f":
         return c.compare(_COMPARISONS[op], a, b)
     return c.compare(op if op in ("eq", "ne") else ("u" if dtype.kind in "ub" else "s") + op, a, b)
 
 
-def extreme(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number: bool = False) -> Scalar:
+def extreme(c: IRBuilder, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number: bool = False) -> Scalar:
     """The larger or smaller of two values; NaN where either is (the second can't be where it is a number)."""
     if dtype.kind != "f":
         return c.intrinsic(("u" if dtype.kind == "u" else "s") + op, a, b)
@@ -134,7 +134,7 @@ def extreme(c: Code, op: str, a: Scalar, b: Scalar, dtype: np.dtype[Any], number
     return found if number else c.select(c.compare("uno", b, b), b, found)
 
 
-def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
+def convert(c: IRBuilder, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
     """A value in another type, as NumPy casts it."""
     if source in HALVES:
         a, source = widened(c, a), _SINGLE
@@ -164,7 +164,7 @@ def convert(c: Code, a: Scalar, source: np.dtype[Any], target: np.dtype[Any]) ->
     return c.convert("zext" if source.kind in "ub" else "sext", a, type)
 
 
-def widened(c: Code, a: Scalar) -> Scalar:
+def widened(c: IRBuilder, a: Scalar) -> Scalar:
     """A value of half precision, or its like, in single precision."""
     if a.type == "half":
         return c.convert("fpext", a, "float")
@@ -172,7 +172,7 @@ def widened(c: Code, a: Scalar) -> Scalar:
     return c.convert("bitcast", c.binary("shl", bits, c.like(bits, 16)), "float")
 
 
-def narrowed(c: Code, a: Scalar, type: str) -> Scalar:
+def narrowed(c: IRBuilder, a: Scalar, type: str) -> Scalar:
     """A value of single precision, rounded."""
     if type == "half":
         return c.convert("fptrunc", a, "half")

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.parallel import pool as eager_pool
 from ...schedule.symbolic_shape import at_most
-from .ir import BITS, Code, Module, Scalar, pointers
+from .ir import BITS, IRBuilder, Module, Scalar, pointers
 from .piece import Piece
 
 LINE = 64  # bytes of a cache line
@@ -37,12 +37,12 @@ class ScratchPool:
 
     def clear(self, module: Module, pool: Any) -> Piece:
         """Mark all slots as free."""
-        c = Code(module)
+        c = IRBuilder(module)
         c.effect("store", "i64", (c.integer(0), Scalar("%pool", "ptr")), f", align {LINE}")
         return Piece(module.add("clear_pool", c.function("", pointers(("%pool",)))), [pool], 1, 0.0)
 
     @contextmanager
-    def slot(self, c: Code, pool: str) -> Iterator[str]:
+    def slot(self, c: IRBuilder, pool: str) -> Iterator[str]:
         """The address of a slot that nobody else uses while the code that follows runs."""
         pointer = Scalar(pool, "ptr")
         head, body, done = c.fresh("head"), c.fresh("body"), c.fresh("done")

@@ -9,12 +9,12 @@ from typing import Any
 
 from ...core.parallel import pool as eager_pool
 from ...schedule.routines.recurrent import RecurrentLayer
-from ...schedule.symbolic_shape import differs
+from ...schedule.symbolic_shape import is_symbolic_number
 from ...schedule.tensor_ir import Reference, Value
 from .gemm.choose import choose_tile, panel_width
 from .gemm.panels import Panels
 from .instructions import FunctionParameter
-from .ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .piece import Lowering, Piece
 
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
@@ -28,7 +28,7 @@ def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool
     """Whether threads have columns of the hidden states, and not sequences: where that keeps more of them busy than it costs to meet after every time."""
     sizes, dtype = op.sizes, op.dtype
     times = len(sizes) if isinstance(sizes, (list, tuple)) else sizes
-    if projected or differs(batch) or differs(times) or (isinstance(sizes, (list, tuple)) and sizes[-1] != sizes[0]):
+    if projected or is_symbolic_number(batch) or is_symbolic_number(times) or (isinstance(sizes, (list, tuple)) and sizes[-1] != sizes[0]):
         return False
     if size % panel_width(TYPES[dtype]):
         return False
@@ -48,7 +48,7 @@ def sharing(op: RecurrentLayer) -> int:
 def rows_of_block(op: RecurrentLayer, batch: Any) -> int:
     """How many sequences a thread runs through all times: fewer than should share the weights where threads would have none."""
     rows = sharing(op)
-    while rows > choose_tile().rows and not differs(batch) and -(-batch // rows) < eager_pool.threads:
+    while rows > choose_tile().rows and not is_symbolic_number(batch) and -(-batch // rows) < eager_pool.threads:
         rows //= 2
     return rows
 
@@ -80,7 +80,7 @@ class TimeLoop:
         self.buffers: dict[str, Value] = {}
         self.pieces: list[Piece] = []
         self.flops = 0.0
-        self.c = Code(module)
+        self.c = IRBuilder(module)
         self.row0 = self.rows = self.column0 = self.c.integer(0)  # of the block that is being written
         self.doubled: set[str] = set()  # states that are read by other threads while they are written: two of each, used in turn
         self.read = self.written = self.c.integer(0)  # the first rows of those to read, and to write
@@ -98,7 +98,7 @@ class TimeLoop:
     def packed(self, name: str, source: Reference, transposed: bool, panels: Panels, target: Value) -> None:
         """Pack a weight, as a piece of its own that comes before."""
         strides = (source.strides[1], source.strides[0]) if transposed else (source.strides[0], source.strides[1])
-        c = Code(self.module)
+        c = IRBuilder(self.module)
         where = c.address("%b1", source.offset, self.type)
         panels.pack(c, strides, "%b0", where, FIRST, LAST)
         function = self.module.add("pack_weight", c.function("", pointers(("%b0", "%b1"))))
@@ -146,7 +146,7 @@ class TimeLoop:
         """End the function that is being written, and begin another."""
         self.stack.close()
         self.end_function(name, times)
-        self.c = Code(self.module)
+        self.c = IRBuilder(self.module)
         self.begin_block()
 
     def end_function(self, name: str, times: Any = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .instructions import VectorVariant
-from .ir import Code, Scalar
+from .ir import IRBuilder, Scalar
 from .target import processor
 from .vectors import Vectors, Wide
 
@@ -83,14 +83,14 @@ def format_of(x: Scalar) -> Format:
     return SINGLE if x.type == "float" else DOUBLE
 
 
-def clamp(c: Code, x: Scalar, low: float, high: float) -> Scalar:
+def clamp(c: IRBuilder, x: Scalar, low: float, high: float) -> Scalar:
     """A number held between two bounds; NaN stays NaN."""
     low_, high_ = c.like(x, low), c.like(x, high)
     x = c.select(c.compare("olt", x, low_), low_, x)
     return c.select(c.compare("ogt", x, high_), high_, x)
 
 
-def reduced(c: Code, x: Scalar, offset: int, exact: bool = True, times: float = 1.0) -> tuple[Scalar, Scalar]:
+def reduced(c: IRBuilder, x: Scalar, offset: int, exact: bool = True, times: float = 1.0) -> tuple[Scalar, Scalar]:
     """``n`` plus an offset in the low bits of a word, and ``r``, with ``x times = n log(2) + r times`` and r near 0.
 
     A number so large that nothing behind the point is left of it rounds the sum, and shows ``n`` in its last bits.
@@ -114,42 +114,42 @@ def halves(type: str, times: float) -> tuple[float, float]:
     return float(first), float(whole - first)
 
 
-def power_of_two(c: Code, word: Scalar, type: str) -> Scalar:
+def power_of_two(c: IRBuilder, word: Scalar, type: str) -> Scalar:
     """``2 ** n`` for a word whose last bits are ``n`` plus the bias; what is before them is dropped."""
     f = SINGLE if type == "float" else DOUBLE
     return c.convert("bitcast", c.binary("shl", word, c.like(word, f.fraction)), type)
 
 
-def near_one(c: Code, r: Scalar, times: float = 1.0) -> Scalar:
+def near_one(c: IRBuilder, r: Scalar, times: float = 1.0) -> Scalar:
     """exp of a number near 0, times another."""
     coefficients = (*format_of(r).exp, 1.0, 1.0)
     return c.polynomial(r, tuple([each * times**power for power, each in zip(range(len(coefficients) - 1, -1, -1), coefficients)]))
 
 
-def near_zero(c: Code, r: Scalar) -> Scalar:
+def near_zero(c: IRBuilder, r: Scalar) -> Scalar:
     """``exp(r) - 1`` of a number near 0, with all its digits."""
     return c.fma(c.polynomial(r, format_of(r).exp), c.binary("fmul", r, r), r)
 
 
-def exp(c: Code, x: Scalar) -> Scalar:
+def exp(c: IRBuilder, x: Scalar) -> Scalar:
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, f.low, f.high), 2 * f.bias)
     return scaled(c, near_one(c, r), word)
 
 
-def scaled(c: Code, x: Scalar, word: Scalar) -> Scalar:
+def scaled(c: IRBuilder, x: Scalar, word: Scalar) -> Scalar:
     """``x 2**n``, with n plus twice the bias in the word: by two factors, since the power alone may be too large, or denormal."""
     half = c.binary("lshr", word, c.like(word, 1))
     x = c.binary("fmul", x, power_of_two(c, half, x.type))
     return c.binary("fmul", x, power_of_two(c, c.binary("sub", word, half), x.type))
 
 
-def decay(c: Code, x: Scalar) -> Scalar:
+def decay(c: IRBuilder, x: Scalar) -> Scalar:
     """exp of what is not positive."""
     return c.binary("fmul", raised_decay(c, x, True), c.like(x, 2.0 ** -_raised(format_of(x))))
 
 
-def raised_decay(c: Code, x: Scalar, exact: bool = False) -> Scalar:
+def raised_decay(c: IRBuilder, x: Scalar, exact: bool = False) -> Scalar:
     """exp of what is not positive, times a power of two: for quotients of such, as in softmax.
 
     In single precision, what is next to nothing beside 1 is a little less exact: 1 in 2 ** 24 for each 20 that its logarithm is below.
@@ -166,7 +166,7 @@ def _raised(f: Format) -> int:
     return f.fraction + 8
 
 
-def expm1(c: Code, x: Scalar) -> Scalar:
+def expm1(c: IRBuilder, x: Scalar) -> Scalar:
     """``exp(x) - 1``, with all its digits near 0."""
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, -f.fraction - 2.0, f.high), f.bias - 1)
@@ -175,7 +175,7 @@ def expm1(c: Code, x: Scalar) -> Scalar:
     return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, c.binary("fadd", result, result))  # -0 stays -0
 
 
-def logarithm(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
+def logarithm(c: IRBuilder, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """The power of two next to a positive number as a float, and ``log`` of their quotient in two parts."""
     f = format_of(x)
     denormal = c.compare("olt", x, c.like(x, f.smallest))
@@ -194,7 +194,7 @@ def logarithm(c: Code, x: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     return n, fraction, c.binary("fmul", s, c.binary("fsub", rest, fraction))
 
 
-def log(c: Code, x: Scalar, correction: Scalar | None = None) -> Scalar:
+def log(c: IRBuilder, x: Scalar, correction: Scalar | None = None) -> Scalar:
     """The natural logarithm; ``correction`` is added before the larger parts."""
     f = format_of(x)
     n, high, low = logarithm(c, x)
@@ -205,14 +205,14 @@ def log(c: Code, x: Scalar, correction: Scalar | None = None) -> Scalar:
     return log_special(c, x, result)
 
 
-def log_special(c: Code, x: Scalar, result: Scalar) -> Scalar:
+def log_special(c: IRBuilder, x: Scalar, result: Scalar) -> Scalar:
     """-inf for 0, NaN for what is negative, and inf and NaN as they are."""
     result = c.select(c.compare("olt", x, c.like(x, math.inf)), result, x)
     result = c.select(c.compare("olt", x, c.like(x, 0.0)), c.like(x, math.nan), result)
     return c.select(c.compare("oeq", x, c.like(x, 0.0)), c.like(x, -math.inf), result)
 
 
-def log1p(c: Code, x: Scalar) -> Scalar:
+def log1p(c: IRBuilder, x: Scalar) -> Scalar:
     """``log(1 + x)``, with all its digits near 0."""
     one = c.like(x, 1.0)
     u = c.binary("fadd", x, one)
@@ -227,7 +227,7 @@ def log1p(c: Code, x: Scalar) -> Scalar:
 def scaled_log(base: float) -> Any:
     """The logarithm to another base; powers of two that are whole stay so."""
 
-    def run(c: Code, x: Scalar) -> Scalar:
+    def run(c: IRBuilder, x: Scalar) -> Scalar:
         f = format_of(x)
         n, high, low = logarithm(c, x)
         whole = c.binary("fadd", high, low)
@@ -253,7 +253,7 @@ def _round(value: float, f: Format, bits: int | None = None) -> float:
     return math.ldexp(round(mantissa * 2**bits), exponent - bits)
 
 
-def exp2(c: Code, x: Scalar) -> Scalar:
+def exp2(c: IRBuilder, x: Scalar) -> Scalar:
     f = format_of(x)
     bounded = clamp(c, x, f.low / math.log(2) - 1, f.high / math.log(2) + 1)
     large = c.like(x, 1.5 * 2.0**f.fraction + 2 * f.bias)
@@ -266,7 +266,7 @@ def exp2(c: Code, x: Scalar) -> Scalar:
     return scaled(c, value, c.convert("bitcast", sum_, f.word))
 
 
-def tanh(c: Code, x: Scalar) -> Scalar:
+def tanh(c: IRBuilder, x: Scalar) -> Scalar:
     """``x + x**3 p(x**2)`` near 0, and ``1 - 2 / (exp(2 |x|) + 1)``, with the sign of x, elsewhere."""
     f = format_of(x)
     square = c.binary("fmul", x, x)
@@ -280,7 +280,7 @@ def tanh(c: Code, x: Scalar) -> Scalar:
     return c.intrinsic("copysign", c.select(c.compare("olt", size, c.like(x, 0.55)), near, far), x)
 
 
-def growth(c: Code, x: Scalar, times: float = -2.0) -> Scalar:
+def growth(c: IRBuilder, x: Scalar, times: float = -2.0) -> Scalar:
     """``1 + exp(-2 x)``: twice its inverse is ``1 + tanh(x)``, as exact where tanh is next to -1.  -2 may be any negative number."""
     f = format_of(x)
     bounded = clamp(c, x, f.high / times, -0.69 * f.bias / times)  # 2**n is infinite in the end
@@ -288,7 +288,7 @@ def growth(c: Code, x: Scalar, times: float = -2.0) -> Scalar:
     return c.fma(near_one(c, r, times), power_of_two(c, word, x.type), c.like(x, 1.0))
 
 
-def erf(c: Code, x: Scalar) -> Scalar:
+def erf(c: IRBuilder, x: Scalar) -> Scalar:
     """``x + x p(x**2)`` near 0, and ``1 - erfc(x)`` elsewhere."""
     size = c.intrinsic("fabs", x)
     square = c.binary("fmul", x, x)
@@ -299,7 +299,7 @@ def erf(c: Code, x: Scalar) -> Scalar:
     return c.select(c.compare("olt", size, c.like(x, 1.0)), near, far)
 
 
-def single_erf(c: Code, x: Scalar) -> Scalar:
+def single_erf(c: IRBuilder, x: Scalar) -> Scalar:
     """erf from 1 to 4, by the binary logarithm of erfc."""
     f = format_of(x)
     large = c.like(x, 1.5 * 2.0**f.fraction + f.bias)
@@ -309,13 +309,13 @@ def single_erf(c: Code, x: Scalar) -> Scalar:
     return c.fma(c.neg(c.polynomial(r, EXP2)), power_of_two(c, c.convert("bitcast", sum_, f.word), x.type), c.like(x, 1.0))
 
 
-def double_erf(c: Code, x: Scalar) -> Scalar:
+def double_erf(c: IRBuilder, x: Scalar) -> Scalar:
     """erf from 1 to 6."""
     t = c.binary("fdiv", c.binary("fsub", x, c.like(x, 3.0)), c.binary("fadd", x, c.like(x, 3.0)))
     return c.binary("fsub", c.like(x, 1.0), c.binary("fmul", exp(c, c.neg(c.binary("fmul", x, x))), c.polynomial(t, ERFC)))
 
 
-def sinh(c: Code, x: Scalar) -> Scalar:
+def sinh(c: IRBuilder, x: Scalar) -> Scalar:
     """``(e + e / (e + 1)) / 2`` with ``e = expm1(|x|)``; of large numbers, half of exp without overflow."""
     size = c.intrinsic("fabs", x)
     e = expm1(c, size)
@@ -326,14 +326,14 @@ def sinh(c: Code, x: Scalar) -> Scalar:
     return c.intrinsic("copysign", c.select(large, half_exp(c, size), near), x)
 
 
-def cosh(c: Code, x: Scalar) -> Scalar:
+def cosh(c: IRBuilder, x: Scalar) -> Scalar:
     size = c.intrinsic("fabs", x)
     e = exp(c, size)
     near = c.fma(c.like(x, 0.5), e, c.binary("fdiv", c.like(x, 0.5), e))
     return c.select(c.compare("ogt", size, c.like(x, format_of(x).fraction * 1.0)), half_exp(c, size), near)
 
 
-def half_exp(c: Code, x: Scalar) -> Scalar:
+def half_exp(c: IRBuilder, x: Scalar) -> Scalar:
     """``exp(x) / 2`` where exp alone may be too large."""
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, 0.0, f.high + 1), 2 * f.bias - 1)
@@ -346,7 +346,7 @@ def half_exp(c: Code, x: Scalar) -> Scalar:
 def circular(quarter: int) -> Any:
     """sin, or with one quarter turn more cos; larger angles than most are left to another function."""
 
-    def run(c: Code, x: Scalar) -> Scalar:
+    def run(c: IRBuilder, x: Scalar) -> Scalar:
         large = c.like(x, 1.5 * 2.0**23)
         sum_ = c.fma(x, c.like(x, 2 / math.pi), large)
         n, turn = c.binary("fsub", sum_, large), c.convert("bitcast", sum_, "i32")  # the last bits are those of n
@@ -370,7 +370,7 @@ def circular(quarter: int) -> Any:
     return run
 
 
-def far_angles(c: Code, vectors: bool) -> str:
+def far_angles(c: IRBuilder, vectors: bool) -> str:
     """The name of a function of a quarter turn, an angle, and its sine from there on, if that is right: of large angles, it finds it itself.
 
     It has a vector variant, which tests all angles at once.
@@ -379,7 +379,7 @@ def far_angles(c: Code, vectors: bool) -> str:
     count = processor().vector_bits // 32
     parameters = "i32 %quarter, float %x, float %near"
     if key not in memo:
-        inner = Code(c.module)
+        inner = IRBuilder(c.module)
         x, result = Scalar("%x", "float"), inner.slot("float")
         inner.write(Scalar("%near", "float"), result)
         with inner.when(inner.compare("ugt", inner.intrinsic("fabs", x), inner.like(x, FAR))):
@@ -400,7 +400,7 @@ def far_angles(c: Code, vectors: bool) -> str:
         memo[key] = c.module.add("far_angles", wide.function("", f"i32 %quarter, {type} %x, {type} %near", found))
         memo[key, "exact"] = exact
     if not vectors and (key, "one") not in memo:
-        inner = Code(c.module)
+        inner = IRBuilder(c.module)
         given_ = (Scalar("%quarter", "i32"), Scalar("%x", "float"), Scalar("%near", "float"))
         function = inner.function("", parameters, inner.call_value(memo[key, "exact"], "float", *given_))
         function.variant = VectorVariant(f"{count}uvv", memo[key])
@@ -408,7 +408,7 @@ def far_angles(c: Code, vectors: bool) -> str:
     return memo[key] if vectors else memo[key, "one"]
 
 
-def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
+def quarter_turns(c: IRBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """The quarter turn (mod 4) next to an angle of single precision, and the angle from there, in double precision.
 
     The angle is a whole number times a power of two.  Times as many bits of 2 / pi as count, in 64-bit arithmetic that
@@ -435,7 +435,7 @@ def quarter_turns(c: Code, x: Scalar) -> tuple[Scalar, Scalar]:
     return turn, c.select(negative, c.neg(angle), angle)
 
 
-def circle_table(c: Code, part: int) -> str:
+def circle_table(c: IRBuilder, part: int) -> str:
     """For each exponent from 96 on, the 64 bits of 2 / pi that count, and the 32 after them."""
     name = f"@circle{part}"
     entries = []
@@ -450,7 +450,7 @@ def circle_table(c: Code, part: int) -> str:
     return name
 
 
-def exact_circular(c: Code, x: Scalar, quarter: Scalar) -> Scalar:
+def exact_circular(c: IRBuilder, x: Scalar, quarter: Scalar) -> Scalar:
     """sin, or with one quarter turn more cos, of any angle."""
     turn, angle = quarter_turns(c, x)
     turn = c.binary("add", turn, c.convert("zext", quarter, turn.type))
@@ -467,7 +467,7 @@ def exact_circular(c: Code, x: Scalar, quarter: Scalar) -> Scalar:
 # -- powers, in single precision ---------------------------------------------------------------------------------
 
 
-def power(c: Code, x: Scalar, y: Scalar) -> Scalar:
+def power(c: IRBuilder, x: Scalar, y: Scalar) -> Scalar:
     """``x ** y`` of single precision, by way of exp and log in double precision."""
     base, exponent = c.convert("fpext", c.intrinsic("fabs", x), "double"), c.convert("fpext", y, "double")
     result = exp(c, c.binary("fmul", exponent, log(c, base)))

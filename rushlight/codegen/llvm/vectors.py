@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .instructions import LlvmFunction, Scalar
-from .ir import BITS, Code, Module, suffix
+from .ir import BITS, IRBuilder, Module, suffix
 from .target import processor
 
 BYTES = {"float": 4, "double": 8}
@@ -39,7 +39,7 @@ def vector_type(type: str, count: int) -> str:
 class Vectors:
     """Writes vector instructions of one type into code."""
 
-    def __init__(self, code: Code, type: str, count: int | None = None) -> None:
+    def __init__(self, code: IRBuilder, type: str, count: int | None = None) -> None:
         self.code = code
         self.element = type
         self.count = count or lanes(type)
@@ -160,7 +160,7 @@ class Vectors:
     def reduce(self, how: str, value: Scalar) -> Scalar:
         """All lanes reduced by LLVM, sums and products in any order: ``fadd``, ``fmul``, ``fmaximum``, ``fminimum``, ``or``."""
         start = {"fadd": -0.0, "fmul": 1.0}.get(how)
-        given = () if start is None else (Code.constant(self.code, self.element, start),)
+        given = () if start is None else (IRBuilder.constant(self.code, self.element, start),)
         flags = "" if how == "or" else "nsz " if start is None else "reassoc "
         return self.code.call_external(
             f"@llvm.vector.reduce.{how}.{self.suffix}", self.element, (*given, Scalar(value.name, self.type)), flags
@@ -189,7 +189,7 @@ class Vectors:
         return kind.shuffle(joined[0], [lane // count + lane % count * self.count for lane in range(kind.count)])
 
 
-class Wide(Code):
+class Wide(IRBuilder):
     """A builder whose values are vectors of ``lanes`` elements; within :meth:`one`, scalars."""
 
     def __init__(self, module: Module, lanes: int) -> None:

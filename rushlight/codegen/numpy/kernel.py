@@ -22,7 +22,7 @@ from ...schedule.kernel_plan import (
     ScratchElement,
     identity,
 )
-from ...schedule.scalar_ir import Expression
+from ...schedule.scalar_ir import ScalarExpression
 from ...schedule.symbolic_shape import hint
 from ...schedule.tensor_ir import Value
 
@@ -39,10 +39,10 @@ REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.mi
 def run_kernel(plan: KernelPlan, memory: Mapping[Value, np.ndarray[Any, Any]]) -> None:
     """Run a kernel on the memory of its buffers: arrays of their shapes and strides, which results are written to."""
     with np.errstate(all="ignore"):
-        Kernel(plan, memory).run()
+        KernelRun(plan, memory).run()
 
 
-class Kernel:
+class KernelRun:
     """The state of one run.  Arrays have one dimension per axis of the plan; in row values, reduced axes have size 1."""
 
     def __init__(self, plan: KernelPlan, memory: Mapping[Value, np.ndarray[Any, Any]]) -> None:
@@ -119,17 +119,17 @@ class Kernel:
 class Evaluation:
     """The values of expressions in one pass, each computed once."""
 
-    def __init__(self, kernel: Kernel, shape: tuple[int, ...]) -> None:
+    def __init__(self, kernel: KernelRun, shape: tuple[int, ...]) -> None:
         self.kernel = kernel
         self.shape = shape
         self.known: dict[int, Any] = {}
 
-    def __call__(self, expression: Expression) -> Any:
+    def __call__(self, expression: ScalarExpression) -> Any:
         if id(expression) not in self.known:
             self.known[id(expression)] = self.compute(expression)
         return self.known[id(expression)]
 
-    def compute(self, expression: Expression) -> Any:
+    def compute(self, expression: ScalarExpression) -> Any:
         op, dtype = expression.op, expression.dtype
         if op == "constant":
             return np.asarray(hint(expression.data)).astype(dtype)

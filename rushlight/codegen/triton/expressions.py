@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...schedule.scalar_ir import Expression
+from ...schedule.scalar_ir import ScalarExpression
 
 TYPES = {
     **{np.dtype(each): f"tl.{each}" for each in ("float16", "float32", "float64", "int8", "uint8", "int16", "int32", "int64")},
@@ -48,9 +48,9 @@ class Emission:
         self.load, self.assign, self.use = load, assign, use
         self.names: dict[int, str] = {}  # by id of an expression
         self.counts: dict[int, int] = {}
-        self.kept: list[Expression] = []  # so that ids stay theirs
+        self.kept: list[ScalarExpression] = []  # so that ids stay theirs
 
-    def count(self, expressions: Sequence[Expression]) -> None:
+    def count(self, expressions: Sequence[ScalarExpression]) -> None:
         """Note which parts of expressions are shared: those get a name."""
         waiting = list(expressions)
         self.kept += expressions
@@ -60,7 +60,7 @@ class Emission:
             if self.counts[id(each)] == 1:
                 waiting += each.args
 
-    def __call__(self, expression: Expression) -> str:
+    def __call__(self, expression: ScalarExpression) -> str:
         """The text of an expression, whose parts were counted before."""
         known = self.names.get(id(expression))
         if known is not None:
@@ -72,17 +72,17 @@ class Emission:
             self.names[id(expression)] = text
         return text
 
-    def inner(self, expression: Expression) -> str:
+    def inner(self, expression: ScalarExpression) -> str:
         """The text as a part of a formula."""
         text = self(expression)
         compound = expression.op in _INFIX or expression.op in ("div", "neg", "not", "growth")
         return f"({text})" if text.startswith("-") or (compound and not text.isidentifier()) else text
 
-    def typed(self, expression: Expression) -> str:
+    def typed(self, expression: ScalarExpression) -> str:
         """The text with a dtype of its own, where a literal would take that of its neighbour or none."""
         return full(expression.data, expression.dtype) if expression.op == "constant" else self(expression)
 
-    def text(self, expression: Expression) -> str:
+    def text(self, expression: ScalarExpression) -> str:
         """The text of the operation itself."""
         op, args, dtype = expression.op, expression.args, expression.dtype
         if op == "constant":

@@ -29,7 +29,7 @@ from ...schedule.kernel_plan import (
     identity,
     locations,
 )
-from ...schedule.scalar_ir import Expression
+from ...schedule.scalar_ir import ScalarExpression
 from ...schedule.tensor_ir import Value
 from . import PERSISTENT
 from .expressions import DEVICE_FUNCTIONS, TYPES, Emission, literal
@@ -52,7 +52,7 @@ def identifier(text: str) -> str:
     return f"v{name}" if not name or name[0].isdigit() or name in _RESERVED else name
 
 
-class Kernel:
+class TritonKernel:
     """One kernel: its text, and how it is launched."""
 
     def __init__(self, plan: KernelPlan, name: str, comments: list[str], programs: int = PROGRAMS, part: int = 0) -> None:
@@ -375,7 +375,7 @@ class Kernel:
             return f"tl.where({self.whole_mask(mask)}, {value}, {literal(identity(each.value))})"
         return value
 
-    def whole_block(self, expression: Expression, text: str, dtype: Any) -> str:
+    def whole_block(self, expression: ScalarExpression, text: str, dtype: Any) -> str:
         """A value with the shape of the block."""
         if expression.op == "constant":
             return f"tl.full([XBLOCK, RBLOCK], {text}, {TYPES[dtype]})"
@@ -385,7 +385,7 @@ class Kernel:
         """A mask with the shape of the block."""
         return mask if "&" in mask else f"tl.broadcast_to({mask}, [XBLOCK, RBLOCK])"
 
-    def shape(self, expression: Expression) -> tuple[bool, bool]:
+    def shape(self, expression: ScalarExpression) -> tuple[bool, bool]:
         """Whether a value differs from row to row, and within a row."""
         found = self.shapes.get(id(expression))
         if found is None:
@@ -465,7 +465,7 @@ class Kernel:
         return self.loaded[key]
 
 
-def expressions_of(part: Pass | RowStage) -> list[Expression]:
+def expressions_of(part: Pass | RowStage) -> list[ScalarExpression]:
     """What a part of a plan computes."""
     if isinstance(part, RowStage):
         return [each.expression for each in part.values if each.expression is not None]
@@ -478,10 +478,10 @@ class CombinedKernel:
     Parts with the same function are one call, whose pointers are chosen by the number of the block: Triton compiles each function once.
     """
 
-    def __init__(self, name: str, parts: list[tuple[Kernel, str]], comments: list[str]) -> None:
+    def __init__(self, name: str, parts: list[tuple[TritonKernel, str]], comments: list[str]) -> None:
         """``parts`` have the names of the functions that they are."""
         self.name, self.comments = name, comments
-        self.functions: dict[str, list[Kernel]] = {}
+        self.functions: dict[str, list[TritonKernel]] = {}
         for part, function in parts:
             self.functions.setdefault(function, []).append(part)
         self.buffers = list(dict.fromkeys(value for part, _ in parts for value in part.plan.buffers))
@@ -530,4 +530,4 @@ class CombinedKernel:
         return "\n".join(lines)
 
 
-__all__ = ["CombinedKernel", "Kernel"]
+__all__ = ["CombinedKernel", "TritonKernel"]

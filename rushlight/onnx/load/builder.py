@@ -18,7 +18,7 @@ from .numbers import HELD, MOST, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .reading import ModelSource
 from .registry import STANDARD, NodeContext, find, numeric
-from .scope import MISSING, Frame, Scope, Value
+from .scope import MISSING, GraphScope, NamedValue, Scope
 from .strings import Strings
 
 DEEPEST = 64  # functions in functions, and bodies in bodies
@@ -42,7 +42,7 @@ class ModelBuilder:
         self.onnx = onnx
         self.source = source
         self.parts: dict[str, Any] = {}
-        self.statistics: dict[tuple[str, int], Value] = {}  # of layers that the file gives those of others, by output and input
+        self.statistics: dict[tuple[str, int], NamedValue] = {}  # of layers that the file gives those of others, by output and input
         self.constants = 0
         self.depth = 0
         self.written = 0  # nodes of functions and bodies
@@ -52,12 +52,12 @@ class ModelBuilder:
 
     # -- constants and attributes ----------------------------------------------------------------------------------
 
-    def constant(self, array: Any, number: int) -> Value:
+    def constant(self, array: Any, number: int) -> NamedValue:
         """A constant of the file that is no initializer."""
         path = f"{CONSTANT}{self.constants}"
         self.constants += 1
         self.parts[path] = tensor_from(array)
-        return Value(None, numbers_in(array, number), path, number)
+        return NamedValue(None, numbers_in(array, number), path, number)
 
     def attribute(self, scope: Scope, attribute: Any, owner: str) -> tuple[Any, Any]:
         """An attribute as a plain value, and as it stands in the graph; tensors are constants of the module."""
@@ -168,7 +168,7 @@ class ModelBuilder:
         for position, name in enumerate(outputs):
             if name:
                 part = made if len(outputs) == 1 else scope.graph.call_function(operator.getitem, (made, position), name=name)
-                scope.define(name, Value(part, type=self.output_type(scope, kind, name, position, concrete, types)))
+                scope.define(name, NamedValue(part, type=self.output_type(scope, kind, name, position, concrete, types)))
 
     def operator(self, kind: Any, domain: str, name: str, opset: int) -> OnnxOperator:
         """The function of an operator, one for all nodes of a graph."""
@@ -222,7 +222,7 @@ class ModelBuilder:
         if kind in ("Shape", "Size") and not of_numbers:
             target = self.operator(SizesOf if kind == "Shape" else CountOf, "", kind, opset)
             made = scope.graph.call_function(target, (scope.tensor(inputs[0]),), {**attributes, "node": about}, name=output)
-            scope.define(output, Value(None, made, type=7))
+            scope.define(output, NamedValue(None, made, type=7))
             return True
         if kind not in numeric or not inputs or any(each is not None and not scope.has_numbers(each) for each in inputs):
             return False
@@ -241,10 +241,10 @@ class ModelBuilder:
             found = numeric[kind](context, *given)
             if found is NotImplemented:
                 return False
-            scope.define(output, Value(None, found, type=number))
+            scope.define(output, NamedValue(None, found, type=number))
             return True
         made = scope.graph.call_function(target, given, {**attributes, "node": about}, name=output)
-        value = Value(None, made, type=number)
+        value = NamedValue(None, made, type=number)
         value.short = of_numbers or (kind in _SHORT and all(each is None or each.is_constant or each.short for each in inputs))
         scope.define(output, value)
         return True
@@ -380,10 +380,16 @@ class ModelBuilder:
                 scope.types[each.name] = number
 
     def body(
-        self, scope: Scope, graph: Any, owner: str, given: dict[int, Value] | None = None, frame: Frame | None = None, inline: bool = False
-    ) -> tuple[Scope, list[Value]]:
+        self,
+        scope: Scope,
+        graph: Any,
+        owner: str,
+        given: dict[int, NamedValue] | None = None,
+        frame: GraphScope | None = None,
+        inline: bool = False,
+    ) -> tuple[Scope, list[NamedValue]]:
         """The names of a body and what it gives; ``given`` are inputs that are known, ``inline`` puts it into the graph around it."""
-        frame = scope.frame if inline else frame or Frame(scope.frame)
+        frame = scope.frame if inline else frame or GraphScope(scope.frame)
         inner = Scope(frame, scope.opsets, scope)
         self.note_types(inner, graph)
         for tensor in graph.initializer:
@@ -392,7 +398,7 @@ class ModelBuilder:
             inner.define(sparse.values.name, self.constant(self.source.sparse(sparse), sparse.values.data_type))
         for position, each in enumerate(graph.input):
             value = (given or {}).get(position)
-            inner.define(each.name, value or Value(frame.input(each.name), type=element_type_of(each.type)))
+            inner.define(each.name, value or NamedValue(frame.input(each.name), type=element_type_of(each.type)))
         self.nodes(inner, graph.node)
         return inner, [inner.find(each.name, f"a body of {owner}") for each in graph.output]
 

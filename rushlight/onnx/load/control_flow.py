@@ -17,7 +17,7 @@ from ..errors import ModelFileError
 from .builder import ModelBuilder, control
 from .numbers import as_numbers
 from .registry import dtype_of, ops
-from .scope import Frame, Scope, Value
+from .scope import GraphScope, NamedValue, Scope
 
 ENDLESS = 1 << 62  # as a count: no limit
 Bodies = dict[str, Callable[..., Any]]
@@ -153,16 +153,16 @@ def results(scope: Scope, node: Any, made: Any, types: list[Any]) -> None:
     for position, name in enumerate(node.output):
         if name:
             part = scope.graph.call_function(operator.getitem, (made, position), name=name)
-            scope.define(name, Value(part, type=scope.types.get(name) or types[position]))
+            scope.define(name, NamedValue(part, type=scope.types.get(name) or types[position]))
 
 
-def finish(inside: Scope, values: list[Value]) -> None:
+def finish(inside: Scope, values: list[NamedValue]) -> None:
     """End the graph of a body with what it gives."""
     inside.graph.output(tuple([inside.numbers(each) if is_truth(each) else inside.tensor(each) for each in values]))
     inside.graph.eliminate_dead_code()
 
 
-def is_truth(value: Value) -> bool:
+def is_truth(value: NamedValue) -> bool:
     """Whether a value is a condition that is known."""
     return value.is_constant and value.type == 9 and not isinstance(value.numbers, list)
 
@@ -182,7 +182,7 @@ def import_if(builder: ModelBuilder, scope: Scope, node: Any, owner: str) -> Non
             if name:
                 scope.define(name, value)
         return
-    frames: dict[str, Frame] = {}
+    frames: dict[str, GraphScope] = {}
     types: list[Any] = []
     for key, graph in graphs.items():
         inside, values = builder.body(scope, graph, owner)
@@ -202,7 +202,7 @@ def import_if(builder: ModelBuilder, scope: Scope, node: Any, owner: str) -> Non
     results(scope, node, made, types)
 
 
-def described(graph: Any, position: int, value: Value) -> tuple[int, tuple[int, ...]]:
+def described(graph: Any, position: int, value: NamedValue) -> tuple[int, tuple[int, ...]]:
     """Element type and sizes of what a body gives, as far as the file says them."""
     kind = graph.output[position].type.tensor_type
     return value.type or kind.elem_type or 1, tuple([each.dim_value for each in kind.shape.dim])
@@ -215,9 +215,9 @@ def import_loop(builder: ModelBuilder, scope: Scope, node: Any, owner: str) -> N
     carried = [each for each in inputs[2:] if each is not None]
     if len(graph.input) != len(carried) + 2 or len(graph.output) < len(carried) + 1 or len(node.output) > len(graph.output) - 1:
         raise ModelFileError(f"{owner}: its body does not take and give what is carried from one iteration to the next")
-    frame = Frame(scope.frame)
-    index = Value(None, frame.input("index"), type=7)
-    inside, values = builder.body(scope, graph, owner, {0: index, 1: Value(None, True, type=9)}, frame=frame)
+    frame = GraphScope(scope.frame)
+    index = NamedValue(None, frame.input("index"), type=7)
+    inside, values = builder.body(scope, graph, owner, {0: index, 1: NamedValue(None, True, type=9)}, frame=frame)
     finish(inside, values)
     scans = tuple([described(graph, position, each) for position, each in enumerate(values)][1 + len(carried) :])
     count = (

@@ -18,7 +18,7 @@ from ..files import first_line
 from . import control_flow, gradients, importers
 from .builder import CONSTANT, ModelBuilder, element_type_of, numbers_in, plain, statistics_of, tensor_from
 from .reading import ModelSource, read
-from .scope import MISSING, Frame, Scope, Value
+from .scope import MISSING, GraphScope, NamedValue, Scope
 from .strings import Strings
 
 FIRST_OPSET = 1
@@ -121,7 +121,7 @@ def built(source: ModelSource, requires_grad: bool) -> OnnxGraphModule:
     if not FIRST_OPSET <= opsets.get("", 1) <= newest:
         raise UnsupportedModelError(f"the file uses opset {opsets['']}; the installed onnx package knows opsets up to {newest}: update it")
     graph = model.graph
-    scope = Scope(Frame(), opsets)
+    scope = Scope(GraphScope(), opsets)
     builder.note_types(scope, graph)
     parameters = initializers(builder, scope, graph, requires_grad)
     known = set(scope.values)
@@ -130,21 +130,21 @@ def built(source: ModelSource, requires_grad: bool) -> OnnxGraphModule:
         if each.name in known:
             continue
         names.append(each.name)
-        scope.define(each.name, Value(scope.frame.input(each.name), type=element_type_of(each.type)))
+        scope.define(each.name, NamedValue(scope.frame.input(each.name), type=element_type_of(each.type)))
     optional = [each.name for each in graph.input if each.name in known and model.ir_version >= 4]
     for name in optional:  # an input with a default
         value = scope.values.pop(name)
         given = scope.frame.input(name)
         given.args = (None,)
         default = scope.frame.attribute(value.attribute)
-        scope.define(name, Value(scope.graph.call_function(chosen, (given, default)), type=value.type))
+        scope.define(name, NamedValue(scope.graph.call_function(chosen, (given, default)), type=value.type))
     builder.nodes(scope, graph.node)
     outputs = [scope.tensor(scope.find(each.name, "the graph"), each.name) for each in graph.output]
     if not outputs:
         raise ModelFileError("the graph has no outputs")
     scope.graph.output(outputs[0] if len(outputs) == 1 else tuple(outputs))
     scope.graph.eliminate_dead_code()
-    made = OnnxGraphModule(Parts(builder.parts), scope.graph)
+    made = OnnxGraphModule(ModuleRoot(builder.parts), scope.graph)
     for path, tensor in parameters.items():
         assign(made, path, tensor)
     metadata = {each.key: each.value for each in model.metadata_props}
@@ -153,7 +153,7 @@ def built(source: ModelSource, requires_grad: bool) -> OnnxGraphModule:
 
 
 def _rebuild(parts: dict[str, Any], graph: Graph, name: str, training: bool, about: Any) -> OnnxGraphModule:
-    made = OnnxGraphModule(Parts(parts), graph, name)
+    made = OnnxGraphModule(ModuleRoot(parts), graph, name)
     for path, value in parts.items():
         assign(made, path, value)
     made.describe(*about)
@@ -169,7 +169,7 @@ def hasattr_at(root: Any, path: str) -> bool:
     return True
 
 
-class Parts(Module):
+class ModuleRoot(Module):
     """What a graph refers to, by dotted path: the root from which a GraphModule takes it."""
 
     def __init__(self, parts: dict[str, Any]) -> None:
@@ -203,14 +203,14 @@ def initializers(builder: ModelBuilder, scope: Scope, graph: Any, requires_grad:
         if floating and not requires_grad:
             tensor.requires_grad_(False)
         found[path] = builder.parts[path] = tensor
-        scope.define(name, Value(None, numbers_in(array, number), path, number))
+        scope.define(name, NamedValue(None, numbers_in(array, number), path, number))
     arrays = {name: (number, array) for name, number, array in rows}
     for count, (use, name) in enumerate(shared.items()):
         if name in arrays:
             number, array = arrays[name]
             path = paths.make(f"{name}_{count}")
             found[path] = builder.parts[path] = tensor_from(array.copy())
-            builder.statistics[use] = Value(None, MISSING, path, number)
+            builder.statistics[use] = NamedValue(None, MISSING, path, number)
     return found
 
 

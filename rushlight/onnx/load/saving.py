@@ -12,7 +12,7 @@ from ...core.errors import CaptureError
 from ...nn.parameter import Parameter
 from .control_flow import choose, map_sequence, repeat, scan, scan_batch
 from .gradients import derivatives
-from .model import OnnxGraphModule, Parts, chosen
+from .model import ModuleRoot, OnnxGraphModule, chosen
 from .numbers import as_tensor
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .strings import Strings
@@ -61,7 +61,7 @@ def read(content: dict[str, Any]) -> OnnxGraphModule:
     for path, (shape, items) in content["texts"].items():
         parts[path] = Strings(items)
         parts[path].array = parts[path].array.reshape(shape)
-    made = OnnxGraphModule(Parts(parts), from_data(json.loads(content["graph"])), content["name"])
+    made = OnnxGraphModule(ModuleRoot(parts), from_data(json.loads(content["graph"])), content["name"])
     for path, value in parts.items():
         assign(made, path, value)
     made.describe(content["inputs"], content["outputs"], content["opsets"], content["metadata"])

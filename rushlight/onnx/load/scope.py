@@ -12,7 +12,7 @@ from .numbers import as_tensor
 MISSING: Any = object()  # of a value that has no form as numbers
 
 
-class Value:
+class NamedValue:
     """A value by its name in the file: the node of it as a tensor, or what makes one when it is asked for."""
 
     __slots__ = ("attribute", "frame", "numbers", "origin", "short", "tensor", "type")
@@ -22,8 +22,8 @@ class Value:
         self.numbers = numbers  # a number, a list, or a node that gives one
         self.attribute = attribute  # the path of a parameter, buffer or constant of the module
         self.type = type  # ONNX's number for the element type; 0 where it is not known
-        self.origin: Value | None = None  # of a value from outside of a body: the value there
-        self.frame: Frame | None = None  # and the frame of that
+        self.origin: NamedValue | None = None  # of a value from outside of a body: the value there
+        self.frame: GraphScope | None = None  # and the frame of that
         self.short = False  # whether it is the length of a list of numbers
 
     @property
@@ -32,10 +32,10 @@ class Value:
         return self.numbers is not MISSING and self.numbers is not None and not isinstance(self.numbers, Node)
 
 
-class Frame:
+class GraphScope:
     """A graph that is being built: the main one, or that of a body, which takes what it needs from the graph around it."""
 
-    def __init__(self, outer: Frame | None = None) -> None:
+    def __init__(self, outer: GraphScope | None = None) -> None:
         self.graph = Graph()
         self.outer = outer
         self.captured: list[Callable[[], Node]] = []  # what a body takes from outside, as nodes there
@@ -66,7 +66,7 @@ class Frame:
         """What a body takes from outside, as nodes of the graph around it."""
         return tuple([source() for source in self.captured])
 
-    def tensor(self, value: Value, name: str = "value") -> Node:
+    def tensor(self, value: NamedValue, name: str = "value") -> Node:
         """A value of this frame as a tensor."""
         if value.tensor is None:
             if value.attribute:
@@ -79,7 +79,7 @@ class Frame:
                 value.tensor = self.graph.call_function(as_tensor, (self.numbers(value), value.type or 7))
         return value.tensor
 
-    def numbers(self, value: Value, name: str = "sizes") -> Any:
+    def numbers(self, value: NamedValue, name: str = "sizes") -> Any:
         """A value of this frame as numbers: known now, or a node."""
         if value.numbers is None and value.origin is not None:
             outside, frame = value.origin, value.frame
@@ -91,21 +91,21 @@ class Frame:
 class Scope:
     """The names of a graph, of a body (which sees those around it) or of a function (which sees its own alone)."""
 
-    def __init__(self, frame: Frame, opsets: dict[str, int], outer: Scope | None = None) -> None:
+    def __init__(self, frame: GraphScope, opsets: dict[str, int], outer: Scope | None = None) -> None:
         self.frame = frame
         self.graph = frame.graph
         self.opsets = opsets
         self.outer = outer
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, NamedValue] = {}
         self.types: dict[str, Any] = {}  # what the file says of values
 
-    def define(self, name: str, value: Value) -> None:
+    def define(self, name: str, value: NamedValue) -> None:
         """Give a value its name."""
         if name in self.values:
             raise ModelFileError(f"the value '{name}' is made twice")
         self.values[name] = value
 
-    def find(self, name: str, user: str) -> Value:
+    def find(self, name: str, user: str) -> NamedValue:
         """The value of a name."""
         found = self.values.get(name)
         if found is not None:
@@ -118,20 +118,20 @@ class Scope:
         if self.outer.frame is self.frame or outside.attribute or (outside.is_constant and outside.tensor is None):
             made = outside
         else:
-            made = Value(type=outside.type)
+            made = NamedValue(type=outside.type)
             made.origin, made.frame = outside, self.outer.frame
             made.numbers = None if isinstance(outside.numbers, Node) or outside.numbers is None else outside.numbers
         self.values[name] = made
         return made
 
-    def tensor(self, value: Value, name: str = "value") -> Node:
+    def tensor(self, value: NamedValue, name: str = "value") -> Node:
         """A value as a tensor."""
         return self.frame.tensor(value, name)
 
-    def has_numbers(self, value: Value) -> bool:
+    def has_numbers(self, value: NamedValue) -> bool:
         """Whether a value has a form as numbers."""
         return value.numbers is not MISSING
 
-    def numbers(self, value: Value) -> Any:
+    def numbers(self, value: NamedValue) -> Any:
         """A value as numbers: known now, or a node."""
         return self.frame.numbers(value)

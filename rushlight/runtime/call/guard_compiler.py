@@ -20,7 +20,7 @@ from ...capture.compile.guards.sources import Attribute, Contents, Global, Item,
 from ...core.dtypes import default
 from ...core.state import flags
 from . import guard_vm
-from .guard_vm import Layout, Op
+from .guard_vm import Layout, Opcode
 from .object_layout import own_of, word_of
 from .pyobject_code import WORD
 from .settings import settings
@@ -28,7 +28,7 @@ from .settings import settings
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))  # immutable: the same object is an equal one
 _OBJECT = (6, 16)  # the codes of slots that hold objects, in CPython's ``PyMemberDef``
 _PACKAGE = __name__.partition(".")[0] + "."
-OF_A_DICT = (Op.ITEM, Op.WITHOUT, Op.KEYS)  # instructions whose outcome is the same as long as a dict is unchanged
+OF_A_DICT = (Opcode.ITEM, Opcode.WITHOUT, Opcode.KEYS)  # instructions whose outcome is the same as long as a dict is unchanged
 
 
 class Untranslated(Exception):
@@ -121,12 +121,12 @@ class Instructions:
             self.constants[self.known[key]] = None
         return self.known[key]
 
-    def emit(self, what: Op, to: int, source: int, *more: int) -> int:
+    def emit(self, what: Opcode, to: int, source: int, *more: int) -> int:
         """Write an instruction; the register that it writes to."""
         self.made.append((int(what), to, source, *more))
         return to
 
-    def check(self, what: Op, source: int, *more: int) -> None:
+    def check(self, what: Opcode, source: int, *more: int) -> None:
         """Write an instruction that writes to no register, once."""
         if (what, source, *more) not in self.checked:
             self.checked[what, source, *more] = None
@@ -146,8 +146,8 @@ class Instructions:
                 ordered.append(step)
             elif step is together[source][0]:
                 found = together[source]
-                ordered += [(Op.UNCHANGED, source, source, 0, len(found) + 1), *found]
-                ordered.append((Op.NOTE, source, source, 3 - guard_vm.STEP * (len(found) + 1)))
+                ordered += [(Opcode.UNCHANGED, source, source, 0, len(found) + 1), *found]
+                ordered.append((Opcode.NOTE, source, source, 3 - guard_vm.STEP * (len(found) + 1)))
         return ordered
 
     def id(self, value: Any) -> int:
@@ -186,13 +186,13 @@ class Instructions:
 
     def kind(self, source: int) -> int:
         """The type of what a register holds."""
-        return self.kinds[source] if source in self.kinds else self.once(Op.KIND, source, type(self.values[source]))
+        return self.kinds[source] if source in self.kinds else self.once(Opcode.KIND, source, type(self.values[source]))
 
     def referent(self, reference: Any) -> int:
         """The object that a weak reference refers to."""
         if reference() is None:
             raise Differs
-        return self.once(Op.FIELD, self.constant(reference), reference(), Layout.referent, self.constant(weakref.ref))
+        return self.once(Opcode.FIELD, self.constant(reference), reference(), Layout.referent, self.constant(weakref.ref))
 
     def class_of(self, source: int) -> int:
         """The register of an object's type as it is now; one that is not the package's may go."""
@@ -200,7 +200,7 @@ class Instructions:
         stays = kind.__module__ == "builtins" or kind.__module__.startswith(_PACKAGE)
         return self.constant(kind) if stays else self.referent(weakref.ref(kind))
 
-    def once(self, what: Op, source: int, value: Any, *more: int) -> int:
+    def once(self, what: Opcode, source: int, value: Any, *more: int) -> int:
         """The register that a step writes to, which is written once."""
         key = (what, source, *more)
         if key not in self.known:
@@ -213,11 +213,11 @@ class Instructions:
         if type(owner) in (tuple, list) and type(key) is int and key >= 0:
             if key >= len(owner):
                 raise Differs
-            return self.once(Op.TUPLE if type(owner) is tuple else Op.LIST, source, owner[key], key)
+            return self.once(Opcode.TUPLE if type(owner) is tuple else Opcode.LIST, source, owner[key], key)
         if type(owner) is dict and type(key) is str:
             if key not in owner:
                 raise Differs
-            return self.once(Op.ITEM, source, owner[key], self.name(key))
+            return self.once(Opcode.ITEM, source, owner[key], self.name(key))
         raise Untranslated
 
     def name(self, text: str) -> int:
@@ -229,7 +229,7 @@ class Instructions:
         owner = self.values[source]
         kind = type(owner)
         if kind is CellType and name == "cell_contents":
-            return self.once(Op.FIELD, source, owner.cell_contents, Layout.contents, self.constant(CellType))
+            return self.once(Opcode.FIELD, source, owner.cell_contents, Layout.contents, self.constant(CellType))
         if name == "__dict__":
             return self.fields(source)
         if kind is type:
@@ -241,15 +241,15 @@ class Instructions:
             return self.slot(source, name, found[0])
         fields, own, class_ = self.fields(source), vars(owner), self.class_of(source)
         if found is None and name in own:
-            self.check(Op.NOTHING, class_, self.name(name))
+            self.check(Opcode.NOTHING, class_, self.name(name))
             return self.item(fields, name)
         if found is None or type(found[0]) not in _CONSTANTS:
             raise Untranslated
-        default = self.once(Op.CLASS, class_, found[0], self.name(name))
-        self.check(Op.SAME, default, self.constant(found[0]))
+        default = self.once(Opcode.CLASS, class_, found[0], self.name(name))
+        self.check(Opcode.SAME, default, self.constant(found[0]))
         if name in own:
             return self.item(fields, name)
-        self.check(Op.WITHOUT, fields, self.name(name))
+        self.check(Opcode.WITHOUT, fields, self.name(name))
         return default
 
     def fields(self, source: int) -> int:
@@ -265,7 +265,7 @@ class Instructions:
     def field(self, source: int, value: Any, offset: int) -> int:
         """A field of an object, whose type is asked first."""
         self.kinds[source] = self.class_of(source)
-        return self.once(Op.FIELD, source, value, offset, self.kinds[source])
+        return self.once(Opcode.FIELD, source, value, offset, self.kinds[source])
 
     def slot(self, source: int, name: str, descriptor: Any) -> int:
         """A field that a class has a slot for."""
@@ -282,7 +282,7 @@ class Instructions:
         found = of_class(self.values[source], name)
         if found is None or type(found[0]) is not FunctionType or hasattr(type, name):
             raise Untranslated
-        return self.once(Op.CLASS, source, found[0], self.name(name))
+        return self.once(Opcode.CLASS, source, found[0], self.name(name))
 
     # -- guards --------------------------------------------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class Instructions:
         if type(expected) is weakref.ref:
             if self.values[source] is not expected():
                 raise Differs
-            self.check(Op.REFERENT, source, self.constant(expected))
+            self.check(Opcode.REFERENT, source, self.constant(expected))
         else:
             self.identity(source, self.constant(expected), True)
 
@@ -322,7 +322,7 @@ class Instructions:
             raise Untranslated
         if value != expected or isinstance(value, float) and str(value) != str(expected):
             raise Differs
-        self.check(Op.SAME, source, self.constant(value))
+        self.check(Opcode.SAME, source, self.constant(value))
 
     def no_hooks(self, own: int) -> None:
         """A Module has no hooks, and is not compiled itself."""
@@ -365,14 +365,14 @@ class Instructions:
         known = self.attribute(self.constant(chosen), "last")
         if not same_options(self.values[source], self.values[known], chosen.params):
             raise Differs
-        self.check(Op.OPTIONS, source, known, chosen.params)
+        self.check(Opcode.OPTIONS, source, known, chosen.params)
 
     def identity(self, a: int, b: int, same: bool) -> None:
         """Two values are the same object, or they are not."""
         if (self.values[a] is self.values[b]) is not same:
             raise Differs
         if a not in self.constants or b not in self.constants:
-            self.check(Op.SAME if same else Op.OTHER, a, b)
+            self.check(Opcode.SAME if same else Opcode.OTHER, a, b)
 
     def contains(self, source: int, key: Any, there: bool) -> None:
         """A dict has a key, or does not."""
@@ -383,7 +383,7 @@ class Instructions:
         if there:
             self.item(source, key)
         else:
-            self.check(Op.WITHOUT, source, self.name(key))
+            self.check(Opcode.WITHOUT, source, self.name(key))
 
     def length(self, source: int, count: int) -> None:
         """A container has so many elements."""
@@ -393,7 +393,7 @@ class Instructions:
             raise Untranslated
         if len(value) != count:
             raise Differs
-        self.check(Op.LENGTH, source, self.class_of(source), count)
+        self.check(Opcode.LENGTH, source, self.class_of(source), count)
 
     def keys(self, source: int, keys: Any) -> None:
         """A dict has some keys, in that order."""
@@ -402,7 +402,7 @@ class Instructions:
             raise Untranslated
         if [*value] != keys:
             raise Differs
-        self.check(Op.KEYS, source, self.id(tuple(value)), len(value))
+        self.check(Opcode.KEYS, source, self.id(tuple(value)), len(value))
 
     def truth(self, source: int, wanted: bool) -> None:
         """A value counts as true, or as false: a constant that does, or a container without elements."""
@@ -410,7 +410,7 @@ class Instructions:
         if type(value) in _CONSTANTS:
             if bool(value) is not wanted:
                 raise Differs
-            self.check(Op.SAME, source, self.constant(value))
+            self.check(Opcode.SAME, source, self.constant(value))
         elif wanted:
             raise Untranslated
         else:

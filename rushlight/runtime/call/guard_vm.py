@@ -20,7 +20,7 @@ from .object_layout import OFFSETS, word_of
 from .pyobject_code import NULL, ONE, WORD, BuiltinFunction, ObjectCode, table_of
 
 
-class Op(IntEnum):
+class Opcode(IntEnum):
     """What a step does; it has a register to write, one to read, and two more words."""
 
     TUPLE = 0  # an element of a tuple: which
@@ -41,8 +41,8 @@ class Op(IntEnum):
     NOTE = 15  # note that of a dict, in a step so many words back
 
 
-REGISTERS: dict[Op, tuple[int, ...]] = {  # which words of steps are registers, beside the first two
-    Op.FIELD: (4,), Op.SAME: (3,), Op.OTHER: (3,), Op.REFERENT: (3,), Op.LENGTH: (3,), Op.OPTIONS: (3,),
+REGISTERS: dict[Opcode, tuple[int, ...]] = {  # which words of steps are registers, beside the first two
+    Opcode.FIELD: (4,), Opcode.SAME: (3,), Opcode.OTHER: (3,), Opcode.REFERENT: (3,), Opcode.LENGTH: (3,), Opcode.OPTIONS: (3,),
 }  # fmt: skip
 # The words of a table, before the steps and the addresses of registers that come out.
 _BUSY, _GIVEN, _STEPS, _RESULTS, _HEAD = range(5)
@@ -107,7 +107,7 @@ def check(registers: Sequence[int], instructions: Sequence[tuple[int, ...]], res
     start = ctypes.addressof(memory)
     words = [0, start, len(instructions), len(results)]
     for step in instructions:
-        places = (1, 2, *REGISTERS.get(Op(step[0]), ()))
+        places = (1, 2, *REGISTERS.get(Opcode(step[0]), ()))
         words += [start + WORD * word if at in places else word for at, word in enumerate(step)] + [0] * (STEP - len(step))
     return _function().of([*words, *(start + WORD * each for each in results)], (memory, kept))
 
@@ -146,12 +146,12 @@ def write(c: ObjectCode) -> Scalar:
         to = c.word(step, 1, "ptr")
         thing = c.field(c.word(step, 2, "ptr"), 0)
         following = c.fresh("following")
-        c.switch(c.word(step, 0), "refuse", {int(each): each.name for each in Op})
+        c.switch(c.word(step, 0), "refuse", {int(each): each.name for each in Opcode})
 
         def register(word: int) -> Scalar:
             return c.field(c.word(step, word, "ptr"), 0)
 
-        def begin(each: Op) -> None:
+        def begin(each: Opcode) -> None:
             c.label(each.name)
 
         def end(found: Scalar | None = None) -> None:
@@ -171,51 +171,51 @@ def write(c: ObjectCode) -> Scalar:
                 c.need(c.differ(more, Scalar("0", "i32")), "refuse")
                 check(number)
 
-        begin(Op.TUPLE)
+        begin(Opcode.TUPLE)
         which = c.word(step, 3)
         c.need(c.same(kind(thing), c.object("tuple", tuple)), "refuse")
         c.need(c.compare("slt", which, size(thing)), "refuse")
         end(c.word(c.beyond(thing, Layout.elements), which, "ptr"))
-        begin(Op.LIST)
+        begin(Opcode.LIST)
         which = c.word(step, 3)
         c.need(c.same(kind(thing), c.object("list", list)), "refuse")
         c.need(c.compare("slt", which, size(thing)), "refuse")
         end(c.word(c.field(thing, Layout.elements), which, "ptr"))
-        begin(Op.FIELD)
+        begin(Opcode.FIELD)
         c.need(c.same(kind(thing), register(4)), "refuse")
         place = c.beyond(thing, c.word(step, 3))
         content = c.field(place, 0)
         c.need(c.is_object(content), "refuse")  # attributes may not be in a dict yet
         end(content)
-        begin(Op.ITEM)
+        begin(Opcode.ITEM)
         content = item()
         c.need(c.differ(content, NULL), "forget")
         end(content)
-        begin(Op.WITHOUT)
+        begin(Opcode.WITHOUT)
         c.need(c.same(item(), NULL), "refuse")
         c.need(c.same(c.call("PyErr_Occurred"), NULL), "forget")
         end()
-        begin(Op.KIND)
+        begin(Opcode.KIND)
         end(kind(thing))
-        begin(Op.SAME)
+        begin(Opcode.SAME)
         c.need(c.same(thing, register(3)), "refuse")
         end()
-        begin(Op.OTHER)
+        begin(Opcode.OTHER)
         c.need(c.differ(thing, register(3)), "refuse")
         end()
-        begin(Op.REFERENT)
+        begin(Opcode.REFERENT)
         c.need(c.same(thing, c.field(register(3), Layout.referent)), "refuse")
         end()
-        begin(Op.LENGTH)
+        begin(Opcode.LENGTH)
         c.need(c.both(c.same(kind(thing), register(3)), c.same(size(thing), c.word(step, 4))), "refuse")
         end()
-        begin(Op.KEYS)
+        begin(Opcode.KEYS)
         names = c.beyond(c.word(step, 3, "ptr"), Layout.elements)
         c.need(c.same(kind(thing), dictionary), "refuse")
         c.need(c.same(size(thing), c.word(step, 4)), "refuse")
         pairs(lambda number: c.need(c.same(c.read(key, "ptr"), c.word(names, number, "ptr")), "refuse"))
         end()
-        begin(Op.OPTIONS)
+        begin(Opcode.OPTIONS)
         options, apart = register(3), c.word(step, 4)
         c.need(c.both(c.same(kind(thing), dictionary), c.same(kind(options), c.object("list", list))), "refuse")
         c.need(c.same(size(thing), c.add(size(options), one)), "refuse")
@@ -231,15 +231,15 @@ def write(c: ObjectCode) -> Scalar:
         c.need(c.compare("sgt", size(options), zero), "refuse")
         pairs(compare)
         end()
-        begin(Op.CLASS)
+        begin(Opcode.CLASS)
         content = c.call(_LOOKUP, thing, c.word(step, 3, "ptr"))
         c.need(c.differ(content, NULL), "forget")
         end(content)
-        begin(Op.NOTHING)
+        begin(Opcode.NOTHING)
         c.need(c.same(c.call(_LOOKUP, thing, c.word(step, 3, "ptr")), NULL), "refuse")
         c.need(c.same(c.call("PyErr_Occurred"), NULL), "forget")
         end()
-        begin(Op.UNCHANGED)
+        begin(Opcode.UNCHANGED)
         c.need(c.same(kind(thing), dictionary), "refuse")
         same = c.same(c.field(thing, Layout.version, "i64"), c.word(step, 3))
         changed = c.fresh("changed")
@@ -249,7 +249,7 @@ def write(c: ObjectCode) -> Scalar:
         c.label(changed)
         c.put(zero, step, 3)  # what registers hold is not known until all the steps have run
         end()
-        begin(Op.NOTE)
+        begin(Opcode.NOTE)
         c.put(c.field(thing, Layout.version, "i64"), step, c.word(step, 3))
         end()
         c.label(following)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...codegen.llvm.instructions import LlvmFunction, Scalar
-from ...codegen.llvm.ir import Code
+from ...codegen.llvm.ir import IRBuilder
 from ...codegen.llvm.module import Module
 from ...core.base import alias, make, storage_of
 from ...core.state import state
@@ -38,7 +38,7 @@ def status_of(program: Any) -> int:
 
 def entry(program: Any, module: Module, segments: list[str]) -> LlvmFunction:
     """A function around the program's segments, given the table of addresses: 0, or 1 where a segment refuses to go on."""
-    c = Code(module)
+    c = IRBuilder(module)
     status, outcome = c.address("%table", status_of(program), "i64"), c.slot("i32")
     for segment in segments:
         c.call_function(segment, "%table")

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...codegen.llvm.ir import Code, Module, Part, Scalar
+from ...codegen.llvm.ir import IRBuilder, Module, Part, Scalar
 from ..cpu.jit import jit
 from .object_layout import OFFSETS
 
@@ -23,7 +23,7 @@ class Table(ctypes.Array):  # type: ignore[type-arg]
     kept: Any
 
 
-class ObjectCode(Code):
+class ObjectCode(IRBuilder):
     """Emits code that works on objects.  Pointers are scalars as all other operands are."""
 
     def __init__(self) -> None:

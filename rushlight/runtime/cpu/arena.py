@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.base import TensorBase, make
 from ...core.parallel import return_memory
-from ...schedule.fusion import kernels_past_dispatch, operand_memory
+from ...schedule.lowering import direct_kernel, operand_memory
 from ...schedule.memory_plan import ALIGNMENT
 from ...schedule.tensor_ir import SIZES, Call, Constant, Input, Reference, Value
 from ...schedule.view_strides import address as asked_address
@@ -101,10 +101,13 @@ class CallArena:
 
     def prepare(self, part: Call) -> None:
         """Note how an op is called, and which of its operands can be computed in memory of its own: whole values that no other one is put into."""
-        name = getattr(getattr(part.target, "op", None), "name", "")
-        if name in kernels_past_dispatch:
-            self.kernels[part] = kernels_past_dispatch[name]
-        if name in operand_memory:
+        op = getattr(part.target, "op", None)
+        if op is None:
+            return
+        kernel, lend = direct_kernel.of(op), operand_memory.of(op)
+        if kernel is not None:
+            self.kernels[part] = kernel
+        if lend is not None:
             taken = {each.place for each in self.program.slots if isinstance(each, Value) and each.place is not None}
             values = [
                 (at, each.value)
@@ -112,7 +115,7 @@ class CallArena:
                 if each.value in self.program.offsets and each.value not in taken
                 and each.shape == each.value.shape and each.strides == each.value.strides and not each.offset
             ]  # fmt: skip
-            self.borrowed.append((part, operand_memory[name], values))
+            self.borrowed.append((part, lend, values))
 
     def borrow(self, made: dict[Value, Any]) -> None:
         """Have values computed in the memory of the ops that take them, or in the arena where they have none to give."""

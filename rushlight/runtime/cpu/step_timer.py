@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...codegen.llvm.ir import Code, Scalar
+from ...codegen.llvm.ir import IRBuilder, Scalar
 
 _wanted = [False]
 
@@ -46,7 +46,7 @@ class Clocks:
         self.function = function
         self.found = (ctypes.c_int64 * (2 * len(steps)))()  # nanoseconds and calls, of one step after the other
 
-    def now(self, c: Code) -> Scalar:
+    def now(self, c: IRBuilder) -> Scalar:
         """The time in nanoseconds."""
         place = c.shared_slot("i64", 2)
         operands = Scalar(c.bound("clock", self.function), "ptr"), Scalar(str(time.CLOCK_MONOTONIC), "i32"), Scalar(place, "ptr")
@@ -54,7 +54,7 @@ class Clocks:
         seconds, rest = c.load(place, c.integer(0), "i64"), c.load(place, c.integer(1), "i64")
         return c.add(c.scale(seconds, 1_000_000_000), rest)
 
-    def add(self, c: Code, step: Any, begin: Scalar) -> None:
+    def add(self, c: IRBuilder, step: Any, begin: Scalar) -> None:
         """Count a step that has begun at a time, and ends now."""
         spent = c.sub(self.now(c), begin)
         for at, more in enumerate((spent, c.integer(1))):

@@ -266,7 +266,7 @@ done:
 """
 
 
-class Pool:
+class ThreadPool:
     """The workers and the state that they share with whoever has work for them."""
 
     def __init__(self) -> None:
@@ -339,11 +339,11 @@ def text_for(processor: str) -> str:
     return text
 
 
-_pool: list[Pool] = []
+_pool: list[ThreadPool] = []
 
 
-def pool() -> Pool:
+def pool() -> ThreadPool:
     """The one pool."""
     if not _pool:
-        _pool.append(Pool())
+        _pool.append(ThreadPool())
     return _pool[0]

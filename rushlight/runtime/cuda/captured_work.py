@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ...core.devices import device_types
-from .launch import Kernel
+from .launch import CudaKernel
 
 _WORDS = 16  # of 8 bytes, that one launch writes to device memory
 _PUT = """
@@ -78,10 +78,10 @@ class CapturedWork:
 
 
 @functools.cache
-def _put(cupy: Any) -> Kernel:
+def _put(cupy: Any) -> CudaKernel:
     names = [f"w{at}" for at in range(_WORDS)]
     source = _PUT.replace("@GIVEN@", ", ".join(f"unsigned long long {each}" for each in names)).replace("@NAMES@", ", ".join(names))
-    return Kernel(cupy, source, "put", "Pi" + "Q" * _WORDS, "numbers for a captured graph")
+    return CudaKernel(cupy, source, "put", "Pi" + "Q" * _WORDS, "numbers for a captured graph")
 
 
 def put_words(cupy: Any, address: int, *words: int) -> None:

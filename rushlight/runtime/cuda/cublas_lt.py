@@ -67,7 +67,7 @@ class Lt:
         return made
 
 
-class Product:
+class LtProduct:
     """One product of column-major matrices: all arguments of a call but the addresses."""
 
     __slots__ = (

@@ -135,7 +135,7 @@ def tensor(dnn: Dnn, uid: int, shape: Sequence[int], strides: Sequence[int], dty
     )  # fmt: skip
 
 
-class Plan:
+class ExecutionPlan:
     """What cuDNN's heuristics choose for one operation, in calls that give the addresses of its tensors, in the order of ``uids``."""
 
     def __init__(self, dnn: Dnn, operation: Descriptor, uids: tuple[int, ...], exact: bool, deterministic: bool, benchmark: bool) -> None:

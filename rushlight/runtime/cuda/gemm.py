@@ -18,7 +18,7 @@ import numpy as np
 from ...core.errors import AcceleratorError
 from ...core.precision import precision
 from . import measured_products
-from .cublas_lt import Lt, Product
+from .cublas_lt import Lt, LtProduct
 from .libraries import library
 
 _NORMAL, _TRANSPOSED = 0, 1
@@ -37,7 +37,7 @@ _FLOAT32 = np.dtype(np.float32)
 _WORKSPACE = 32 << 20
 
 
-class Blas:
+class CublasHandle:
     """A handle of cuBLAS on one device, with a workspace of its own, so that its calls can be captured."""
 
     def __init__(self, cupy: Any) -> None:
@@ -54,7 +54,7 @@ class Blas:
         )  # of the class written in C: its own way of taking arguments is slow
         self.stream: int | None = None
         self._stream = cupy.cuda.get_current_stream
-        self.plans: dict[Any, Plan | None] = {}
+        self.plans: dict[Any, ProductPlan | None] = {}
         self.constants = {kind: (self._number(kind, 1), self._number(kind, 0)) for _, _, kind in _TYPES.values()}
         call = self.library.cublasGemmStridedBatchedEx
         pointer, integer, wide = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
@@ -89,11 +89,11 @@ class Blas:
         return int(found.ptr)
 
 
-class Plan:
+class ProductPlan:
     """One product of given shapes, strides and dtype, all of whose arguments but the addresses are known."""
 
     def __init__(
-        self, blas: Blas, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False
+        self, blas: CublasHandle, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False
     ) -> None:
         self.blas, self.shape = blas, shape
         (left_turned, left_step, left_stride), (right_turned, right_step, right_stride) = left[:3], right[:3]
@@ -114,10 +114,10 @@ class Plan:
         if bias and None in self._products:
             raise AcceleratorError("cuBLASLt adds no bias to this product")
 
-    def _product(self, alignment: int) -> Product | None:
+    def _product(self, alignment: int) -> LtProduct | None:
         """The product by cuBLASLt; None where it has no algorithm."""
         try:
-            return Product(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
+            return LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
         except AcceleratorError:
             return None
 
@@ -141,8 +141,8 @@ class Plan:
         _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))
 
 
-_handles: dict[int, Blas] = {}
-_only: list[Blas] = []  # the handle, where there is but one device
+_handles: dict[int, CublasHandle] = {}
+_only: list[CublasHandle] = []  # the handle, where there is but one device
 
 
 def _checked(status: int) -> None:
@@ -150,14 +150,14 @@ def _checked(status: int) -> None:
         raise AcceleratorError(f"cuBLAS failed with status {status}")
 
 
-def blas(cupy: Any) -> Blas:
+def blas(cupy: Any) -> CublasHandle:
     """The handle of the current device."""
     if _only:
         return _only[0]
     index = cupy.cuda.runtime.getDevice()
     found = _handles.get(index)
     if found is None:
-        found = _handles[index] = Blas(cupy)
+        found = _handles[index] = CublasHandle(cupy)
         if cupy.cuda.runtime.getDeviceCount() == 1:
             _only.append(found)
     return found
@@ -189,7 +189,7 @@ def _batch_stride(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple
     return steps[kept[-1]] // size
 
 
-def _planned(blas: Blas, a: Any, b: Any, tf32: bool) -> Plan | None:
+def _planned(blas: CublasHandle, a: Any, b: Any, tf32: bool) -> ProductPlan | None:
     """The plan of a product; None where operands have to be copied first."""
     size = a.itemsize
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -201,10 +201,10 @@ def _planned(blas: Blas, a: Any, b: Any, tf32: bool) -> Plan | None:
     left_stride, right_stride = _batch_stride(left_shape, left_strides, batch, size), _batch_stride(b.shape, b.strides, batch, size)
     if left is None or right is None or left_stride is None or right_stride is None:
         return None
-    return Plan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
+    return ProductPlan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
 
 
-def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any]) -> Plan:
+def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any]) -> ProductPlan:
     """The plan of a dense product of so many rows: whether the second operand is transposed, the width of the first, that of the result."""
     handle = blas(cupy)
     tf32 = dtype == _FLOAT32 and precision.allow_tf32
@@ -213,7 +213,7 @@ def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype
     if plan is None:
         transposed, width, outputs = turned
         right = (_TRANSPOSED, width, 0, outputs, 1) if transposed else (_NORMAL, outputs, 0, outputs, 1)
-        plan = handle.plans[key] = Plan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32)
+        plan = handle.plans[key] = ProductPlan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32)
     return plan
 
 
@@ -266,7 +266,9 @@ def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
             return NotImplemented
         shape = (*input.shape[:-1], outputs)
         try:
-            plan = Plan(handle, (_NORMAL, width, 0, rows, width), (_TRANSPOSED, width, 0, outputs, 1), shape, dtype, tf32, bias is not None)
+            plan = ProductPlan(
+                handle, (_NORMAL, width, 0, rows, width), (_TRANSPOSED, width, 0, outputs, 1), shape, dtype, tf32, bias is not None
+            )
         except AcceleratorError:
             plan = None
         handle.plans[key] = plan
@@ -291,7 +293,9 @@ def layer_input_gradient(cupy: Any, grad: Any, weight: Any) -> Any:
         outputs, width = weight.shape
         rows = grad.size // outputs
         shape = (*grad.shape[:-1], width)
-        plan = handle.plans[key] = Plan(handle, (_NORMAL, outputs, 0, rows, outputs), (_NORMAL, width, 0, width, 1), shape, dtype, tf32)
+        plan = handle.plans[key] = ProductPlan(
+            handle, (_NORMAL, outputs, 0, rows, outputs), (_NORMAL, width, 0, width, 1), shape, dtype, tf32
+        )
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
     plan.run(grad.data.ptr, weight.data.ptr, made.data.ptr)
@@ -310,7 +314,7 @@ def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
             return NotImplemented
         outputs, width = shape
         rows = input.size // width
-        plan = Plan(handle, (_TRANSPOSED, outputs, 0, outputs, rows), (_NORMAL, width, 0, width, 1), tuple(shape), dtype, tf32)
+        plan = ProductPlan(handle, (_TRANSPOSED, outputs, 0, outputs, rows), (_NORMAL, width, 0, width, 1), tuple(shape), dtype, tf32)
         handle.plans[key] = plan
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)

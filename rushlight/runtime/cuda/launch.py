@@ -58,7 +58,7 @@ def addresses_in(format: str) -> list[bool]:
     return [kind == "P" for count, kind in re.findall(r"(\d*)(\D)", format) for _ in range(int(count or 1))]
 
 
-class Kernel:
+class CudaKernel:
     """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
 
     __slots__ = ("_block", "_extra", "_functions", "_launch", "_lock", "_only", "_pack", "_refused", "_stream", "buffer", "cupy", "driver", "format",

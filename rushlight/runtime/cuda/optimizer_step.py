@@ -13,8 +13,8 @@ import numpy as np
 from ...codegen.cuda.scalar_text import PRELUDE, STORED, ScalarText, computed, rounded
 from ...core.array_tracer import NotExpressible
 from ...core.dtypes import HALF_PRECISION
-from ...schedule.scalar_ir import Array, Expression, Functions, cast
-from .launch import Kernel
+from ...schedule.scalar_ir import Array, Functions, ScalarExpression, cast
+from .launch import CudaKernel
 
 _CHUNK = 4096  # elements that a block updates
 _THREADS = 256
@@ -44,11 +44,11 @@ class _Written(Array):
         self.become(value)
 
 
-def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], buffers: int, numbers: int) -> Kernel | None:
+def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], buffers: int, numbers: int) -> CudaKernel | None:
     """The kernel of an optimizer's arithmetic; None where it can't be traced."""
     compute = _FLOAT32 if dtype in HALF_PRECISION else dtype
-    arrays = [_Written(cast(Expression("operand", (), dtype, at), compute), (1,)) for at in range(2 + buffers)]
-    given = tuple(Array(Expression("operand", (), compute, f"n{at}"), ()) for at in range(numbers))
+    arrays = [_Written(cast(ScalarExpression("operand", (), dtype, at), compute), (1,)) for at in range(2 + buffers)]
+    given = tuple(Array(ScalarExpression("operand", (), compute, f"n{at}"), ()) for at in range(numbers))
     grad: Any = arrays[1]
     try:
         update(Functions(), group, given, arrays[0], -grad if group["maximize"] else grad.copy(), *arrays[2:])
@@ -65,10 +65,10 @@ def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any],
     source = PRELUDE + _SOURCE
     for mark, value in marks.items():
         source = source.replace(f"@{mark}@", value)
-    return Kernel(cupy, source, "step", "PP" + ("d" if compute == _FLOAT64 else "f") * numbers, f"{update.__qualname__}")
+    return CudaKernel(cupy, source, "step", "PP" + ("d" if compute == _FLOAT64 else "f") * numbers, f"{update.__qualname__}")
 
 
-_kernels: dict[Any, Kernel | None] = {}
+_kernels: dict[Any, CudaKernel | None] = {}
 _places: dict[Any, Any] = {}
 _tables: dict[Any, Any] = {}
 

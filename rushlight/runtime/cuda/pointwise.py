@@ -17,8 +17,8 @@ from ...core.declare import Op
 from ...core.dtypes import LOW_PRECISION
 from ...core.families import as_scalar, broadcast_shapes
 from ...ops.pointwise.unary import ThroughDouble
-from ...schedule.scalar_ir import Array, Expression, Functions, cast, scalar_kernel
-from .launch import Kernel
+from ...schedule.scalar_ir import Array, Functions, ScalarExpression, cast, scalar_kernel
+from .launch import CudaKernel
 
 _THREADS = 256
 _EACH = 4  # elements a thread computes: enough loads in flight to fill the memory's pipes
@@ -74,12 +74,12 @@ extern "C" __global__ void pointwise(@PARAMETERS@, @INDEX@ n, Layout layout) {
 class Variant:
     """The kernel of an op for operands of some dtypes: which operands are numbers, and the dtype of the result."""
 
-    def __init__(self, op: Op | Formula, expression: Expression, operands: list[tuple[np.dtype[Any], bool]], cupy: Any) -> None:
+    def __init__(self, op: Op | Formula, expression: ScalarExpression, operands: list[tuple[np.dtype[Any], bool]], cupy: Any) -> None:
         self.op, self.expression, self.operands, self.cupy = op, expression, operands, cupy
         self.dtype = expression.dtype
-        self._flat: dict[bool, Kernel] = {}
+        self._flat: dict[bool, CudaKernel] = {}
         self.has_numbers = not all(is_array for _, is_array in operands)
-        self._strided: dict[tuple[int, bool], Kernel] = {}
+        self._strided: dict[tuple[int, bool], CudaKernel] = {}
 
     def _source(self, template: str, at: Callable[[int], str], out: str, extra: dict[str, str]) -> str:
         text = ScalarText(lambda data: f"value(a{data}[{at(data)}])" if self.operands[data][1] else f"a{data}")
@@ -100,7 +100,7 @@ class Variant:
             + "P"
         )
 
-    def flat(self, vectors: bool) -> Kernel:
+    def flat(self, vectors: bool) -> CudaKernel:
         """The kernel over dense memory; ``vectors`` says that all addresses are multiples of four elements."""
         found = self._flat.get(vectors)
         if found is None:
@@ -116,10 +116,10 @@ class Variant:
                 "VECTORS": str(int(vectors)), "RESULT": STORED[self.dtype], "LOADS": " ".join(loads), "VECTOR_BODY": "\n            ".join(body)
             }  # fmt: skip
             source = self._source(_FLAT, lambda _: "i", "i", extra).replace("__restrict__ ", "")
-            found = self._flat[vectors] = Kernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
+            found = self._flat[vectors] = CudaKernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
         return found
 
-    def strided(self, dims: int, wide: bool) -> Kernel:
+    def strided(self, dims: int, wide: bool) -> CudaKernel:
         """The kernel over operands with strides, in so many dimensions; ``wide`` counts in 64 bits."""
         found = self._strided.get((dims, wide))
         if found is None:
@@ -134,15 +134,15 @@ class Variant:
             }  # fmt: skip
             source = self._source(layout + _STRIDED, lambda at: f"(long long)o{at}", "(long long)oo", extra).replace("__restrict__ ", "")
             format = self._format() + ("q" if wide else "I") + f"0q{dims * (1 + len(names))}q"
-            found = self._strided[dims, wide] = Kernel(self.cupy, source, "pointwise", format, self.op.public_name)
+            found = self._strided[dims, wide] = CudaKernel(self.cupy, source, "pointwise", format, self.op.public_name)
         return found
 
 
-class Plan(NamedTuple):
+class PointwisePlan(NamedTuple):
     """A call of known layouts: all that is left to be found is the addresses."""
 
-    kernel: Kernel
-    slower: Kernel  # for addresses that are not aligned
+    kernel: CudaKernel
+    slower: CudaKernel  # for addresses that are not aligned
     blocks: int
     tail: tuple[int, ...]  # what follows the address of the result
     shape: tuple[int, ...]
@@ -166,7 +166,7 @@ class PointwiseOp:
         self.new = cupy.ndarray.__mro__[-2].__new__  # of the class written in C: its own way of taking arguments is slow
         self.plain = self.positions == list(range(self.count)) and self.count in (1, 2)  # operands first, then options
         self.defaults = tuple([op.parameters[at].default for at in self.options])
-        self.plans: dict[Any, Plan | None] = {}  # by shapes, strides and dtypes of the operands, for calls without options
+        self.plans: dict[Any, PointwisePlan | None] = {}  # by shapes, strides and dtypes of the operands, for calls without options
 
     def __call__(self, *values: Any) -> Any:
         """The result, or NotImplemented where the op has no kernel for these dtypes and options."""
@@ -277,14 +277,14 @@ class PointwiseOp:
         (plan.kernel if not bits % plan.alignment else plan.slower)(plan.blocks, _THREADS, *addresses, out.data.ptr, *plan.tail)
         return out
 
-    def _first(self, key: Any, values: Any) -> Plan | None:
+    def _first(self, key: Any, values: Any) -> PointwisePlan | None:
         """The plan of a call of layouts that are new, kept for later ones; None where it has to take the general way."""
         if len(self.plans) > 4096:
             self.plans.clear()
         found = self.plans[key] = self._planned(values)
         return found
 
-    def _planned(self, values: Any) -> Plan | None:
+    def _planned(self, values: Any) -> PointwisePlan | None:
         kind = self.array
         arrays = [each for each in values[: self.count] if each.__class__ is kind]
         if any(not each.ndim or not each.size for each in arrays) or any(
@@ -307,13 +307,13 @@ class PointwiseOp:
             n = arrays[0].size
             alignment = 4 * max(each.itemsize for each in arrays)
             blocks = -(-n // (_THREADS * _EACH))
-            return Plan(variant.flat(True), variant.flat(False), blocks, (n,), shape, variant.dtype, None, alignment, number)
+            return PointwisePlan(variant.flat(True), variant.flat(False), blocks, (n,), shape, variant.dtype, None, alignment, number)
         out = result_like(self.cupy, arrays, shape, variant.dtype)
         found = strided_plan(variant, arrays, out)
         if found is None:
             return None
         kernel, blocks, tail = found
-        return Plan(kernel, kernel, blocks, tail, shape, variant.dtype, None if out.flags.c_contiguous else out.strides, 1, number)
+        return PointwisePlan(kernel, kernel, blocks, tail, shape, variant.dtype, None if out.flags.c_contiguous else out.strides, 1, number)
 
     def _variant(self, values: Any) -> Variant | None:
         """The kernel for operands and options, traced once."""
@@ -443,7 +443,7 @@ class PointwiseOp:
                 if taken not in STORED or (not is_array and taken.kind == "c"):
                     return None
                 kinds.append((taken, is_array))
-                operand = Expression("operand", (), taken, at)
+                operand = ScalarExpression("operand", (), taken, at)
                 given[position] = Array(cast(operand, compute), value.shape if is_array else ())
             written, kernel = scalar_kernel.of(op), op.kernel
             if written is not None:
@@ -459,7 +459,7 @@ class PointwiseOp:
             return None
 
 
-def strided_plan(variant: Variant, arrays: list[Any], out: Any) -> tuple[Kernel, int, tuple[int, ...]] | None:
+def strided_plan(variant: Variant, arrays: list[Any], out: Any) -> tuple[CudaKernel, int, tuple[int, ...]] | None:
     """The kernel over operands with strides, its blocks, and sizes and strides; None where there are too many dimensions."""
     sizes, rows = joined(out.shape, [*(spread_strides(each, out.shape) for each in arrays), element_strides(out)])
     if len(sizes) > _MOST_DIMS:
@@ -534,7 +534,7 @@ class Formula:
             if dtype not in STORED or dtype.kind != "f" and dtype not in LOW_PRECISION:
                 return NotImplemented
             compute = _FLOAT32 if dtype in LOW_PRECISION else dtype
-            given = [Array(cast(Expression("operand", (), dtype, at), compute), shape) for at in range(len(arrays))]
+            given = [Array(cast(ScalarExpression("operand", (), dtype, at), compute), shape) for at in range(len(arrays))]
             made = self.formula(Functions(), *given)
             variant = self.variants[dtype] = Variant(self, cast(made.expression, dtype), [(dtype, True)] * len(arrays), cupy)
         out = cupy.ndarray(shape, dtype)

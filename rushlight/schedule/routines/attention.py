@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..lowering import call_layout, routine
-from ..symbolic_shape import differs
-from ..tensor_ir import Builder, Reference
+from ..symbolic_shape import is_symbolic_number
+from ..tensor_ir import Reference, TensorIRBuilder
 
 
 def _is_scale(value: Any) -> bool:
-    return isinstance(value, (int, float)) or differs(value)
+    return isinstance(value, (int, float)) or is_symbolic_number(value)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class AttentionGradient(Attention):
 
 
 @routine.register("attention")
-def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def attention(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     query, key, value, mask, causal, scale = args
     batch = tuple(specs[0].shape[:-2])
     fits = tuple(specs[1].shape[:-2]) == batch and query.dtype == key.dtype == value.dtype and query.dtype.char in "fd"
@@ -76,7 +76,7 @@ def attention(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) ->
 
 
 @routine.register("attention_backward")
-def attention_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def attention_backward(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     grad, query, key, value, weights, scale, causal, mask = args
     batch = tuple(grad.shape[:-2])
     given = (query, key, value, *([] if weights is None else [weights]))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...ops.nn.sliding_windows import expand_ints
 from ..lowering import routine
-from ..tensor_ir import Builder, Reference
+from ..tensor_ir import Reference, TensorIRBuilder
 
 Three = tuple[int, int, int]
 
@@ -181,7 +181,7 @@ class ConvolutionWeightGradient:
 
 
 @routine.register("convolution")
-def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def convolution(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, weight, bias, stride, padding, dilation, transposed, _, groups = args
     ndim = len(weight.shape) - 2
     empty = not spec.size or not weight.value.size or 0 in source.shape or 0 in weight.shape
@@ -194,7 +194,7 @@ def convolution(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -
 
 
 @routine.register("convolution_weight_gradient")
-def convolution_weight_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def convolution_weight_gradient(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, grad, kernel, stride, padding, dilation, groups = args
     ndim = len(kernel)
     if source.dtype.char not in "fd" or not 1 <= ndim <= 3 or not spec.size or 0 in source.shape or 0 in grad.shape:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..lowering import routine
-from ..scalar_ir import Expression
-from ..symbolic_shape import differs
-from ..tensor_ir import Builder, Product, Reference
+from ..scalar_ir import ScalarExpression
+from ..symbolic_shape import is_symbolic_number
+from ..tensor_ir import Product, Reference, TensorIRBuilder
 
 WIDE = 32  # columns of a right matrix that pay for a copy of the left one
 
@@ -44,10 +44,10 @@ class Gemm:
 
 
 @routine.register("matmul")
-def matmul(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def matmul(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     """A product of matrices with all dimensions of a batch in front."""
     left, right = args
-    if not differs(left.shape[-1]) and left.shape[-1] == 1:
+    if not is_symbolic_number(left.shape[-1]) and left.shape[-1] == 1:
         return outer(builder, left, right, spec, node)
     whole = Product(-1, tuple(spec.shape), spec.dtype, node)
     whole.left, whole.right = left, right
@@ -61,13 +61,13 @@ def matmul(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any
 def is_shared(value: Product) -> bool:
     """Whether a batch of matrices, of known sizes, has one right matrix that is wide enough to pay for a copy of the left ones."""
     batch, sizes = value.shape[:-2], (*value.shape, *value.right.shape[-2:])
-    return not any(map(differs, sizes)) and not any(value.right.strides[: len(batch)]) and value.shape[-1] >= WIDE
+    return not any(map(is_symbolic_number, sizes)) and not any(value.right.strides[: len(batch)]) and value.shape[-1] >= WIDE
 
 
-def outer(builder: Builder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:
+def outer(builder: TensorIRBuilder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:
     """An outer product, element by element: it fuses with what is computed from it."""
-    columns, rows = (Expression("operand", (), each.dtype, each) for each in (expanded(left, -1, spec), expanded(right, -2, spec)))
-    return builder.pointwise(Expression("mul", (columns, rows), spec.dtype), tuple(spec.shape), spec.dtype, node)
+    columns, rows = (ScalarExpression("operand", (), each.dtype, each) for each in (expanded(left, -1, spec), expanded(right, -2, spec)))
+    return builder.pointwise(ScalarExpression("mul", (columns, rows), spec.dtype), tuple(spec.shape), spec.dtype, node)
 
 
 def expanded(matrix: Reference, axis: int, spec: Any) -> Reference:

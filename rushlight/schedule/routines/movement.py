@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.families import normalize_dims
 from ..lowering import routine
-from ..tensor_ir import Builder, Call, Reference, strides_of
+from ..tensor_ir import Call, Reference, TensorIRBuilder, strides_of
 from ..view_strides import first_of, has_sizes
 
 INDEX_DTYPES = (np.dtype(np.int64), np.dtype(np.int32))
@@ -133,7 +133,7 @@ def adjacent(tensors: Sequence[Reference], steps: Sequence[Any]) -> bool:
 
 
 @routine.register("cat")
-def cat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def cat(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     tensors, dim = args
     dim, strides, moves, start = dim % len(spec.shape), row_major(spec.shape), [], 0
     if node not in builder.last and adjacent(
@@ -148,7 +148,7 @@ def cat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
 
 
 @routine.register("stack")
-def stack(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def stack(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     tensors, dim = args
     dim, strides = dim % len(spec.shape), row_major(spec.shape)
     step = tensors[1].offset - tensors[0].offset if len(tensors) > 1 else 0
@@ -160,7 +160,7 @@ def stack(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
 
 
 @routine.register("constant_pad_nd")
-def constant_pad(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def constant_pad(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, pad, value = args
     if not isinstance(value, (int, float, type(None))):
         return NotImplemented
@@ -174,7 +174,7 @@ def constant_pad(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) 
 
 
 @routine.register("flip")
-def flip(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def flip(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, dims = args
     axes = normalize_dims(tuple(dims), len(source.shape), empty_is_all=False)
     strides = tuple([-stride if at in axes else stride for at, stride in enumerate(source.strides)])
@@ -185,7 +185,7 @@ def flip(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
 
 
 @routine.register("roll")
-def roll(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def roll(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, shifts, dims = args
     shifts = [shifts] if isinstance(shifts, int) else list(shifts)
     dims = [dims] if isinstance(dims, int) else list(dims or ())
@@ -205,7 +205,7 @@ def roll(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
 
 
 @routine.register("repeat")
-def repeat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def repeat(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, repeats = args
     repeats = list(repeats[0]) if len(repeats) == 1 and isinstance(repeats[0], (tuple, list)) else list(repeats)
     if not math.prod(spec.shape) or not all(type(each) is int for each in repeats):
@@ -218,7 +218,7 @@ def repeat(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any
 
 
 @routine.register("slice_backward")
-def slice_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def slice_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, shape, dim, start, end, step = args
     dim, strides = dim % len(shape), row_major(spec.shape)
     start = first_of(start, shape[dim]) if has_sizes((start, shape)) else slice(start, end, step).indices(shape[dim])[0]
@@ -227,7 +227,7 @@ def slice_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any
 
 
 @routine.register("select_backward")
-def select_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def select_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, shape, dim, index = args
     if type(index) is not int:
         return NotImplemented
@@ -239,7 +239,7 @@ def select_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: An
 def triangle(lower: bool) -> Callable[..., Any]:
     """tril or triu."""
 
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source, diagonal = args
         if spec.dtype not in builder.target.dtypes or type(diagonal) is not int or not math.prod(spec.shape):
             return NotImplemented
@@ -251,7 +251,7 @@ def triangle(lower: bool) -> Callable[..., Any]:
 def running_sum(reverse: bool) -> Callable[..., Any]:
     """cumsum, or its gradient."""
 
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source, dim = args[:2]
         known = builder.target.dtypes
         if (
@@ -277,18 +277,25 @@ routine.set(running_sum(True), "cumsum_reversed")
 # -- by index ----------------------------------------------------------------------------------------------------
 
 
-def takes(builder: Builder, *references: Reference) -> bool:
+def takes(builder: TensorIRBuilder, *references: Reference) -> bool:
     """Whether the target has the dtypes, and there is something to do."""
     return all(each.dtype in builder.target.dtypes and 0 not in each.shape for each in references)
 
 
-def row_gather(builder: Builder, source: Reference, dim: int, index: Reference, spec: Any, wraps: bool = False) -> Any:
+def row_gather(builder: TensorIRBuilder, source: Reference, dim: int, index: Reference, spec: Any, wraps: bool = False) -> Any:
     fits = index.dtype in INDEX_DTYPES and takes(builder, source, index) and math.prod(spec.shape)
     return RowGather(source, dim, index, wraps) if fits else NotImplemented
 
 
 def row_scatter_add(
-    builder: Builder, base: Reference | None, grad: Reference, dim: int, index: Reference, spec: Any, wraps: bool = False, skip: int = -1
+    builder: TensorIRBuilder,
+    base: Reference | None,
+    grad: Reference,
+    dim: int,
+    index: Reference,
+    spec: Any,
+    wraps: bool = False,
+    skip: int = -1,
 ) -> Any:
     fits = index.dtype in INDEX_DTYPES and takes(builder, grad, index) and math.prod(spec.shape)
     return (
@@ -298,7 +305,7 @@ def row_scatter_add(
     )
 
 
-def element_scatter_add(builder: Builder, base: Reference | None, dim: int, index: Reference, source: Reference, spec: Any) -> Any:
+def element_scatter_add(builder: TensorIRBuilder, base: Reference | None, dim: int, index: Reference, source: Reference, spec: Any) -> Any:
     fits = index.dtype in INDEX_DTYPES and takes(builder, index, source) and spec.shape and index.shape and source.dtype == spec.dtype
     if not fits or spec.dtype.kind == "b" or not math.prod(spec.shape):
         return NotImplemented
@@ -312,39 +319,39 @@ def single_index(indices: Any) -> tuple[int, Reference] | None:
 
 
 @routine.register("embedding")
-def embedding(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def embedding(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     return row_gather(builder, args[0], 0, args[1], spec)
 
 
 @routine.register("embedding_backward")
-def embedding_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def embedding_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, index, _, padding, by_frequency = args
     return NotImplemented if by_frequency else row_scatter_add(builder, None, grad, 0, index, spec, skip=padding)
 
 
 @routine.register("index_select")
-def index_select(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index_select(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, dim, index = args
     fits = source.shape and len(index.shape) == 1
     return row_gather(builder, source, dim % len(source.shape), index, spec) if fits else NotImplemented
 
 
 @routine.register("index_select_backward")
-def index_select_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index_select_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, shape, dim, index = args
     fits = len(shape) and len(index.shape) == 1
     return row_scatter_add(builder, None, grad, dim % len(shape), index, spec) if fits else NotImplemented
 
 
 @routine.register("index_add")
-def index_add(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index_add(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     base, dim, index, source, alpha = args
     fits = alpha == 1 and base.shape and len(index.shape) == 1 and base.dtype == spec.dtype
     return row_scatter_add(builder, base, source, dim % len(base.shape), index, spec) if fits else NotImplemented
 
 
 @routine.register("index_copy")
-def index_copy(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index_copy(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     base, dim, index, source = args
     fits = base.shape and len(index.shape) == 1 and len(source.shape) == len(base.shape) and base.dtype == source.dtype == spec.dtype
     if not fits or index.dtype not in INDEX_DTYPES or not takes(builder, base, source, index):
@@ -353,19 +360,19 @@ def index_copy(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) ->
 
 
 @routine.register("index")
-def index(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     found = single_index(args[1])
     return NotImplemented if found is None else row_gather(builder, args[0], *found, spec, wraps=True)
 
 
 @routine.register("index_backward")
-def index_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def index_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     found = single_index(args[2])
     return NotImplemented if found is None else row_scatter_add(builder, None, args[0], *found, spec, wraps=True)
 
 
 @routine.register("gather")
-def gather(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def gather(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     source, dim, index = args[:3]
     if index.dtype not in INDEX_DTYPES or not takes(builder, source, index) or not source.shape or not index.shape:
         return NotImplemented
@@ -373,12 +380,12 @@ def gather(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any
 
 
 @routine.register("gather_backward")
-def gather_backward(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def gather_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, _, dim, index = args
     return element_scatter_add(builder, None, dim, index, grad, spec)
 
 
 @routine.register("scatter_add")
-def scatter_add(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def scatter_add(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     base, dim, index, source = args
     return element_scatter_add(builder, base, dim, index, source, spec) if base.dtype == spec.dtype else NotImplemented

@@ -9,7 +9,7 @@ from typing import Any
 from ...ops.nn.pooling import make_pool
 from ...ops.nn.pooling_kernels import Pool, even_pool
 from ..lowering import routine
-from ..tensor_ir import Builder, Reference
+from ..tensor_ir import Reference, TensorIRBuilder
 from .convolution import Three, three
 
 
@@ -102,7 +102,7 @@ class AdaptiveMaxPool:
 
 
 def max_pool(ndim: int, with_indices: bool) -> Callable[..., Any]:
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source, first = args[0], spec[0] if with_indices else spec
         windows = PoolWindows.of(make_pool("max_pool", source.shape, ndim, *args[1:6]))
         return MaxPool(source, windows, with_indices) if source.dtype.char in "fd" and first.size else NotImplemented
@@ -111,7 +111,7 @@ def max_pool(ndim: int, with_indices: bool) -> Callable[..., Any]:
 
 
 def max_pool_gradient(selects: bool) -> Callable[..., Any]:
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         values, source, ndim = args[0], args[1], args[3]
         windows = PoolWindows.of(make_pool("max_pool", source.shape, ndim, *args[4:]))
         fits = source.dtype.char in "fd" and values.dtype == source.dtype and spec.size
@@ -121,7 +121,7 @@ def max_pool_gradient(selects: bool) -> Callable[..., Any]:
 
 
 def mean_pool(ndim: int) -> Callable[..., Any]:
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source, kernel, stride, padding, ceil_mode, counts_padding, *rest = args
         windows = PoolWindows.of(make_pool("avg_pool", source.shape, ndim, kernel, stride, padding, 1, ceil_mode))
         fits = source.dtype.char in "fd" and spec.size
@@ -131,7 +131,7 @@ def mean_pool(ndim: int) -> Callable[..., Any]:
 
 
 @routine.register("avg_pool_backward")
-def mean_pool_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def mean_pool_gradient(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, shape, ndim, kernel, stride, padding, ceil_mode, counts_padding, divisor = args
     windows = PoolWindows.of(make_pool("avg_pool", tuple(shape), ndim, kernel, stride, padding, 1, ceil_mode))
     return MeanPool(grad, windows, bool(counts_padding), divisor, True) if grad.dtype.char in "fd" and spec.size else NotImplemented
@@ -144,7 +144,7 @@ def adaptive_mean(source: Reference, size: tuple[Any, ...], counts: tuple[Any, .
 
 
 def adaptive_mean_pool(ndim: int) -> Callable[..., Any]:
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source = args[0]
         if source.dtype.char not in "fd" or not spec.size:
             return NotImplemented
@@ -154,7 +154,7 @@ def adaptive_mean_pool(ndim: int) -> Callable[..., Any]:
 
 
 @routine.register("resample_backward")
-def adaptive_mean_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def adaptive_mean_gradient(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     grad, size, mode, *_ = args
     if mode != "area" or grad.dtype.char not in "fd" or not spec.size or 0 in grad.shape or not all(type(each) is int for each in size):
         return NotImplemented
@@ -162,7 +162,7 @@ def adaptive_mean_gradient(builder: Builder, args: tuple[Any, ...], spec: Any, n
 
 
 def adaptive_max_pool(ndim: int) -> Callable[..., Any]:
-    def describe(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+    def describe(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
         source, first = args[0], spec[0]
         if source.dtype.char not in "fd" or not first.size:
             return NotImplemented

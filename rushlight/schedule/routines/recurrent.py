@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..lowering import routine
-from ..symbolic_shape import differs, same
-from ..tensor_ir import Builder, Reference, strides_of
+from ..symbolic_shape import is_symbolic_number, same
+from ..tensor_ir import Reference, TensorIRBuilder, strides_of
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class RnnGradient(RecurrentLayer):
     relu: bool
 
 
-def contiguous(builder: Builder, reference: Any) -> Any:
+def contiguous(builder: TensorIRBuilder, reference: Any) -> Any:
     """A reference (or None) that is its whole value, contiguous; a copy where it is not."""
     if reference is None or (
         not reference.offset and same(reference.shape, reference.value.shape) and same(reference.strides, strides_of(reference.shape))
@@ -96,11 +96,13 @@ def contiguous(builder: Builder, reference: Any) -> Any:
     return builder.copy(reference, None)
 
 
-def layer(builder: Builder, kind: Any, weight: Reference, sizes: Any, reverse: bool, operands: dict[str, Any], **others: Any) -> Any:
+def layer(
+    builder: TensorIRBuilder, kind: Any, weight: Reference, sizes: Any, reverse: bool, operands: dict[str, Any], **others: Any
+) -> Any:
     """A description whose operands are contiguous (others may have any strides), or NotImplemented."""
     several = isinstance(sizes, (list, tuple)) and len(sizes) > 0 and all(type(each) is int for each in sizes)
     given = [each for each in (*operands.values(), *others.values()) if isinstance(each, Reference)]
-    known = differs(sizes) or type(sizes) is int or several
+    known = is_symbolic_number(sizes) or type(sizes) is int or several
     fits = all(each.dtype == weight.dtype for each in given) and all(0 not in each.shape for each in (weight, *given))
     if not known or not fits or weight.dtype.char not in "fd" or not builder.target.matrix_products:
         return NotImplemented
@@ -110,14 +112,14 @@ def layer(builder: Builder, kind: Any, weight: Reference, sizes: Any, reverse: b
 
 
 @routine.register("lstm_layer")
-def lstm(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def lstm(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     gates, hidden, cell, weight, projection, sizes, reverse = args
     given = {"gates": gates, "hidden": hidden, "cell": cell}
     return layer(builder, LstmLayer, weight, sizes, reverse, given, projection=projection)
 
 
 @routine.register("lstm_backward")
-def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def lstm_backward(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, grad_cell, weight, projection, activated, cells, before, sizes, reverse = args
     given = {
         "grad_output": grad_output,
@@ -131,26 +133,26 @@ def lstm_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any
 
 
 @routine.register("gru_layer")
-def gru(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def gru(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     gates, hidden, weight, bias, sizes, reverse = args
     return layer(builder, GruLayer, weight, sizes, reverse, {"gates": gates, "hidden": hidden, "bias": bias})
 
 
 @routine.register("gru_backward")
-def gru_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def gru_backward(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, activated, before, sizes, reverse = args
     given = {"grad_output": grad_output, "grad_hidden": grad_hidden, "activated": activated, "before": before}
     return layer(builder, GruGradient, weight, sizes, reverse, given)
 
 
 @routine.register("rnn_layer")
-def rnn(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def rnn(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     gates, hidden, weight, relu, sizes, reverse = args
     return layer(builder, RnnLayer, weight, sizes, reverse, {"gates": gates, "hidden": hidden}, relu=relu)
 
 
 @routine.register("rnn_backward")
-def rnn_backward(builder: Builder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
+def rnn_backward(builder: TensorIRBuilder, args: tuple[Any, ...], specs: Any, node: Any) -> Any:
     grad_output, grad_hidden, weight, output, before, relu, sizes, reverse = args
     given = {"grad_output": grad_output, "grad_hidden": grad_hidden, "output": output, "before": before}
     return layer(builder, RnnGradient, weight, sizes, reverse, given, relu=relu)

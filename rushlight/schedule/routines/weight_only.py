@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..lowering import routine
-from ..symbolic_shape import differs
-from ..tensor_ir import Builder, Reference
+from ..symbolic_shape import is_symbolic_number
+from ..tensor_ir import Reference, TensorIRBuilder
 
 ROWS = 32  # of the left matrix, at most: with more, it pays to turn the weight into floats and multiply those
 
@@ -28,7 +28,7 @@ def described(left: Reference, weight: Reference, scales: Reference, group: int 
     """A product of few rows, whose arrays are read row by row; NotImplemented for others."""
     sizes = (*left.shape, *weight.shape)
     single = np.dtype(np.float32)
-    if any(map(differs, sizes)) or 0 in sizes or left.shape[0] > ROWS or left.dtype != single or scales.dtype != single:
+    if any(map(is_symbolic_number, sizes)) or 0 in sizes or left.shape[0] > ROWS or left.dtype != single or scales.dtype != single:
         return NotImplemented
     if left.strides[1] != 1 or weight.strides[1] != 1 or scales.strides[-1] != 1 or weight.shape[0] < 2:
         return NotImplemented
@@ -36,11 +36,11 @@ def described(left: Reference, weight: Reference, scales: Reference, group: int 
 
 
 @routine.register("_weight_int8pack_mm")
-def int8(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def int8(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     return described(*args)
 
 
 @routine.register("_weight_int4pack_mm_for_cpu")
-def int4(builder: Builder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
+def int4(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     left, weight, group, scales = args
     return described(left, weight, scales, group) if type(group) is int and left.shape[1] % group == 0 else NotImplemented

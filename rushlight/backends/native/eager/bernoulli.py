@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.llvm.instructions import LlvmFunction
-from ....codegen.llvm.ir import TYPES, Code, Module, Scalar
+from ....codegen.llvm.ir import TYPES, IRBuilder, Module, Scalar
 from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
@@ -63,7 +63,7 @@ def has_known_layout() -> bool:
 def text(type: str) -> str:
     """The function ``choose(state, result, count, bound)``, as text."""
     module = Module()
-    c = Code(module)
+    c = IRBuilder(module)
     words, zero, chunk = c.slot("i32", 2 * CHUNK), c.integer(0), c.integer(CHUNK)
     count, bound = Scalar("%count", "i64"), Scalar("%bound", "i64")
     chunks = c.ceil_div(count, CHUNK)
@@ -85,7 +85,7 @@ def text(type: str) -> str:
 
 def draw(module: Module) -> LlvmFunction:
     """``draw(state, words, count)``: the next words."""
-    c = Code(module)
+    c = IRBuilder(module)
     done, whole = c.slot("i64"), c.integer(WORDS)
     c.write(c.integer(0), done)
     c.jump("more")
@@ -113,7 +113,7 @@ def draw(module: Module) -> LlvmFunction:
 
 def turn(module: Module) -> LlvmFunction:
     """``turn(state)``: new words for all of the state."""
-    c = Code(module)
+    c = IRBuilder(module)
 
     def renew(at: Scalar, following: Scalar, ahead: Scalar) -> None:
         own, after = c.load("%state", at, "i32"), c.load("%state", following, "i32")

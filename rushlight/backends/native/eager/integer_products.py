@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.ir import FIRST, LAST, Code, Module, Scalar
+from ....codegen.llvm.ir import FIRST, LAST, IRBuilder, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....codegen.llvm.vectors import Vectors, lanes
 from ....core.fork_safety import free_after_fork
@@ -81,7 +81,9 @@ class ByteProduct:
     def __init__(self, relu: bool) -> None:
         module = Module()
         self.workers = pool() if pool().compiled is not None else None
-        names = [module.add(name, emit(Code(module), relu)) for name, emit in (("quantize", quantization), ("multiply", multiplication))]
+        names = [
+            module.add(name, emit(IRBuilder(module), relu)) for name, emit in (("quantize", quantization), ("multiply", multiplication))
+        ]
         loads = [f"  %p{at} = getelementptr ptr, ptr %table, i64 {at}\n  %a{at} = load ptr, ptr %p{at}" for at in range(len(WORDS))]
         given = ", ".join(f"ptr %a{at}" for at in range(len(WORDS)))
         lines = []
@@ -109,18 +111,18 @@ class ByteProduct:
             self.function(workers.parallel, workers.address, table, rows, words[-1], rows > 1 and rows * depth > MANY)
 
 
-def numbers(c: Code) -> dict[str, Scalar]:
+def numbers(c: IRBuilder) -> dict[str, Scalar]:
     """The arguments that are numbers, of a function whose words are pointers."""
     return {name: c.convert("ptrtoint", Scalar(f"%a{at}", "ptr"), "i64") for at, name in enumerate(WORDS) if at >= 8}
 
 
-def function(c: Code) -> Any:
+def function(c: IRBuilder) -> Any:
     """A function of the words and a range."""
     given = ", ".join(f"ptr {'noalias ' if at < 3 else ''}%a{at}" for at in range(len(WORDS)))
     return c.function("", f"{given}, i64 %first, i64 %last")
 
 
-def quantization(c: Code, relu: bool) -> Any:
+def quantization(c: IRBuilder, relu: bool) -> Any:
     """Rows as bytes, with zeros to the end of a vector."""
     size = numbers(c)
     depth, padded = size["depth"], size["padded"]
@@ -139,16 +141,16 @@ def quantization(c: Code, relu: bool) -> Any:
     return function(c)
 
 
-def multiplication(c: Code, relu: bool) -> Any:
+def multiplication(c: IRBuilder, relu: bool) -> Any:
     """The product of bytes."""
-    Product(c, relu).emit()
+    ProductWriter(c, relu).emit()
     return function(c)
 
 
-class Product:
+class ProductWriter:
     """Writes a product over a range of groups of columns."""
 
-    def __init__(self, c: Code, relu: bool) -> None:
+    def __init__(self, c: IRBuilder, relu: bool) -> None:
         self.c = c
         self.relu = relu
         self.sums = Vectors(c, "i32")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.ir import Code, Module, Scalar
+from ....codegen.llvm.ir import IRBuilder, Module, Scalar
 from ....core.fork_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
@@ -40,7 +40,7 @@ def _prepare() -> Any:
 def text() -> str:
     """The function ``exchange(order, others, count)``, as text."""
     module = Module()
-    c = Code(module)
+    c = IRBuilder(module)
     with c.loop(c.integer(0), Scalar("%count", "i64")) as index:
         other = c.load("%others", index, "i64")
         here, there = c.load("%order", index, "i64"), c.load("%order", other, "i64")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, pointers
+from ....codegen.llvm.ir import FIRST, LAST, TYPES, IRBuilder, Module, pointers
 from ....codegen.llvm.scalar_code import Emission
 from ....codegen.llvm.target import processor
 from ....core.declare import Op
@@ -22,7 +22,7 @@ from ....core.kernel_providers import runs_once
 from ....ops.pointwise.unary import ThroughDouble
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
-from ....schedule.scalar_ir import Array, Expression, Functions, cast, check_target, scalar_kernel
+from ....schedule.scalar_ir import Array, Functions, ScalarExpression, cast, check_target, scalar_kernel
 
 QUICK = frozenset(("tanh", "power"))  # kernels that NumPy has made as fast
 VARIANTS = 16  # of one op; a program that keeps giving other options is better served by NumPy
@@ -35,7 +35,7 @@ _variants: Counter[str] = Counter()
 class PointwiseLoop:
     """A compiled loop over contiguous arrays; it is called with arrays and numbers in the order of its operands."""
 
-    def __init__(self, expression: Expression, operands: list[tuple[np.dtype[Any], bool]]) -> None:
+    def __init__(self, expression: ScalarExpression, operands: list[tuple[np.dtype[Any], bool]]) -> None:
         module = Module()
         self.dtype = expression.dtype
         self.operands = operands
@@ -48,9 +48,9 @@ class PointwiseLoop:
         return made
 
 
-def body(module: Module, expression: Expression, operands: list[tuple[np.dtype[Any], bool]]) -> str:
+def body(module: Module, expression: ScalarExpression, operands: list[tuple[np.dtype[Any], bool]]) -> str:
     """The loop as a function of the addresses of its operands and its result, and of the range that it works on.  Its name."""
-    c = Code(module)
+    c = IRBuilder(module)
     numbers = {at: c.load(f"%a{at}", 0, TYPES[dtype]) for at, (dtype, is_array) in enumerate(operands) if not is_array}
     with c.loop(FIRST, LAST) as index:
         emission = Emission(c, lambda at: numbers[at] if at in numbers else c.load(f"%a{at}", index, TYPES[operands[at][0]]))
@@ -114,12 +114,12 @@ def prepare(
         return loop
 
 
-def expression_of(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> Expression:
+def expression_of(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> ScalarExpression:
     """What an op does to one element of each operand."""
     given = list(arguments)
     for at, position in enumerate(positions):
         value = arguments[position]
-        given[position] = Array(cast(Expression("operand", (), value.dtype, at), compute), value.shape)
+        given[position] = Array(cast(ScalarExpression("operand", (), value.dtype, at), compute), value.shape)
     kernel: Callable[..., Any]
     written = scalar_kernel.of(op)
     if written is not None:

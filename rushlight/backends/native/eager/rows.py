@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.llvm import vector_math
-from ....codegen.llvm.ir import FIRST, LAST, TYPES, Code, Module, Scalar
+from ....codegen.llvm.ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....core.fork_safety import free_after_fork
 from ....core.kernel_providers import runs_once
@@ -26,7 +26,7 @@ _tasks: dict[tuple[str, np.dtype[Any]], Task | None] = {}
 class RowCode:
     """Emits what is done to one row: reductions of its elements, and stores."""
 
-    def __init__(self, code: Code, start: Scalar, length: Scalar, type: str) -> None:
+    def __init__(self, code: IRBuilder, start: Scalar, length: Scalar, type: str) -> None:
         self.code = code
         self.start = start
         self.length = length
@@ -143,7 +143,7 @@ def prepare(name: str, dtype: np.dtype[Any]) -> Task | None:
 
 def body(module: Module, name: str, type: str) -> str:
     """The function that works on a range of rows: from ``%a0`` to ``%a1``, of a length that is ``%a2`` itself.  Its name."""
-    c = Code(module)
+    c = IRBuilder(module)
     length = c.convert("ptrtoint", Scalar("%a2", "ptr"), "i64")
     with c.loop(FIRST, LAST) as number:
         start = c.mul(number, length)

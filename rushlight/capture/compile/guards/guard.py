@@ -91,7 +91,7 @@ class Guard(NamedTuple):
         return f"<guard: {describe(self)}>"
 
 
-class TensorType(NamedTuple):
+class TensorProperties(NamedTuple):
     """What a tensor must be, beside its sizes."""
 
     kind: type
@@ -262,7 +262,7 @@ def failure(guard: Guard, now: Any) -> str:
     """Why a guard on a tensor failed, given the present value; for other kinds that the guard does not hold."""
     name = f"argument `{guard.source.describe()}`" if guard.source is not None else ""
     if guard.kind is Kind.TENSOR:
-        expected: TensorType = guard.expected
+        expected: TensorProperties = guard.expected
         if not isinstance(now, TensorBase):
             return f"{name}: it was a tensor, and is a {type(now).__name__} now"
         if now.dtype != expected.dtype:  # type: ignore[attr-defined]

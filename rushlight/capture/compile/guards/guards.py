@@ -18,7 +18,7 @@ from ....core.state import state
 from ....core.symbolic import SymbolicInt
 from ....nn.modules.module import Module
 from ...tracer.tracer import PACKAGE_FOLDER
-from .guard import Guard, Kind, Read, Relation, TensorType, describe, failure, sources_in
+from .guard import Guard, Kind, Read, Relation, TensorProperties, describe, failure, sources_in
 from .modes import ambient
 from .python_guards import MISSING, GuardPrinter, namespace_of, read_source
 from .sources import Attribute, Item, Known, Names, OwnDict, Slot, Source, Stacked, root_of
@@ -169,7 +169,9 @@ class Guards:
             return
         sizes = tuple(int.__int__(each) for each in shape)
         array = value._array
-        self.add(Kind.TENSOR, source, TensorType(type(value), type(array), array.dtype, value._requires_grad, value.dtype, value.device))
+        self.add(
+            Kind.TENSOR, source, TensorProperties(type(value), type(array), array.dtype, value._requires_grad, value.dtype, value.device)
+        )
         if device_type_of(array).name != "cpu":  # the class of an array says that it is on the CPU, but not which one of other devices
             self.add(Kind.DEVICE, source, value.device)
         if not any(isinstance(each, SymbolicInt) for each in shape):

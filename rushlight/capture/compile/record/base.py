@@ -97,6 +97,10 @@ class CaptureState(Semantics):
         self.stack_depths: dict[int, int] = {}  # of each frame at the start: how far down its stack was used
         self.start(frame)
 
+    def compare_sizes(self, op: str, a: Any, b: Any) -> Any:
+        """A comparison of symbolic sizes, whose outcome is guarded: the recorder's semantics of operators has it."""
+        raise NotImplementedError
+
     def close(self) -> None:
         """The capture is over: release what it has seen."""
         self.closed = True

@@ -108,7 +108,7 @@ def freed_node(tensor: Any) -> Any:
 # -- hooks on gradients ------------------------------------------------------------------------------------------
 
 
-class Hook(RemovableHandle):
+class DeferredHook(RemovableHandle):
     """A hook that gets its function later, and the handle of itself."""
 
     def __init__(self, number: int = -1) -> None:
@@ -142,9 +142,9 @@ class Hook(RemovableHandle):
         return str(getattr(self.function, "__name__", self.function))
 
 
-def hook_gradient(tensor: Any, number: int) -> Hook:
+def hook_gradient(tensor: Any, number: int) -> DeferredHook:
     """Register an empty hook with a value of the graph."""
-    hook = Hook(number)
+    hook = DeferredHook(number)
     handle = tensor.register_hook(hook)
     hook.table, hook.id = handle.table, handle.id
     return hook
@@ -158,13 +158,13 @@ def call_hook(gradient: Any, number: int) -> Any:
 
 
 class _Running(threading.local):
-    hooks: Sequence[Hook] = ()  # of the graph whose backward runs
+    hooks: Sequence[DeferredHook] = ()  # of the graph whose backward runs
 
 
 _running = _Running()
 
 
-def with_hooks(hooks: Sequence[Hook], run: Callable[..., Any], *args: Any) -> Any:
+def with_hooks(hooks: Sequence[DeferredHook], run: Callable[..., Any], *args: Any) -> Any:
     """Run a backward graph that calls these hooks."""
     before, _running.hooks = _running.hooks, hooks
     try:

@@ -26,7 +26,7 @@ from ..guards.sources import Source
 from ..vm.exceptions import entries_of, traceback_of
 from ..vm.generator import InterpretedGenerator
 from .callbacks import InterpretedCallback, native
-from .graph_functions import Hook, freed_node, is_freed
+from .graph_functions import DeferredHook, freed_node, is_freed
 
 # Builtin classes that hold values, and how an instance of a class derived from them is filled.
 _BASES: dict[type, str] = {list: "extend", dict: "update", set: "update", collections.deque: "extend", collections.OrderedDict: "update"}
@@ -117,7 +117,7 @@ class Reconstruction:
             return name
         if isinstance(value, InterpretedCallback):
             return self.value(value.function)
-        if isinstance(value, Hook) and value.number >= 0:
+        if isinstance(value, DeferredHook) and value.number >= 0:
             return f"outs[{self.output(value)}]"
         return self.fresh(value)
 
@@ -174,8 +174,8 @@ class Reconstruction:
             return self.made[id(value)]
         elif kind is types.TracebackType:
             self.lines.append(f"{name} = {self.traceback(value)}")
-        elif kind is Hook:
-            self.lines.append(f"{name} = {self.names.of(Hook)}()")
+        elif kind is DeferredHook:
+            self.lines.append(f"{name} = {self.names.of(DeferredHook)}()")
         elif kind is InterpretedGenerator:
             self.lines.append(
                 f"{name} = {self.names.of(InterpretedGenerator.restored)}({self.names.of(native)}, {self.names.of(value.gi_code)}, {value.gi_running})"

@@ -206,7 +206,7 @@ class CompileTracer(Tracer):
         if base._array.__class__ not in (np.ndarray, Spec) or id(base) in self.recorder.sources:
             return result
         if (
-            base._array.__class__ is Spec
+            isinstance(base._array, Spec)
             or base._array.flags.c_contiguous
             or result._storage is not None
             and result._storage is tensor._storage

@@ -19,7 +19,7 @@ from ..handlers.backward import gradient_effects
 from ..record.base import GeneratorReference
 from ..record.calls import Recorder
 from ..record.graph_breaks import BackendFailed, Break, counters
-from ..record.graph_functions import Hook, is_freed, set_inference_mode, with_freed_history
+from ..record.graph_functions import DeferredHook, is_freed, set_inference_mode, with_freed_history
 from ..record.reconstruct import Reconstruction
 from ..vm.frame import Frame
 from .call_cache import MISS, CacheEntry
@@ -46,7 +46,7 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     tensors: dict[int, int] = {}  # which output a tensor is
 
     def output(value: Any) -> int:
-        node = recorder.hooks[id(value)] if isinstance(value, Hook) else tracer.argument(value)
+        node = recorder.hooks[id(value)] if isinstance(value, DeferredHook) else tracer.argument(value)
         if isinstance(value, TensorBase) and value._requires_grad and is_freed(value):
             node = tracer.derive("detach", node)
         if node not in places:

@@ -162,7 +162,7 @@ class CodeClass:
         return f"{self.file.path}, line {getattr(node, 'lineno', 1)}"
 
 
-class Code:
+class SourceCode:
     """All code of an archive; what a name means is found when it is first asked for."""
 
     def __init__(self, archive: ArchiveReader) -> None:
@@ -383,7 +383,7 @@ class DeviceName(str):
     """A device that the code names."""
 
 
-class TextFunction:
+class SourceFunction:
     """What the front end asks of a Python function, of one that is only text."""
 
     __closure__ = None
@@ -411,11 +411,11 @@ class TextSource(FunctionSource):
     """The definition of a function or method in an archive."""
 
     def __init__(self, definition: ast.FunctionDef, file: CodeFile, names: dict[str, Any], constants: tuple[Any, ...]) -> None:
-        self.function = TextFunction(definition, file, constants)
+        self.function = SourceFunction(definition, file, constants)
         self.name = definition.name
         self.file = file.path
         self.first, self.indent, self.lines = 1, 0, file.lines
-        self.text: Any = Statements()
+        self.text: Any = DefinitionSource()
         self._definition = definition
         self.frames = ()
         self.names = {}
@@ -432,7 +432,7 @@ class TextSource(FunctionSource):
         raise ScriptError("an annotation of the archive can't be evaluated", self, expression if isinstance(expression, ast.AST) else None)
 
 
-class Statements:
+class DefinitionSource:
     """Where the front end keeps the statements of one definition."""
 
     statements: Any = None

@@ -29,7 +29,7 @@ from ..run.program import ScriptProgram
 from ..script_class import ScriptClass, adopt
 from ..script_function import ScriptFunction
 from ..script_module import RecursiveScriptModule
-from .code_text import CUSTOM, Code, CodeClass, CodeFile, literal
+from .code_text import CUSTOM, CodeClass, CodeFile, SourceCode, literal
 from .compiler import ArchiveCompiler
 from .packed import Empty, packed_of
 from .unpickling import ObjectUnpickler, unpickled
@@ -86,7 +86,7 @@ class ArchivedClass(ScriptClass):
             adopt(self, name, self.method(name), False)
 
 
-class ArchiveCode(Code):
+class ArchiveCode(SourceCode):
     """The code of an archive, whose classes are scripted classes."""
 
     def __init__(self, archive: ArchiveReader, reader: ProgramReader) -> None:

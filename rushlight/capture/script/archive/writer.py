@@ -62,7 +62,7 @@ _OWN = frozenset(Module().__dict__)
 _PLAIN = {"dtype": "int", "object": "Any", "slice": "Any", "Never": "NoneType"}
 
 
-class Written:
+class WrittenModule:
     """A Module that is written: its class, and what it holds with types; or the state that its own ``__setstate__`` takes."""
 
     def __init__(self, qualified: str) -> None:
@@ -79,7 +79,7 @@ class ProgramWriter:
         self.files: dict[str, list[str]] = {}
         self.texts: dict[tuple[str, str], str] = {}  # qualified names by the name of a class and its text
         self.taken: set[str] = set()
-        self.modules: dict[int, Written] = {}
+        self.modules: dict[int, WrittenModule] = {}
         self.stand_ins: dict[int, Any] = {}
         self.functions: dict[Any, str] = {}
         self.constants: list[Any] = []
@@ -299,13 +299,13 @@ class ProgramWriter:
             return found
         return dict(getattr(module, "_script_programs", {}))
 
-    def written(self, module: Any) -> Written:
+    def written(self, module: Any) -> WrittenModule:
         """A Module, whose class is written if that was not done before."""
         if id(module) not in self.modules:
             self.modules[id(module)] = self.write(module)
         return self.modules[id(module)]
 
-    def write(self, original: Any) -> Written:
+    def write(self, original: Any) -> WrittenModule:
         """Write the class of a Module, after those below it."""
         module = self.stand_in(original)
         values = self.attributes(module)
@@ -346,7 +346,7 @@ class ProgramWriter:
             module_name = ".".join(part for part in module_name.split(".") if not part.startswith("___torch_mangle_"))
             qualified = self.texts[class_name, text] = self.qualify(class_name, module_name)
             self.add(qualified, f"class {qualified.rpartition('.')[2]}(Module):\n{text}")
-        made = Written(qualified)
+        made = WrittenModule(qualified)
         made.values = values
         programs = self.programs(module)
         if "__setstate__" in programs:

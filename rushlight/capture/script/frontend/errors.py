@@ -44,7 +44,7 @@ class UnusedCallError(CaptureError, Error):
     code = "RL406"
 
 
-class Raised(Error):
+class RaisedInScript(Error):
     """An exception that a scripted program raises, on its way out: it becomes an :class:`Error` where Python called the program."""
 
     def __init__(self, original: BaseException) -> None:

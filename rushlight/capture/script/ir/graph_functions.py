@@ -19,7 +19,7 @@ from ...control.branches import capture_warning
 from ...control.python_functions import is_traced
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
-from ..frontend.errors import Raised, UnusedCallError
+from ..frontend.errors import RaisedInScript, UnusedCallError
 from ..frontend.types import ANY, class_type, is_exactly, parse_type
 from . import type_numbers
 
@@ -57,14 +57,14 @@ def plain(value: Any) -> int:
 def raise_error(kind: Any, *arguments: Any) -> None:
     """Raise an exception of a class (or what a builtin exception of that name is)."""
     error: Any = EXCEPTIONS[kind] if isinstance(kind, str) else kind
-    raise Raised(error(*arguments))
+    raise RaisedInScript(error(*arguments))
 
 
 @has_side_effect
 def check(condition: Any, message: Any = None) -> None:
     """``assert``."""
     if not condition:
-        raise Raised(AssertionError(*(() if message is None else (message,))))
+        raise RaisedInScript(AssertionError(*(() if message is None else (message,))))
 
 
 def checked(condition: Any, message: Any = None) -> None:

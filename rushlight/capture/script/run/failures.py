@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from ..frontend.errors import Error, Raised, UnusedCallError
+from ..frontend.errors import Error, RaisedInScript, UnusedCallError
 
 _HEAD = "The following operation failed in the TorchScript interpreter.\nTraceback of TorchScript (most recent call last):"
 
@@ -19,7 +19,7 @@ def explain(error: BaseException, place: Any) -> None:
 
 def seen_from_python(error: Exception) -> Exception:
     """The exception that Python gets: an :class:`Error` for what the program raises, and a RuntimeError for what went wrong in it."""
-    original: BaseException = error.original if isinstance(error, Raised) else error
+    original: BaseException = error.original if isinstance(error, RaisedInScript) else error
     lines = [_HEAD]
     for file, number, name in reversed(getattr(error, "_script_places", ())):
         lines.append(f'  File "{file}", line {number}, in {name}')
@@ -30,7 +30,7 @@ def seen_from_python(error: Exception) -> Exception:
     made: Exception
     if isinstance(error, UnusedCallError):
         made = UnusedCallError("\n".join([*lines, str(error)]))
-    elif isinstance(error, Raised):
+    elif isinstance(error, RaisedInScript):
         kind = type(original)
         module = kind.__module__ + "." if kind.__module__ else ""
         made = Error("\n".join([*lines, f"{module}{kind.__qualname__}: {original}"]))

@@ -13,7 +13,7 @@ from ...control.python_functions import Maybe
 from ...graph_module import Replay
 from ...tracer.tracer import tensors_in
 from ..frontend.conversions import conversion, from_tensor, results
-from ..frontend.errors import Raised
+from ..frontend.errors import RaisedInScript
 from ..frontend.types import BOOL, FLOAT, OptionalType, UnionType, checker, type_of
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
@@ -76,7 +76,7 @@ class ScriptProgram:
         try:
             made = self.execute(owner, args)
         except Exception as error:
-            raise seen_from_python(error) from (error.original if isinstance(error, Raised) else error)
+            raise seen_from_python(error) from (error.original if isinstance(error, RaisedInScript) else error)
         finally:
             state.scripted = False
         return made if self.result is None else self.result(made)

@@ -18,11 +18,11 @@ from ....graph import Node
 from ....schedule.lowering import lowering
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient, WindowSweep
 from ....schedule.symbolic_shape import at_most, least, may_reach
-from ....schedule.tensor_ir import Builder, Routine
+from ....schedule.tensor_ir import Routine, TensorIRBuilder
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
@@ -56,7 +56,7 @@ class Im2colConvolution(ImageRoutine):
         self.plain_product = (
             sweep.plain and taps == 1 and sweep.stride == (1, 1, 1) and sweep.size == sweep.counts
         )  # 1 x 1 taps: the image is the panel
-        whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
+        whole = Strip(IRBuilder(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
         if self.directly:  # all channels at once, since results are not read again
             self.blocks = self.blocks._replace(channels=self.channels)
         panel = 0 if self.directly else self.blocks.channels * taps * whole.panel_step
@@ -76,7 +76,7 @@ class Im2colConvolution(ImageRoutine):
 
     def transform_weights(self, module: Module) -> tuple[str, int]:
         """Weights of ``(groups * channels, rows, taps)`` as matrices of ``rows`` by channels and taps, one for each phase."""
-        c = Code(module)
+        c = IRBuilder(module)
         c.scalar = True  # strided elements: vectors would take long to compile, and gain nothing
         given = begin_of(c, "%weight", self.weight)
         kernel = self.weight.shape[2:]
@@ -104,7 +104,7 @@ class Im2colConvolution(ImageRoutine):
         name = module.add("transpose_weights", c.function("", pointers(("%weight", "%transformed"))))
         return name, self.groups * (self.rows // block)
 
-    def strip(self, c: Code, unit: ImageUnit) -> None:
+    def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
         """One unit; the last strip along an axis may be shorter."""
         places = unit.places
         axis, length = self.blocks.axis, self.blocks.length
@@ -119,7 +119,7 @@ class Im2colConvolution(ImageRoutine):
                 strip = Strip(c, self.type, self.sweep, axis, size)
                 self.unit(c, strip, unit._replace(places=places))
 
-    def unit(self, c: Code, strip: Strip, unit: ImageUnit) -> None:
+    def unit(self, c: IRBuilder, strip: Strip, unit: ImageUnit) -> None:
         """One strip of one image, for one group (or a part of its rows)."""
         source, weight, bias, result, slot, image, target_image, group, places, part = unit
         sweep, type = self.sweep, self.type
@@ -175,7 +175,7 @@ class Im2colConvolution(ImageRoutine):
         if not sweep.plain:
             strip.place(temporaries, strip.panel_step, rows, result, goal, places)
 
-    def begin(self, c: Code, strip: Strip, rows: int, target: str, start: str) -> None:
+    def begin(self, c: IRBuilder, strip: Strip, rows: int, target: str, start: str) -> None:
         """The results of a phase that no tap reaches."""
         with c.loop(rows) as row:
             value = c.constant(self.type, 0) if start == "null" else c.load(start, row, self.type)
@@ -183,7 +183,7 @@ class Im2colConvolution(ImageRoutine):
                 c.store(value, target, c.add(c.scale(row, strip.panel_step), pixel))
 
 
-def pixel_of(c: Code, sweep: WindowSweep, places: list[Scalar]) -> Scalar:
+def pixel_of(c: IRBuilder, sweep: WindowSweep, places: list[Scalar]) -> Scalar:
     """The number of a result, from its places along the dimensions."""
     _, height, width = sweep.counts
     return c.add(c.scale(places[0], height * width), c.add(c.scale(places[1], width), places[2]))
@@ -209,7 +209,7 @@ class Im2colWeightGradient:
         self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
         self.units = self.chunks * groups * (self.channels // self.block)
         self.weights = weights
-        whole = Strip(Code(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
+        whole = Strip(IRBuilder(Module()), self.type, sweep, self.blocks.axis, self.blocks.length)
         self.transposed_step = odd_step(self.type, self.rows)
         self.border = cache_lines(self.type, whole.border_elements(self.block))
         self.panel = cache_lines(self.type, self.block * self.taps * whole.panel_step)
@@ -235,7 +235,7 @@ class Im2colWeightGradient:
         return pieces
 
     def main(self, module: Module) -> str:
-        c = Code(module)
+        c = IRBuilder(module)
         c.rolled = True
         source, grad = begin_of(c, "%source", self.source), begin_of(c, "%grad", self.grad)
         sweep = self.sweep
@@ -275,7 +275,7 @@ class Im2colWeightGradient:
             ),
         )
 
-    def strip(self, c: Code, module: Module, length: int, source: str, grad: str, slot: str, target: str,
+    def strip(self, c: IRBuilder, module: Module, length: int, source: str, grad: str, slot: str, target: str,
               image: Scalar, group: Scalar, block: Scalar, places: list[Scalar]) -> None:  # fmt: skip
         """What one strip of an image adds."""
         sweep, type = self.sweep, self.type
@@ -301,7 +301,7 @@ class Im2colWeightGradient:
 
     def sum(self, module: Module) -> tuple[str, int]:
         """Add up the parts of the batch, and put the weights in their order."""
-        c, rows = Code(module), cost.divisor(self.depth, 64)
+        c, rows = IRBuilder(module), cost.divisor(self.depth, 64)
         c.rolled = True
         vector = Vectors(c, self.type)
         blocks = self.depth // rows
@@ -343,7 +343,7 @@ def is_possible(sweep: WindowSweep) -> bool:
 
 
 @llvm.register("convolution")
-def convolution(builder: Builder, op: Convolution, spec: Any, node: Node) -> Any:
+def convolution(builder: TensorIRBuilder, op: Convolution, spec: Any, node: Node) -> Any:
     """The routine of a convolution or a transposed one: by Winograd's algorithm where that saves enough multiplications."""
     if not is_possible(op.sweep):
         return NotImplemented
@@ -371,7 +371,7 @@ def convolution(builder: Builder, op: Convolution, spec: Any, node: Node) -> Any
 
 
 @llvm.register("convolution_weight_gradient")
-def weight_gradient(builder: Builder, op: ConvolutionWeightGradient, spec: Any, node: Node) -> Any:
+def weight_gradient(builder: TensorIRBuilder, op: ConvolutionWeightGradient, spec: Any, node: Node) -> Any:
     """The routine of the gradient of a convolution's weights."""
     if not is_possible(op.sweep):
         return NotImplemented

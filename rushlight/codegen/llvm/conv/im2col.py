@@ -11,7 +11,7 @@ import math
 from contextlib import ExitStack
 
 from ....schedule.routines.convolution import Phase, Three, WindowSweep
-from ..ir import Code, Scalar
+from ..ir import IRBuilder, Scalar
 from ..vectors import Vectors, fitting_lanes, lanes
 
 UNROLLED = 16  # taps along a row that are unrolled
@@ -23,7 +23,7 @@ def odd_step(type: str, length: int) -> int:
     return (vectors + (vectors % 2 == 0)) * lanes(type)
 
 
-def copy_run(c: Code, type: str, source: str, at: Scalar, target: str, to: Scalar, length: int) -> None:
+def copy_run(c: IRBuilder, type: str, source: str, at: Scalar, target: str, to: Scalar, length: int) -> None:
     """Copy consecutive elements in vectors; the last one overlaps the one before it."""
     wide = fitting_lanes(type, length)
     vector, many = Vectors(c, type, wide), length // wide
@@ -45,7 +45,7 @@ class Strip:
     Of the dimensions before the axis it has one result, of those after it all.
     """
 
-    def __init__(self, c: Code, type: str, sweep: WindowSweep, axis: int, length: int) -> None:
+    def __init__(self, c: IRBuilder, type: str, sweep: WindowSweep, axis: int, length: int) -> None:
         self.c = c
         self.type = type
         self.sweep = sweep

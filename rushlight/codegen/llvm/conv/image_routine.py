@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ....core.base import Spec
 from ....schedule.symbolic_shape import may_reach
-from ....schedule.tensor_ir import Builder, Reference, Routine, strides_of
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder, strides_of
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece, SizesFrom
 from ..scratch_pool import ScratchPool, cache_lines
 
@@ -20,7 +20,7 @@ from ..scratch_pool import ScratchPool, cache_lines
 class UnitIndices:
     """The number of a unit decomposed into indices along several dimensions."""
 
-    def __init__(self, c: Code, unit: Scalar) -> None:
+    def __init__(self, c: IRBuilder, unit: Scalar) -> None:
         self.c = c
         self.rest = unit
 
@@ -32,12 +32,12 @@ class UnitIndices:
         return self.c.rem(whole, size)
 
 
-def contiguous(builder: Builder, reference: Reference) -> Reference:
+def contiguous(builder: TensorIRBuilder, reference: Reference) -> Reference:
     """The reference, or a contiguous copy."""
     return reference if reference.strides == strides_of(reference.shape) else builder.copy(reference, None)
 
 
-def begin_of(c: Code, pointer: str, reference: Reference) -> str:
+def begin_of(c: IRBuilder, pointer: str, reference: Reference) -> str:
     """The address where a reference begins, in the memory of its value."""
     return pointer if not reference.offset else c.address(pointer, reference.offset, TYPES[reference.dtype])
 
@@ -102,7 +102,7 @@ class ImageRoutine:
         """The function that transforms the weights, and its number of units."""
         raise NotImplementedError
 
-    def strip(self, c: Code, unit: ImageUnit) -> None:
+    def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
         """Emit one unit."""
         raise NotImplementedError
 
@@ -122,7 +122,7 @@ class ImageRoutine:
 
     def main(self, module: Module, routine: Routine) -> str:
         """The function that does units of work."""
-        c = Code(module)
+        c = IRBuilder(module)
         c.rolled = True
         source, weight, bias, result, scratch, names = self.buffers(c, routine)
         with self.pool.slot(c, scratch) as slot, c.loop(FIRST, LAST) as unit:
@@ -143,7 +143,7 @@ class ImageRoutine:
         if piece.name in module.sized:
             others.append(SizesFrom(module.sized[piece.name]))
             piece = piece._replace(name=module.same.get(piece.name, piece.name), buffers=[others[-1], *piece.buffers])
-        c = Code(module)
+        c = IRBuilder(module)
         c.rolled = True
         source, weight, bias, result, scratch, names = self.buffers(c, routine)
         more = {each: f"%b{len(names) + at}" for at, each in enumerate(others)}
@@ -164,7 +164,7 @@ class ImageRoutine:
         name = module.add("convolution", c.function("", pointers([*names, *(more[each] for each in others)])))
         return name, others, piece.nanoseconds
 
-    def buffers(self, c: Code, routine: Routine) -> tuple[str, str, str, str, str, list[str]]:
+    def buffers(self, c: IRBuilder, routine: Routine) -> tuple[str, str, str, str, str, list[str]]:
         """The parameters of the function: source, weight, bias, result, scratch memory, and all of them."""
         names = [f"%b{at}" for at in range(len(routine.sources) + len(routine.others))]
         at = len(routine.sources)

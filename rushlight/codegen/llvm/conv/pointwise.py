@@ -12,13 +12,13 @@ from typing import Any
 from ....core.base import Spec
 from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
-from ....schedule.symbolic_shape import differs
-from ....schedule.tensor_ir import Builder, Reference, Routine
+from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from ..gemm.blocked import DEPTH, FLOPS, PACKING, ROWS, BlockedProduct, pack_piece
 from ..gemm.choose import PACKED_BYTES, Tile, choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..gemm.panels import Panels
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..target import processor
 from ..vectors import lanes
@@ -33,14 +33,14 @@ MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: of more, strips ar
 def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int, ...], size: tuple[int, ...]) -> bool:
     """Whether a convolution has one tap, enough channels, and images whose pixels (of such a size) are few enough to be packed."""
     gradient = isinstance(op, ConvolutionWeightGradient)
-    if math.prod(kernel) != 1 or any(op.padding) or op.groups != 1 or differs(op.images) or min(op.channels, op.rows) < LEAST:
+    if math.prod(kernel) != 1 or any(op.padding) or op.groups != 1 or is_symbolic_number(op.images) or min(op.channels, op.rows) < LEAST:
         return False
     pixels, channels = math.prod(size), max(op.channels, op.rows if gradient else 0)
     most = MOST_OF_GRADIENT if gradient else MOST
     return LEAST <= pixels <= most and bool(op.images * pixels * channels * op.source.dtype.itemsize <= PACKED_BYTES)
 
 
-def sampled(builder: Builder, source: Reference, stride: tuple[int, ...], counts: tuple[int, ...]) -> Reference:
+def sampled(builder: TensorIRBuilder, source: Reference, stride: tuple[int, ...], counts: tuple[int, ...]) -> Reference:
     """The pixels of a source that a stride meets, in order."""
     strides = (*source.strides[:2], *(each * step for each, step in zip(source.strides[2:], stride)))
     return contiguous(builder, Reference(source.value, (*source.shape[:2], *counts), strides, source.offset))
@@ -109,7 +109,7 @@ class PointwiseConvolution:
 
     def pack_pixels(self, module: Module, panels: Panels, source: Any, packed: Any) -> Piece:
         """Some channels of an image at a time."""
-        c = Code(module)
+        c = IRBuilder(module)
         begin = begin_of(c, "%b1", self.source)
         blocks = -(-self.depth // ROWS)
         with c.loop(FIRST, LAST) as unit:
@@ -123,7 +123,7 @@ class PointwiseConvolution:
 
     def fill(self, module: Module, values: list[Any]) -> Piece:
         """Zeros, or the bias, where no pixel of the source is met."""
-        c, plane = Code(module), math.prod(self.target)
+        c, plane = IRBuilder(module), math.prod(self.target)
         with c.loop(FIRST, LAST) as row:
             at = c.scale(row, plane)
             if self.bias is None:
@@ -138,7 +138,7 @@ class PointwiseConvolution:
 
     def main(self, module: Module, pixels: Panels, weights: Panels) -> str:
         """The function that computes blocks of the result."""
-        c, type, rows = Code(module), self.type, self.tile.rows
+        c, type, rows = IRBuilder(module), self.type, self.tile.rows
         bias = begin_of(c, "%b3", self.bias) if self.bias is not None else ""
         block = c.shared_slot(type, self.high * rows * self.across)
         with c.loop(FIRST, LAST) as unit:
@@ -175,7 +175,7 @@ class PointwiseConvolution:
                 c.call_function(winograd_transforms.transpose(module, type), block, target, count, self.across, 1, columns, self.pixels, 0)
         return module.add("pointwise", c.function("", pointers([f"%b{at}" for at in range(4 if bias else 3)])))
 
-    def scatter(self, c: Code, block: str, columns: Scalar, begin: Scalar, count: Scalar, to: Scalar) -> None:
+    def scatter(self, c: IRBuilder, block: str, columns: Scalar, begin: Scalar, count: Scalar, to: Scalar) -> None:
         """Write a block to the pixels that a stride meets."""
         plane = math.prod(self.target)
         with c.not_vectorized(), c.loop(count) as pixel:

@@ -16,7 +16,7 @@ from ....schedule.tensor_ir import Routine
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
@@ -84,18 +84,18 @@ class WinogradTiles:
         """For one channel and one row of weights, per image."""
         return self.axes.products * self.strips * self.row_step // self.images
 
-    def number_of_rows(self, c: Code, strip: Scalar) -> Scalar:
+    def number_of_rows(self, c: IRBuilder, strip: Scalar) -> Scalar:
         """How many rows of tiles a strip has."""
         if self.down % self.rows == 0:
             return c.integer(self.rows)
         left = c.sub(self.down, c.scale(strip, self.rows))
         return c.min(left, self.rows)
 
-    def clear(self, c: Code, border: str) -> None:
+    def clear(self, c: IRBuilder, border: str) -> None:
         """Zeros for the padding around what will be copied."""
         c.zero_fill(self.type, border, 0, self.lines * self.line)
 
-    def clear_rest(self, c: Code, panel: str, channels: int, count: int) -> None:
+    def clear_rest(self, c: IRBuilder, panel: str, channels: int, count: int) -> None:
         """Zeros in the lanes after the last of so many tiles: what was left there may be denormal, which some processors multiply slowly."""
         vector = Vectors(c, self.type)
         if count % vector.count:
@@ -103,7 +103,7 @@ class WinogradTiles:
                 row = c.add(c.scale(product, self.block), c.scale(channel, self.row_step))
                 vector.store(vector.zero(), panel, c.add(row, count // vector.count * vector.count))
 
-    def transform(self, c: Code, source: str, at: Scalar, strip: Scalar, border: str, panel: str, channels: int | None = None) -> None:
+    def transform(self, c: IRBuilder, source: str, at: Scalar, strip: Scalar, border: str, panel: str, channels: int | None = None) -> None:
         """Transform a strip of all channels, or so many; ``at`` is where the first one begins."""
         height, width = self.size
         axis = self.axes.down
@@ -131,7 +131,7 @@ class WinogradTiles:
         c.call_function(function, c.address(source, start, self.type), border, panel, *sizes)
 
 
-def lookup(c: Code, index: Scalar, table: list[int]) -> Scalar:
+def lookup(c: IRBuilder, index: Scalar, table: list[int]) -> Scalar:
     """An entry of a short table."""
     if table == list(range(len(table))):
         return index
@@ -170,7 +170,7 @@ class WinogradConvolution(ImageRoutine):
         self.nanoseconds = 2.0 * self.cost.multiplications * self.images * groups * self.channels * rows / FLOPS_PER_NANOSECOND
 
     def transform_weights(self, module: Module) -> tuple[str, int]:
-        c = Code(module)
+        c = IRBuilder(module)
         row, channel, group = (
             (9, 9 * self.rows, 9 * self.rows * self.channels) if self.transposed else (9 * self.channels, 9, 9 * self.rows * self.channels)
         )
@@ -200,7 +200,7 @@ class WinogradConvolution(ImageRoutine):
             ),
         ), self.groups * (self.padded // self.tile.rows)
 
-    def strip(self, c: Code, unit: ImageUnit) -> None:
+    def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
         source, weight, bias, result, slot, image, goal, group, places, part = unit
         tiles, axes, type = self.tiles, self.axes, self.type
         strip = places[1]
@@ -293,7 +293,7 @@ class WinogradWeightGradient:
         ]
 
     def main(self, module: Module) -> str:
-        c = Code(module)
+        c = IRBuilder(module)
         c.rolled = True
         source, grad = begin_of(c, "%source", self.source), begin_of(c, "%grad", self.grad)
         with self.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
@@ -317,7 +317,7 @@ class WinogradWeightGradient:
 
     def several(
         self,
-        c: Code,
+        c: IRBuilder,
         source: str,
         grad: str,
         slot: str,
@@ -388,7 +388,7 @@ class WinogradWeightGradient:
 
     def sum(self, module: Module) -> tuple[str, int]:
         """The function that adds up the parts of the batch and makes weights of them, and its number of units."""
-        c = Code(module)
+        c = IRBuilder(module)
         c.rolled = True
         function = winograd_transforms.transform_weight_sums(module, self.type, self.axes)
         blocks = -(-self.channels // CHANNELS)

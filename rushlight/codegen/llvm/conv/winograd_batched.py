@@ -12,12 +12,12 @@ from typing import Any
 from ....core.base import Spec
 from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
-from ....schedule.symbolic_shape import differs
+from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Routine
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
-from ..ir import FIRST, LAST, Code, Module, pointers
+from ..ir import FIRST, LAST, IRBuilder, Module, pointers
 from ..piece import Lowering, Piece
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
@@ -36,7 +36,7 @@ TRANSFORM = 0.4  # nanoseconds for an element
 
 def transform_channels(module: Module, work: Any, part: int) -> str:
     """The function that transforms some channels of all images."""
-    c, tiles = Code(module), work.tiles
+    c, tiles = IRBuilder(module), work.tiles
     source = begin_of(c, "%source", work.source)
     with work.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
         tiles.clear(c, slot)
@@ -72,7 +72,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
     @staticmethod
     def is_worthwhile(op: Convolution, plain: WinogradConvolution) -> bool:
         """Whether sizes are known and tiles fill vectors better than those of strips do, of which each reads all weights."""
-        if differs(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
+        if is_symbolic_number(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
             return False
         made = plain.tiles
         tiles = op.images * made.down * made.across
@@ -115,7 +115,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
 
     def multiply(self, module: Module) -> str:
         """The function that multiplies some rows of weights by one of the transformed sources."""
-        c, tiles, axes, type = Code(module), self.tiles, self.axes, self.type
+        c, tiles, axes, type = IRBuilder(module), self.tiles, self.axes, self.type
         c.rolled = True
         kernel = MicroKernel(type, self.tile, left_step=0, left_packed=True, padded="all")
         across = len(axes.across.source)
@@ -135,7 +135,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
 
     def finish(self, module: Module, starts: bool) -> str:
         """The function that makes results of products: some rows of an image."""
-        c, tiles, type = Code(module), self.tiles, self.type
+        c, tiles, type = IRBuilder(module), self.tiles, self.type
         bias = begin_of(c, "%bias", self.bias) if self.bias is not None else ""
         function = winograd_transforms.transform_products(module, type, self.axes, tiles.wide, starts)
         with c.loop(FIRST, LAST) as unit:
@@ -182,7 +182,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
     @staticmethod
     def is_worthwhile(op: ConvolutionWeightGradient, plain: WinogradWeightGradient) -> bool:
         """Whether sizes are known and the tiles of all images are few."""
-        if differs(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
+        if is_symbolic_number(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
             return False
         tiles = op.images * plain.tiles.down * plain.tiles.across
         return bool(tiles <= DEEPEST and plain.axes.products * tiles * max(op.rows, op.channels) * BYTES[plain.type] <= MOST_BYTES)
@@ -214,7 +214,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
 
     def transform_gradient(self, module: Module) -> str:
         """The function that transforms some rows of an image of the gradient."""
-        c, tiles, type = Code(module), self.tiles, self.type
+        c, tiles, type = IRBuilder(module), self.tiles, self.type
         grad = begin_of(c, "%grad", self.grad)
         height, width = tiles.target
         with self.pool.slot(c, "%pool") as slot, c.loop(FIRST, LAST) as unit:
@@ -233,7 +233,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
 
     def multiply(self, module: Module) -> str:
         """The function that makes one sum of weights, of some channels and rows: of all products that it is part of."""
-        c, tiles, axes, type = Code(module), self.tiles, self.axes, self.type
+        c, tiles, axes, type = IRBuilder(module), self.tiles, self.axes, self.type
         c.rolled = True
         kernel = MicroKernel(type, choose_tile(self.high, self.wide // lanes(type)), accumulate=True, padded="all")
         down, across = len(axes.down.source), len(axes.across.source)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..instructions import FunctionParameter
-from ..ir import Code, Module, Scalar
+from ..ir import IRBuilder, Module, Scalar
 from ..vectors import Vectors, fitting_lanes
 
 Matrix = tuple[tuple[float, ...], ...]
@@ -106,7 +106,7 @@ class WinogradAxes(NamedTuple):
         return len(self.down.shares) * len(self.across.shares)
 
 
-def combine(c: Code, kind: Vectors, values: list[Scalar], factors: tuple[float, ...]) -> Scalar:
+def combine(c: IRBuilder, kind: Vectors, values: list[Scalar], factors: tuple[float, ...]) -> Scalar:
     """A sum of values with coefficients; those of one size are added before they are multiplied."""
     total: Scalar | None = None
     for size in sorted({abs(factor) for factor in factors if factor}, reverse=True):
@@ -122,13 +122,13 @@ def combine(c: Code, kind: Vectors, values: list[Scalar], factors: tuple[float, 
     return total
 
 
-def transformed(c: Code, kind: Vectors, values: list[list[Scalar]], down: Matrix, across: Matrix) -> list[list[Scalar]]:
+def transformed(c: IRBuilder, kind: Vectors, values: list[list[Scalar]], down: Matrix, across: Matrix) -> list[list[Scalar]]:
     """Sums along both dimensions."""
     columns = [[combine(c, kind, [row[at] for row in values], factors) for at in range(len(values[0]))] for factors in down]
     return [[combine(c, kind, row, factors) for factors in across] for row in columns]
 
 
-class SizedCode(Code):
+class SizedCode(IRBuilder):
     """The body of a function on pointers whose sizes are all arguments, so that it is compiled once for all convolutions."""
 
     def __init__(self, module: Module, pointers: str, sizes: str) -> None:

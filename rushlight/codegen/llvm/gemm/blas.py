@@ -7,9 +7,9 @@ from typing import Any
 
 from ....core.blas import Blas
 from ....schedule.routines.matmul import flattened, layout
-from ....schedule.symbolic_shape import differs, if_many, may_reach
+from ....schedule.symbolic_shape import if_many, is_symbolic_number, may_reach
 from ....schedule.tensor_ir import Product, Reference
-from ..ir import TYPES, Code, Scalar
+from ..ir import TYPES, IRBuilder, Scalar
 
 _ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112  # of cblas
 ROWS, COLUMNS = 128, 512  # of a block
@@ -35,14 +35,19 @@ class BlasProduct:
             self.rows = self.left.shape[0]
             self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
             self.across = 1  # blocks of columns
-            if not differs(self.rows) and not differs(width) and not differs(depth) and -(-self.rows // self.block) < FEW:
+            if (
+                not is_symbolic_number(self.rows)
+                and not is_symbolic_number(width)
+                and not is_symbolic_number(depth)
+                and -(-self.rows // self.block) < FEW
+            ):
                 self.across = max(1, width // COLUMNS)
             self.wide = width if self.across == 1 else -(-width // self.across)
             self.extent = -(-self.rows // self.block) * self.across if may_reach(width * depth, SMALL) else 1
         else:
             self.extent = value.shape[self.batch[0]]
 
-    def emit(self, c: Code, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
+    def emit(self, c: IRBuilder, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
         """Call BLAS for the pieces from the first to before the last."""
         a, b, value = self.left, self.right, self.value
         if a is None or b is None:
@@ -54,7 +59,7 @@ class BlasProduct:
                     steps = (a.strides[at], b.strides[at], value.strides[at])
                     places = [c.add(place, c.scale(index, step)) for place, step in zip(places, steps)]
                 self.call(c, a, b, (left, places[0]), (right, places[1]), (result, places[2]), c.integer(a.shape[-2]))
-        elif not differs(self.extent) and self.extent == 1:
+        elif not is_symbolic_number(self.extent) and self.extent == 1:
             self.call(c, a, b, (left, a.offset), (right, b.offset), (result, 0), c.number(self.rows))
         else:
             with c.loop(first, last) as block:
@@ -68,7 +73,7 @@ class BlasProduct:
                 self.call(c, a, b, (left, place), (right, beside), (result, c.add(c.scale(row, b.shape[-1]), column)), rows, columns)
 
     def call(
-        self, c: Code, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar,
+        self, c: IRBuilder, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar,
         columns: Scalar | None = None,
     ) -> None:  # fmt: skip
         """One call of ``cblas_?gemm``, for all columns or so many."""

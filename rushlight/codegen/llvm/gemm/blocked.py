@@ -10,7 +10,7 @@ from typing import Any
 
 from ....core.parallel import pool as eager_pool
 from ....schedule.tensor_ir import Reference
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Piece
 from ..vectors import lanes
 from .choose import Tile, choose_tile
@@ -28,7 +28,7 @@ def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[A
 
     Of several ``segments``, each has a part of the depth, and they lie one after the other.
     """
-    c, depth = Code(module), panels.depth // segments
+    c, depth = IRBuilder(module), panels.depth // segments
     by_rows = steps[1] == 1  # some rows of all panels: what lies beside each other in memory is read together
     chunk = min(depth, CHUNK)
     units = -(-depth // ROWS) if by_rows else panels.count * -(-depth // chunk)
@@ -97,7 +97,7 @@ class BlockedProduct:
         ):
             down, along = (stride if size > 1 else 1 for size, stride in zip((panels.depth, panels.width), strides))
             made.append(pack_piece(module, panels, matrix, (down, along), place, self.segments))
-        c = Code(module)
+        c = IRBuilder(module)
         high, across = self.block
         blocks = -(-self.rows // high), -(-self.width // across)
         kernels = [self.kernel(accumulate) for accumulate in (False, True)]
@@ -127,7 +127,7 @@ class BlockedProduct:
 
     def add_parts(self, module: Module, result: Any, others: Any) -> Piece:
         """Add up the parts of the depth."""
-        c, size = Code(module), self.rows * self.width
+        c, size = IRBuilder(module), self.rows * self.width
         with c.loop(c.scale(FIRST, self.width), c.scale(LAST, self.width)) as at:
             total = c.load("%b0", at, self.type)
             for number in range(self.parts - 1):
@@ -142,7 +142,7 @@ class BlockedProduct:
         )
 
     def multiply(
-        self, c: Code, kernel: MicroKernel, row: Scalar, column: Scalar, rows: Any, columns: Scalar, begin: Scalar, deep: Scalar,
+        self, c: IRBuilder, kernel: MicroKernel, row: Scalar, column: Scalar, rows: Any, columns: Scalar, begin: Scalar, deep: Scalar,
         result: str, apart: bool = False,
     ) -> None:  # fmt: skip
         """Multiply some rows and columns, of a part of the depth; ``result`` is where they go, or all of it."""
@@ -160,7 +160,7 @@ class BlockedProduct:
         kernel.call(c, left, right, to, **sizes)
 
     def rest(
-        self, c: Code, accumulate: bool, row: Scalar, column: Scalar, whole: Scalar, rows: Scalar, columns: Scalar, begin: Scalar, deep: Scalar,
+        self, c: IRBuilder, accumulate: bool, row: Scalar, column: Scalar, whole: Scalar, rows: Scalar, columns: Scalar, begin: Scalar, deep: Scalar,
         result: str,
     ) -> None:  # fmt: skip
         """The rows that fill no tile: multiplied as a whole tile into memory of the function's own, and copied from there."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....schedule.symbolic_shape import differs
+from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Reference
-from ..ir import FIRST, LAST, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..piece import Piece
 from ..vectors import Vectors, lanes
 from .choose import Tile
@@ -25,7 +25,7 @@ BYTES_PER_NANOSECOND = 20
 def is_few(a: Reference, b: Reference) -> bool:
     """Whether a product has few rows, and matrices that can be read so."""
     rows, depth, width = a.shape[0], a.shape[1], b.shape[1]
-    if any(map(differs, (rows, depth, width))) or rows > ROWS or depth < 2 * lanes("float") or depth * width < LEAST:
+    if any(map(is_symbolic_number, (rows, depth, width))) or rows > ROWS or depth < 2 * lanes("float") or depth * width < LEAST:
         return False
     return a.strides[1] == 1 and (by_columns(b) or (b.strides[1] == 1 and b.strides[0] >= width >= lanes("float")))
 
@@ -37,7 +37,7 @@ def by_columns(b: Reference) -> bool:
 
 def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
     """The function of a product with few rows, in parts of the columns."""
-    c = Code(module)
+    c = IRBuilder(module)
     together = SUMS // min(a.shape[0], 2) if by_columns(b) else SUMS // max(a.shape[0], 2) * 2 * lanes(type)
     parts = -(-b.shape[1] // together)
     with c.loop(FIRST, LAST) as part:
@@ -51,7 +51,7 @@ def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any)
     return Piece(name, [a.value, b.value, result], parts, size / BYTES_PER_NANOSECOND)
 
 
-def dot_products(c: Code, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:
+def dot_products(c: IRBuilder, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:
     """The products of the rows with some columns; what would be beyond the last column is the last one again."""
     (rows, depth), width, vector = a.shape, b.shape[1], Vectors(c, type)
     columns = [c.min(c.add(column, at), width - 1) for at in range(together)]
@@ -79,7 +79,7 @@ def dot_products(c: Code, type: str, a: Reference, b: Reference, column: Scalar,
             c.store(vector.reduce_add(c.read(slot, vector.type)), "%b2", c.add(at, row * width))
 
 
-def strip(c: Code, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:
+def strip(c: IRBuilder, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:
     """The sums of some columns, over the rows of the right matrix."""
     (rows, depth), width = a.shape, b.shape[1]
     kernel = MicroKernel(

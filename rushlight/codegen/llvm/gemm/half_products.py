@@ -15,10 +15,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ....schedule.symbolic_shape import differs
+from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Pointwise, Reference
 from ..instructions import FunctionParameter
-from ..ir import FIRST, LAST, Code, Module, Scalar, pointers
+from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..piece import Piece
 from ..target import processor
 from ..vectors import Vectors
@@ -69,7 +69,7 @@ def half_of(matrix: Reference) -> Reference | None:
 
 def halves_win(rows: Any, depth: Any, width: Any) -> bool:
     """Whether a product is large enough to be worth packing."""
-    return not any(map(differs, (rows, depth, width))) and rows >= SIDE and width >= SIDE and rows * depth * width >= LARGE
+    return not any(map(is_symbolic_number, (rows, depth, width))) and rows >= SIDE and width >= SIDE and rows * depth * width >= LARGE
 
 
 class HalfProduct:
@@ -95,7 +95,7 @@ class HalfProduct:
             (self.left, self.rows, self.left.strides, False, memory[0]),
             (self.right, self.width, self.right.strides[::-1], True, memory[1]),
         ):
-            c = Code(module)
+            c = IRBuilder(module)
             type = "float" if matrix.dtype == np.float32 else "i16"
             function = self.packing(module, type, steps[1] == 1 or self.depth == 1, right)
             source = c.address("%b1", matrix.offset, type)
@@ -104,7 +104,7 @@ class HalfProduct:
             )
             name = module.add("pack_halves", c.function("", pointers(("%b0", "%b1"))))
             made.append(Piece(name, [place, matrix.value], -(-size // DEEP) * 2, size * self.depth * PACKING))
-        c = Code(module)
+        c = IRBuilder(module)
         across = -(-self.width // WIDE)
         with c.loop(FIRST, LAST) as number:
             row, column = c.scale(c.div(number, across), HIGH), c.scale(c.rem(number, across), WIDE)
@@ -122,7 +122,7 @@ class HalfProduct:
         """A function that packs blocks; steps of the depth are ``contiguous`` or the others are; a block has pairs in its rows, or ``across``."""
         key = ("pack_halves", type, contiguous, across)
         if key not in module.memo:
-            c = Code(module)
+            c = IRBuilder(module)
             c.rolled = True
             first, last, size, depth, step, deep_step = (
                 Scalar(f"%{each}", "i64") for each in ("first", "last", "size", "depth", "step", "deep_step")
@@ -144,7 +144,7 @@ class HalfProduct:
         return module.memo[key]
 
     def by_steps(
-        self, c: Code, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
+        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
     ) -> list[Scalar]:  # fmt: skip
         """A vector for each row (or column): its pairs.  Rows beyond the matrix are copies of its last one, and are never stored."""
         v = Vectors(c, type, SIDE if type == "float" else DEEP)
@@ -162,7 +162,7 @@ class HalfProduct:
         return found
 
     def by_others(
-        self, c: Code, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
+        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
     ) -> list[Scalar]:  # fmt: skip
         """A vector for each pair: of all rows (or columns)."""
         v, found = Vectors(c, type, SIDE), []
@@ -176,7 +176,7 @@ class HalfProduct:
             found.append(self.pair(c, type, *both))
         return found
 
-    def pair(self, c: Code, type: str, low: Scalar, high: Scalar) -> Scalar:
+    def pair(self, c: IRBuilder, type: str, low: Scalar, high: Scalar) -> Scalar:
         """Two vectors side by side: numbers of bfloat16, or the upper halves of float32."""
         words = Vectors(c, "i32", SIDE)
         bits = [c.emit("bitcast" if type == "float" else "zext", words.type, (each,)) for each in (low, high)]
@@ -191,7 +191,7 @@ class HalfProduct:
         """A function that multiplies some rows and columns, 32 by 32."""
         key = ("half_product", self.by)
         if key not in module.memo:
-            c = Code(module)
+            c = IRBuilder(module)
             c.rolled = True
             names = ("row", "last_row", "column", "last_column", "deep", "width")
             row, last_row, column, last_column, deep, width = (Scalar(f"%{each}", "i64") for each in names)
@@ -221,7 +221,7 @@ class HalfProduct:
             module.memo[key] = module.add("half_gemm", made)
         return module.memo[key]
 
-    def configure(self, c: Code) -> None:
+    def configure(self, c: IRBuilder) -> None:
         """Eight tiles of 16 rows of 64 bytes."""
         place = c.slot("i8", 64)
         c.zero_fill("i8", place, 0, 64)
@@ -231,10 +231,10 @@ class HalfProduct:
             c.store(Scalar(str(SIDE), "i8"), place, 48 + at)
         c.call_external("@llvm.x86.ldtilecfg", "void", (Scalar(place, "ptr"),))
 
-    def release(self, c: Code) -> None:
+    def release(self, c: IRBuilder) -> None:
         c.call_external("@llvm.x86.tilerelease", "void", ())
 
-    def by_tiles(self, c: Code, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
+    def by_tiles(self, c: IRBuilder, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
         """Tiles 0 to 3 are sums; 4 and 5 are of the left matrix, 6 and 7 of the right one."""
         byte = [Scalar(str(at), "i8") for at in range(8)]
         bytes, line = c.scale(step, 4), c.integer(4 * SIDE)
@@ -255,7 +255,7 @@ class HalfProduct:
             corner = c.address(to, c.add(c.scale(step, SIDE * (at // 2)), SIDE * (at % 2)), "float")
             c.call_external("@llvm.x86.tilestored64", "void", (byte[at], Scalar(corner, "ptr"), bytes))
 
-    def by_pairs(self, c: Code, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
+    def by_pairs(self, c: IRBuilder, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
         """Eight rows by 32 columns at a time."""
         floats, words, height = Vectors(c, "float", SIDE), Vectors(c, "i32", SIDE), 8
         below = c.mul(deep, c.integer(WORDS))
@@ -280,6 +280,6 @@ class HalfProduct:
                     place = c.add(c.mul(c.add(start, at), step), part * SIDE)
                     floats.store(c.read(slot, floats.type), to, place)
 
-    def numbers(self, c: Code, pairs: Scalar) -> Scalar:
+    def numbers(self, c: IRBuilder, pairs: Scalar) -> Scalar:
         """Pairs as LLVM's vector of bfloat16."""
         return c.emit("bitcast", "<32 x bfloat>", (pairs,))

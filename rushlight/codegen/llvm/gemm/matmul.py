@@ -14,9 +14,9 @@ from ....core.blas import blas
 from ....core.parallel import pool as eager_pool
 from ....schedule.lowering import lowering
 from ....schedule.routines.matmul import Gemm, layout
-from ....schedule.symbolic_shape import differs
-from ....schedule.tensor_ir import Builder, Product, Reference, Routine
-from ..ir import FIRST, LAST, TYPES, Code, Module, Scalar, pointers
+from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.tensor_ir import Product, Reference, Routine, TensorIRBuilder
+from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from .blas import BlasProduct
 from .blocked import BlockedProduct
@@ -44,7 +44,7 @@ PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosec
 
 
 @llvm.register("matmul")
-def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
+def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     """A product as a routine, or NotImplemented where it is left to BLAS."""
     a, b = op.left, op.right
     (rows, depth), width, type = a.shape, b.shape[1], TYPES[spec.dtype]
@@ -78,7 +78,7 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
             made += only_if(unsplit, packed(module, type, a, b, routine, memory.pop(0)))
         if is_possible(split):
             made += only_if(split, by_depth.pieces(module, routine, memory))
-        return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if differs(generated) else [])
+        return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if is_symbolic_number(generated) else [])
 
     shapes: list[Any] = [(Panels(Module(), type, depth, width).size,)] if is_possible(unsplit) else []
     shapes += by_depth.memory if is_possible(split) else []
@@ -86,7 +86,7 @@ def matmul(builder: Builder, op: Gemm, spec: Any, node: Any) -> Any:
     return made[0]
 
 
-def in_blocks(builder: Builder, product: BlockedProduct | HalfProduct, spec: Any, node: Any) -> Reference:
+def in_blocks(builder: TensorIRBuilder, product: BlockedProduct | HalfProduct, spec: Any, node: Any) -> Reference:
     """A large product in blocks."""
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
@@ -104,14 +104,14 @@ def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
 
 def only_if(wanted: Any, pieces: list[Piece]) -> list[Piece]:
     """Pieces for sizes for which they are wanted (1): for others (0), they are called for an empty range."""
-    if not differs(wanted):
+    if not is_symbolic_number(wanted):
         return pieces
     return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
 
 
 def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
     """Multiply by a matrix where it is."""
-    (rows, depth), width, c = a.shape, b.shape[1], Code(module)
+    (rows, depth), width, c = a.shape, b.shape[1], IRBuilder(module)
     left, right = c.address("%b0", a.offset, type), c.address("%b1", b.offset, type)
     kernel = MicroKernel(type, choose_tile(), left_column_step=1 if a.strides[1] == 1 else None, padded="all")
     kernel.call(
@@ -127,7 +127,7 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
     (rows, depth), width = a.shape, b.shape[1]
     panels = Panels(module, type, depth, width)
     steps = [stride if size > 1 else 1 for size, stride in zip(b.shape, b.strides)]
-    c = Code(module)
+    c = IRBuilder(module)
     by_rows = steps[1] == 1  # blocks of rows: those that one thread has computed are in its cache
     if by_rows:
         with c.loop(FIRST, LAST) as block:
@@ -138,7 +138,7 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
     else:
         panels.pack(c, (steps[0], steps[1]), "%b0", c.address("%b1", b.offset, type), FIRST, LAST)
     pack = module.add("pack_right", c.function("", pointers(("%b0", "%b1"))))
-    c = Code(module)
+    c = IRBuilder(module)
     high = rows_of_block(rows)
     with c.loop(FIRST, LAST) as block:
         row = c.scale(block, high)
@@ -156,7 +156,7 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
 def rows_of_block(rows: Any) -> int:
     """How many rows a piece of work takes: fewer where there would not be two pieces for each thread.  The results are the same."""
     high = BLOCK
-    while high > LEAST and not differs(rows) and rows < 2 * eager_pool.threads * high:
+    while high > LEAST and not is_symbolic_number(rows) and rows < 2 * eager_pool.threads * high:
         high //= 2
     return high
 
@@ -165,8 +165,8 @@ def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piec
     """The product by BLAS."""
     product = Product(result.index, (a.shape[0], b.shape[1]), result.dtype, None)
     product.left, product.right = a, b
-    work, c, names = BlasProduct(blas(), product), Code(module), ("%b0", "%b1", "%b2")
-    if differs(work.extent):
+    work, c, names = BlasProduct(blas(), product), IRBuilder(module), ("%b0", "%b1", "%b2")
+    if is_symbolic_number(work.extent):
         work.emit(c, *names, FIRST, LAST)
     else:
         with c.loop(FIRST, LAST) as block:
@@ -191,8 +191,8 @@ class SplitDepth:
         self.depth = -(-a.shape[1] // parts)  # of a part
         self.high, self.blocks = a.shape[0], 1  # of rows, where panels alone would not be two for each thread
         while (
-            not differs(a.shape[0])
-            and not differs(self.panels)
+            not is_symbolic_number(a.shape[0])
+            and not is_symbolic_number(self.panels)
             and self.high >= BLOCK
             and parts * self.panels * self.blocks < 2 * eager_pool.threads
         ):
@@ -208,7 +208,7 @@ class SplitDepth:
 
     def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[Piece]:
         """Multiply part by part, and add up."""
-        a, b, type, c = self.left, self.right, self.type, Code(module)
+        a, b, type, c = self.left, self.right, self.type, IRBuilder(module)
         (rows, depth), width, wide = a.shape, b.shape[1], self.columns
         size = rows * width
         panels = Panels(module, type, self.depth, wide)
@@ -233,7 +233,7 @@ class SplitDepth:
                 count = c.number(rows) if self.blocks == 1 else c.max(c.min(self.high, c.sub(rows, row)), 0)
                 panels.multiply(c, (left, a.strides[0]), packed, target, count, columns=a.strides[1], width=columns, depth=deep)
         multiply = module.add("matmul_part", c.function("", pointers([f"%b{at}" for at in range(5)])))
-        c = Code(module)
+        c = IRBuilder(module)
         with c.loop(c.scale(FIRST, width), c.scale(LAST, width)) as at:
             total = c.load("%b0", at, type)
             for number_ in range(self.parts - 1):

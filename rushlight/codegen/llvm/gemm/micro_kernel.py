@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..instructions import FunctionParameter
-from ..ir import Code, Module, Scalar
+from ..ir import IRBuilder, Module, Scalar
 from ..vectors import Mask, Vectors
 from .choose import Tile
 
@@ -46,14 +46,14 @@ class MicroKernel(NamedTuple):
         """The names of the sizes that are arguments."""
         return [each for each in _SIZES if getattr(self, each) is None]
 
-    def call(self, c: Code, left: str, right: str, result: str, start: str = "null", **sizes: Any) -> None:
+    def call(self, c: IRBuilder, left: str, right: str, result: str, start: str = "null", **sizes: Any) -> None:
         """Write a call of the function."""
         c.call_function(self.function(c.module), left, right, result, start, *[sizes[each] for each in self.arguments])
 
     def function(self, module: Module) -> str:
         """The name of the function in a module, where it is written on first use."""
         if self not in module.memo:
-            c = Code(module)
+            c = IRBuilder(module)
             c.rolled = True
             _Emitter(c, self).columns()
             separate = not self.right_packed  # packed panels are read while others may be accumulated in place
@@ -66,7 +66,7 @@ class MicroKernel(NamedTuple):
 class _Emitter:
     """Writes the loops of a micro-kernel over tiles."""
 
-    def __init__(self, c: Code, gemm: MicroKernel) -> None:
+    def __init__(self, c: IRBuilder, gemm: MicroKernel) -> None:
         self.c = c
         self.gemm = gemm
         self.vector = Vectors(c, gemm.type)

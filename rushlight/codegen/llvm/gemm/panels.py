@@ -12,7 +12,7 @@ from typing import Any
 from ....core.parallel import pool as eager_pool
 from ....schedule.symbolic_shape import least
 from ..instructions import FunctionParameter
-from ..ir import FIRST, LAST, Code, Module, Scalar
+from ..ir import FIRST, LAST, IRBuilder, Module, Scalar
 from ..target import processor
 from ..vectors import Mask, Vectors, fitting_lanes, lanes
 from .choose import choose_tile
@@ -39,13 +39,13 @@ class Panels:
         self.size = self.count * self.columns * depth  # elements in all
 
     def pack(
-        self, c: Code, strides: tuple[Any, Any], panels: str, matrix: str, first: Any = 0, last: Any = None, rows: Any = None, width: Any = None
+        self, c: IRBuilder, strides: tuple[Any, Any], panels: str, matrix: str, first: Any = 0, last: Any = None, rows: Any = None, width: Any = None
     ) -> None:  # fmt: skip
         """Pack panels from the first to before the last of a matrix with such strides; of fewer rows than the depth, or columns, where said."""
         layout = "rows" if strides[1] == 1 else "columns" if strides[0] == 1 else "strided"
         key = ("pack", layout, self.type, self.columns)
         if key not in self.module.memo:
-            inner = Code(self.module)
+            inner = IRBuilder(self.module)
             self._pack(inner, layout)
             pointers = [FunctionParameter("ptr", f"%{each}", True) for each in ("panels", "matrix")]
             made = inner.function("", [*pointers, *[FunctionParameter("i64", f"%{each}") for each in _SIZES]])
@@ -57,7 +57,7 @@ class Panels:
         )
         c.call_function(self.module.memo[key], panels, matrix, first, last, rows, self.depth, width, *strides)
 
-    def _pack(self, c: Code, layout: str) -> None:
+    def _pack(self, c: IRBuilder, layout: str) -> None:
         wide, lanes, v = self.columns, self.lanes, Vectors(c, self.type, self.lanes)
         first, last, rows, depth, width, row_step, column_step = (Scalar(f"%{each}", "i64") for each in _SIZES)
         with c.loop(first, last) as panel:
@@ -97,7 +97,7 @@ class Panels:
                     c.store(c.constant(self.type, 0.0), "%panels", c.add(here, c.add(c.scale(row, wide), at)))
 
     def multiply(
-        self, c: Code, left: tuple[str, Any], panels: str, result: tuple[str, Any], rows: Any, start: tuple[str, Any] | None = None,
+        self, c: IRBuilder, left: tuple[str, Any], panels: str, result: tuple[str, Any], rows: Any, start: tuple[str, Any] | None = None,
         how: str = "zero", columns: Any = 1, width: Any = None, depth: Any = None,
     ) -> None:  # fmt: skip
         """Multiply rows by the matrix; left, result and start are addresses with the distance of their rows.
@@ -123,7 +123,7 @@ class Panels:
 
 
 @contextmanager
-def shared_work(c: Code, workers: Any, total: Any) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
+def shared_work(c: IRBuilder, workers: Any, total: Any) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
     """Code for each worker of the function's range: its number, and the range of the work that it does.
 
     A worker has scratch memory of its own.  Neighbouring work is done by one worker: its rows are in the same cache.

@@ -6,8 +6,8 @@ from typing import Any
 
 from ....schedule.lowering import lowering
 from ....schedule.routines.weight_only import FewBits
-from ....schedule.tensor_ir import Builder, Reference, Routine
-from ..ir import FIRST, LAST, Code, Module, Scalar, pointers
+from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
+from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..piece import Lowering, Piece
 from ..vectors import Mask, Vectors, vector_type
 
@@ -18,22 +18,22 @@ BYTES_PER_NANOSECOND = 10
 
 
 @llvm.register("_weight_int8pack_mm", "_weight_int4pack_mm_for_cpu")
-def few_bits(builder: Builder, op: FewBits, spec: Any, node: Any) -> Any:
+def few_bits(builder: TensorIRBuilder, op: FewBits, spec: Any, node: Any) -> Any:
     """A product with few rows; its columns are split."""
     if op.group is not None and op.group % (2 * HALF):
         return NotImplemented
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        c = Code(module)
+        c = IRBuilder(module)
         rows, width = op.left.shape[0], op.weight.shape[0]
         with c.loop(FIRST, LAST) as part:
             columns = [c.min(c.add(c.scale(part, TOGETHER), at), width - 1) for at in range(TOGETHER)]
             whole = rows // ROWS
             if whole:
                 with c.loop(whole) as block:
-                    Tile(c, op, c.scale(block, ROWS), ROWS, columns).emit()
+                    TileWriter(c, op, c.scale(block, ROWS), ROWS, columns).emit()
             if rows % ROWS:
-                Tile(c, op, c.integer(whole * ROWS), rows % ROWS, columns).emit()
+                TileWriter(c, op, c.integer(whole * ROWS), rows % ROWS, columns).emit()
         name = module.add("few_bits", c.function("", pointers(("%b0", "%b1", "%b2", "%b3"))))
         size = width * op.weight.shape[1] * (1 + rows / 8)
         return [Piece(name, [op.left.value, op.weight.value, op.scales.value, routine], -(-width // TOGETHER), size / BYTES_PER_NANOSECOND)]
@@ -42,10 +42,10 @@ def few_bits(builder: Builder, op: FewBits, spec: Any, node: Any) -> Any:
     return made[0]
 
 
-class Tile:
+class TileWriter:
     """Writes some rows times some columns."""
 
-    def __init__(self, c: Code, op: FewBits, row: Scalar, high: int, columns: list[Scalar]) -> None:
+    def __init__(self, c: IRBuilder, op: FewBits, row: Scalar, high: int, columns: list[Scalar]) -> None:
         self.c, self.op, self.columns = c, op, columns
         self.rows = [c.add(row, at) for at in range(high)]
         self.vector = Vectors(c, "float")

@@ -20,7 +20,7 @@ from .values import moves_elements, positive_axes
 
 
 @dataclass
-class Axis:
+class ResizedAxis:
     """What happens to one axis: its sizes before and after, its scale, and its region of interest."""
 
     axis: int
@@ -107,25 +107,25 @@ def roi_of(node: NodeContext, axes: list[int], roi: Any) -> list[tuple[float, fl
     return list(zip(roi[: len(axes)], roi[len(axes) :]))
 
 
-def axes_by_scales(x: Any, axes: list[int], scales: Any, rois: list[tuple[float, float]]) -> list[Axis]:
+def axes_by_scales(x: Any, axes: list[int], scales: Any, rois: list[tuple[float, float]]) -> list[ResizedAxis]:
     """The axes, by how much each is scaled."""
     return [
-        Axis(axis, x.shape[axis], math.floor(x.shape[axis] * (end - start) * scale), scale)
+        ResizedAxis(axis, x.shape[axis], math.floor(x.shape[axis] * (end - start) * scale), scale)
         for axis, scale, (start, end) in zip(axes, scales, rois, strict=True)
     ]
 
 
-def axes_by_sizes(node: NodeContext, x: Any, axes: list[int], sizes: Any) -> list[Axis]:
+def axes_by_sizes(node: NodeContext, x: Any, axes: list[int], sizes: Any) -> list[ResizedAxis]:
     """The axes, by the sizes they are to have; a policy may keep their ratio."""
     policy = node.get("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
-        return [Axis(axis, x.shape[axis], size, size / x.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
+        return [ResizedAxis(axis, x.shape[axis], size, size / x.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
     choose = min if policy == "not_larger" else max
     scale = choose(size / x.shape[axis] for axis, size in zip(axes, sizes, strict=True))
-    return [Axis(axis, x.shape[axis], math.floor(scale * x.shape[axis] + 0.5), scale) for axis in axes]
+    return [ResizedAxis(axis, x.shape[axis], math.floor(scale * x.shape[axis] + 0.5), scale) for axis in axes]
 
 
-def resized(x: Any, plan: list[Axis], how: Interpolation) -> Any:
+def resized(x: Any, plan: list[ResizedAxis], how: Interpolation) -> Any:
     """All axes interpolated, one after the other."""
     plan = [each for each in plan if each.size != each.wanted or each.scale != 1 or (each.start, each.end) != (0, 1)]
     if (done := interpolated(x, plan, how)) is not None:
@@ -150,7 +150,7 @@ def weighted(x: Any, axis: int, matrix: np.ndarray) -> Any:
     return rl.matmul(weights, x) if x.dim() == 1 else rl.matmul(weights, x.movedim(axis, -2)).movedim(-2, axis)
 
 
-def source_positions(each: Axis, coordinates: str) -> np.ndarray:
+def source_positions(each: ResizedAxis, coordinates: str) -> np.ndarray:
     """Where along an axis the elements after it lie before it; in float32, in which scales are given, so that halves are halves."""
     x = np.arange(each.wanted, dtype=np.float32)
     size, wanted, scale = each.size, each.wanted, np.float32(each.scale)
@@ -191,7 +191,7 @@ def nearest_positions(positions: np.ndarray, size: int, mode: str) -> np.ndarray
     return np.clip(found, 0, size - 1).astype(np.int64)
 
 
-def weight_matrix(positions: np.ndarray, each: Axis, how: Interpolation) -> np.ndarray:
+def weight_matrix(positions: np.ndarray, each: ResizedAxis, how: Interpolation) -> np.ndarray:
     """How much each element before counts for each one after: (after, before)."""
     shrink = min(each.scale, 1.0) if how.antialias else 1.0
     reach = (1 if how.mode == "linear" else 2) / shrink
@@ -225,7 +225,7 @@ def filter_weights(distance: np.ndarray, how: Interpolation) -> np.ndarray:
 INTERPOLATE = {("linear", 1): "linear", ("linear", 2): "bilinear", ("linear", 3): "trilinear", ("cubic", 2): "bicubic"}
 
 
-def interpolated(x: Any, plan: list[Axis], how: Interpolation) -> Any:
+def interpolated(x: Any, plan: list[ResizedAxis], how: Interpolation) -> Any:
     """The same by ``interpolate``, where that has this way of doing it; None elsewhere."""
     spatial = x.dim() - 2
     if [each.axis for each in plan] != list(range(2, x.dim())) or not 1 <= spatial <= 3 or not x.is_floating_point():

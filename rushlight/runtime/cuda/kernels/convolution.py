@@ -15,7 +15,7 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.errors import AcceleratorError, DeviceError
 from ....ops.nn.convolution import _convolution_meta, _expanded
 from .. import cudnn
-from ..launch import Kernel
+from ..launch import CudaKernel
 from ..remembered import remembered
 from .copies import contiguous
 
@@ -36,7 +36,7 @@ extern "C" __global__ void add_bias(T* x, const T* bias, @INDEX@ n, @INDEX@ chan
     }
 }
 """
-_bias_kernels: dict[Any, Kernel] = {}
+_bias_kernels: dict[Any, CudaKernel] = {}
 
 
 class Prepared(NamedTuple):
@@ -44,7 +44,7 @@ class Prepared(NamedTuple):
 
     shape: tuple[int, ...]  # of the result
     last: bool  # whether channels are last in memory
-    plan: cudnn.Plan
+    plan: cudnn.ExecutionPlan
 
 
 _prepared: dict[Any, Prepared | None] = {}
@@ -67,7 +67,7 @@ def add_bias(cupy: Any, made: Any, bias: Any, inner: int) -> None:
     dtype, wide = made.dtype, made.size >= 1 << 31
     kernel = _bias_kernels.get((dtype, wide))
     if kernel is None:
-        kernel = _bias_kernels[dtype, wide] = Kernel(cupy, bias_source(dtype, wide), "add_bias", "PPqqq" if wide else "PPIII")
+        kernel = _bias_kernels[dtype, wide] = CudaKernel(cupy, bias_source(dtype, wide), "add_bias", "PPqqq" if wide else "PPIII")
     if not bias.flags.c_contiguous:
         bias = contiguous(cupy, bias)
     kernel(min(-(-made.size // 256), 132 * 32), 256, made.data.ptr, bias.data.ptr, made.size, bias.size, inner)
@@ -116,7 +116,7 @@ def dense_strides(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
 def _plan(
     cupy: Any, what: str, shapes: tuple[Any, Any, Any], dtype: np.dtype[Any], stride: Any, padding: Any, dilation: Any, last: bool,
     alignment: int, settings: tuple[Any, ...],
-) -> cudnn.Plan:  # fmt: skip
+) -> cudnn.ExecutionPlan:  # fmt: skip
     """The plan of a convolution with image, filter and result of given shapes."""
     if len(shapes[0]) == 3:  # cuDNN has no convolutions in one dimension
         shapes = tuple((*each[:2], 1, each[2]) for each in shapes)  # type: ignore[assignment]
@@ -136,7 +136,7 @@ def _plan(
         (alpha, number, 1.0), (beta, number, 0.0),
     )  # fmt: skip
     measured = benchmark and not deterministic and not cupy.cuda.get_current_stream().is_capturing()
-    return cudnn.Plan(dnn, operation, (_X, _W, _Y), dtype == np.float32 and not allow_tf32, deterministic, measured)
+    return cudnn.ExecutionPlan(dnn, operation, (_X, _W, _Y), dtype == np.float32 and not allow_tf32, deterministic, measured)
 
 
 def _alignment(*addresses: int) -> int:
@@ -146,7 +146,7 @@ def _alignment(*addresses: int) -> int:
     return 16 if not together % 16 else 4 if not together % 4 else 2
 
 
-def _run(plan: cudnn.Plan, x: Any, w: Any, y: Any) -> None:
+def _run(plan: cudnn.ExecutionPlan, x: Any, w: Any, y: Any) -> None:
     addresses = (x.data.ptr, w.data.ptr, y.data.ptr)
     if plan.choices:
         plan.measure(*addresses)

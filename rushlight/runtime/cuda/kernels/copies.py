@@ -8,10 +8,10 @@ import numpy as np
 
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
-from ....schedule.scalar_ir import Expression
+from ....schedule.scalar_ir import ScalarExpression
 from ....schedule.scalar_ir import cast as as_type
 from .. import tape
-from ..launch import Kernel
+from ..launch import CudaKernel
 from ..pointwise import Formula, Variant, element_strides, joined, result_like, strided_plan
 from ..remembered import remembered
 
@@ -33,7 +33,7 @@ extern "C" __global__ void copied(const @T@* in, @T@* out, @INDEX@ n, Layout lay
     }
 }
 """
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 _plans: dict[Any, Any] = {}
 
 
@@ -45,7 +45,9 @@ def source(size: int, dims: int, wide: bool) -> str:
     return text
 
 
-def _plan(cupy: Any, shape: tuple[int, ...], size: int, given: list[int], wanted: list[int]) -> tuple[Kernel, int, int, list[int]] | None:
+def _plan(
+    cupy: Any, shape: tuple[int, ...], size: int, given: list[int], wanted: list[int]
+) -> tuple[CudaKernel, int, int, list[int]] | None:
     """The kernel of a copy, its blocks, the number of elements, and sizes and strides; None where there are too many dimensions."""
     sizes, (first, second) = joined(shape, [given, wanted])
     if len(sizes) > _MOST_DIMS or size not in _TYPES:
@@ -57,7 +59,7 @@ def _plan(cupy: Any, shape: tuple[int, ...], size: int, given: list[int], wanted
     kernel = _kernels.get(key)
     if kernel is None:
         format = f"PP{'q' if wide else 'I'}0q{3 * len(sizes)}q"
-        kernel = _kernels[key] = Kernel(cupy, source(*key), "copied", format, "copy")
+        kernel = _kernels[key] = CudaKernel(cupy, source(*key), "copied", format, "copy")
     return kernel, min(-(-count // _THREADS), 132 * 64), count, [*sizes, *first, *second]
 
 
@@ -187,7 +189,7 @@ def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
     key = ("joined", size, rank, count)
     kernel = _kernels.get(key)
     if kernel is None:
-        kernel = _kernels[key] = Kernel(
+        kernel = _kernels[key] = CudaKernel(
             cupy, joined_source(size, rank, count), "joined", f"{count}PP{2 * count}I0q{rank * (2 * count + 1)}q", "cat"
         )
     given, lengths = [], []
@@ -228,7 +230,7 @@ def ones(cupy: Any, like: Any) -> Any:
     kernel = _kernels.get(("ones", like.dtype))
     if kernel is None:
         source = PRELUDE + _ONES.replace("@T@", STORED[like.dtype]).replace("@MADE@", rounded("made", like.dtype))
-        kernel = _kernels["ones", like.dtype] = Kernel(cupy, source, "ones", "Pi")
+        kernel = _kernels["ones", like.dtype] = CudaKernel(cupy, source, "ones", "Pi")
     made = cupy.ndarray(like.shape, like.dtype)
     if made.size:
         kernel(-(-made.size // _THREADS), _THREADS, made.data.ptr, made.size)
@@ -246,7 +248,7 @@ def cast(cupy: Any, input: Any, dtype: Any) -> Any:
     if variant is None:
         if have not in STORED or wanted not in _FLOATS:
             return NotImplemented
-        value: Any = Expression("operand", (), have, 0)
+        value: Any = ScalarExpression("operand", (), have, 0)
         if wanted in LOW_PRECISION or have in LOW_PRECISION:  # narrow floats are computed with, and rounded from, float32
             value = as_type(value, np.dtype(np.float32))
         variant = _casts[have, wanted] = Variant(Formula("cast", cast), as_type(value, wanted), [(have, True)], cupy)

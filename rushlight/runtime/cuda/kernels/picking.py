@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..faults import watched
-from ..launch import Kernel
+from ..launch import CudaKernel
 
 _GATHER = """
 typedef @I@ I;
@@ -28,7 +28,7 @@ extern "C" __global__ void pick(const @U@* from, const I* index, @U@* to, long l
 _UNITS = {8: "long long", 4: "int", 2: "short", 1: "char"}
 _INDICES = {np.dtype(np.int64): "long long", np.dtype(np.int32): "int", np.dtype(np.uint8): "unsigned char"}
 _RANK = 6
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 
 
 def gather(cupy: Any, input: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
@@ -49,7 +49,7 @@ def gather(cupy: Any, input: Any, dim: int, index: Any, sparse_grad: bool = Fals
         )
         source = source.replace("@SIZE_NAMES@", ", ".join(a for a, _ in names)).replace("@STEP_NAMES@", ", ".join(b for _, b in names))
         source = source.replace("@U@", _UNITS[unit]).replace("@FAULT@", str(fault))
-        _kernels[key] = Kernel(cupy, source, "pick", "PPPqiqq" + "qq" * _RANK + "P", "gather")
+        _kernels[key] = CudaKernel(cupy, source, "pick", "PPPqiqq" + "qq" * _RANK + "P", "gather")
     index = cupy.ascontiguousarray(index)
     steps = [0 if at == dim else step // unit for at, step in enumerate(input.strides)]
     layout = [value for pair in (*zip(index.shape, steps), *((1, 0),) * (_RANK - rank)) for value in pair]

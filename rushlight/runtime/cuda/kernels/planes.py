@@ -11,7 +11,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import HALF_PRECISION
 from ....ops.nn.pooling import make_pool
-from ..launch import Kernel
+from ..launch import CudaKernel
 from ..pointwise import Formula
 from ..remembered import remembered
 from .copies import contiguous
@@ -148,10 +148,10 @@ extern "C" __global__ void update_both(T* means, T* variances, const A* kept, co
 }
 """
 
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 
 
-def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any], other: Any = None) -> Kernel:
+def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any], other: Any = None) -> CudaKernel:
     key = (name, dtype, other)
     found = _kernels.get(key)
     if found is None:
@@ -165,7 +165,7 @@ def _kernel(cupy: Any, template: str, name: str, format: str, dtype: np.dtype[An
             "S": STORED[other or dtype],
         }.items():
             source = source.replace(f"@{mark}@", text)
-        found = _kernels[key] = Kernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
+        found = _kernels[key] = CudaKernel(cupy, source, name, format.replace("@", "d" if dtype == np.float64 else "f"))
     return found
 
 

@@ -16,7 +16,7 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....ops.nn.rnn import steps
 from .. import gemm
 from ..cudnn import TYPES
-from ..launch import Kernel
+from ..launch import CudaKernel
 from . import recurrent_rows
 from .copies import contiguous, dense
 from .rows import column_sums
@@ -95,7 +95,7 @@ _FORMATS = {
     "lstm_step": "PPPPPPPii", "lstm_back": "PPPPPPii", "gru_step": "PPPPPPPii", "gru_back": "PPPPPPPii", "added": "PPii", "rnn_step": "PPPPiii",
     "rnn_back": "PPPPiii",
 }  # fmt: skip
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 
 
 def source(dtype: np.dtype[Any]) -> str:
@@ -107,10 +107,10 @@ def source(dtype: np.dtype[Any]) -> str:
     return text
 
 
-def _kernel(cupy: Any, name: str, dtype: np.dtype[Any]) -> Kernel:
+def _kernel(cupy: Any, name: str, dtype: np.dtype[Any]) -> CudaKernel:
     found = _kernels.get((name, dtype))
     if found is None:
-        found = _kernels[name, dtype] = Kernel(cupy, source(dtype), name, _FORMATS[name])
+        found = _kernels[name, dtype] = CudaKernel(cupy, source(dtype), name, _FORMATS[name])
     return found
 
 

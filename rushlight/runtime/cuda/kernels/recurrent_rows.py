@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
-from ..launch import Kernel
+from ..launch import CudaKernel
 
 _LARGEST, _TRAFFIC = 5 << 18, 64 << 20  # bytes of a weight, and of all that blocks read of it at one time
 _SOURCE = """
@@ -161,7 +161,7 @@ _FORMATS = {
     "lstm_rows": "PPPPPPPPPii", "lstm_rows_back": "PPPPPPPPii", "gru_rows": "PPPPPPPPii", "gru_rows_back": "PPPPPPPPii", "rnn_rows": "PPPPPiPii",
     "rnn_rows_back": "PPPPPiPii",
 }  # fmt: skip
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 _times: dict[Any, Any] = {}  # on the device, by what they are: graphs that were captured go on reading them
 
 
@@ -195,7 +195,7 @@ def launch(
     dtype = arrays[0].dtype
     kernel = _kernels.get((name, dtype))
     if kernel is None:
-        kernel = _kernels[name, dtype] = Kernel(cupy, source(dtype), name, _FORMATS[name])
+        kernel = _kernels[name, dtype] = CudaKernel(cupy, source(dtype), name, _FORMATS[name])
     threads = min(1024, max(128, -(-gates * width // 32) * 32))
     shared = ((2 + gates) * width + threads) * (8 if dtype == np.float64 else 4)
     times = times_of(cupy, order)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..gemm import multiplier
-from ..launch import Kernel
+from ..launch import CudaKernel
 from . import recurrent
 
 _LARGEST = 128  # hidden units: more weights fit in no multiprocessor
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(4 * H, 1) lstm(
 }
 """
 )
-_kernels: dict[Any, tuple[Kernel, int]] = {}
+_kernels: dict[Any, tuple[CudaKernel, int]] = {}
 
 
 def source(text: str, size: int) -> tuple[str, int]:
@@ -129,11 +129,11 @@ def source(text: str, size: int) -> tuple[str, int]:
     return text.replace("@H@", str(size)).replace("@IN@", str(inside)), ((size - inside) * 4 * size + 8 * size) * 4
 
 
-def _kernel(cupy: Any, text: str, size: int, format: str) -> tuple[Kernel, int]:
+def _kernel(cupy: Any, text: str, size: int, format: str) -> tuple[CudaKernel, int]:
     key = (text, size)
     if key not in _kernels:
         made, shared = source(text, size)
-        _kernels[key] = Kernel(cupy, made, "lstm", format), shared
+        _kernels[key] = CudaKernel(cupy, made, "lstm", format), shared
     return _kernels[key]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
-from ..launch import Kernel
+from ..launch import CudaKernel
 from ..remembered import remembered
 from . import held_rows, planes
 from .copies import contiguous
@@ -145,8 +145,8 @@ extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, lon
 }
 """
 
-_kernels: dict[Any, Kernel] = {}  # by their text
-_chosen: dict[Any, tuple[Kernel, int, int]] = {}  # by what is asked for
+_kernels: dict[Any, CudaKernel] = {}  # by their text
+_chosen: dict[Any, tuple[CudaKernel, int, int]] = {}  # by what is asked for
 
 
 def _accumulates(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -182,7 +182,7 @@ def source(name: str, dtype: np.dtype[Any], group: int, held: tuple[int, int] | 
     return text, format.replace("@", "d" if dtype == np.float64 else "f")
 
 
-def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = False, **extra: str) -> tuple[Kernel, int, int]:
+def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = False, **extra: str) -> tuple[CudaKernel, int, int]:
     """The kernel of a body for rows of n elements, the threads of a block, and the rows that a block takes; ``aligned`` is about addresses."""
     key = (name, dtype, n, aligned, *extra.values())
     found = _chosen.get(key)
@@ -192,7 +192,7 @@ def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = F
         text, format = source(name, dtype, group, None if held is None else held[1:], extra)
         made = _kernels.get(text)
         if made is None:
-            made = _kernels[text] = Kernel(cupy, text, name, format)
+            made = _kernels[text] = CudaKernel(cupy, text, name, format)
         if len(_chosen) > 4096:
             _chosen.clear()
         found = _chosen[key] = (made, 128, 4) if group == 32 else (made, group, 1)
@@ -407,10 +407,10 @@ def column_source(dtype: np.dtype[Any], result: np.dtype[Any]) -> str:
     return source
 
 
-def _column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any]) -> Kernel:
+def _column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any]) -> CudaKernel:
     found = _kernels.get(("columns", dtype, result))
     if found is None:
-        found = _kernels["columns", dtype, result] = Kernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPPP")
+        found = _kernels["columns", dtype, result] = CudaKernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPPP")
     return found
 
 

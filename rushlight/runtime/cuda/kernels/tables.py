@@ -13,7 +13,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from .. import tape
 from ..faults import watched
-from ..launch import Kernel
+from ..launch import CudaKernel
 from ..remembered import remembered
 from .copies import contiguous
 
@@ -139,7 +139,7 @@ extern "C" __global__ void loss_gradient(const T* grad, const I* target, const T
 }
 """
 
-_kernels: dict[Any, Kernel] = {}
+_kernels: dict[Any, CudaKernel] = {}
 
 
 def _accumulated(dtype: np.dtype[Any]) -> str:
@@ -148,7 +148,7 @@ def _accumulated(dtype: np.dtype[Any]) -> str:
 
 def _kernel(
     cupy: Any, template: str, name: str, format: str, dtype: np.dtype[Any], index: np.dtype[Any], value: str = "", fault: int = 0
-) -> Kernel:
+) -> CudaKernel:
     key = (name, dtype, index)
     found = _kernels.get(key)
     if found is None:
@@ -156,7 +156,7 @@ def _kernel(
         source = PRELUDE + template
         for mark, text in marks.items():
             source = source.replace(f"@{mark}@", text)
-        found = _kernels[key] = Kernel(cupy, source, name, format)
+        found = _kernels[key] = CudaKernel(cupy, source, name, format)
     return found
 
 
