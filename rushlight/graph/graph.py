@@ -347,7 +347,7 @@ class Graph:
         """Print the nodes as a table."""
         rows = [("opcode", "name", "target", "args", "kwargs")]
         rows += [(n.op, n.name, display_name(n.target), repr(n.args), repr(dict(n.kwargs))) for n in self.nodes]
-        widths = [max(map(len, column)) for column in zip(*rows)]
+        widths = [max(len(column[0]) + 2, *map(len, column)) for column in zip(*rows)]  # as PyTorch's tables leave room for their headings
         rows.insert(1, tuple("-" * width for width in widths))  # type: ignore[arg-type]
         for row in rows:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())

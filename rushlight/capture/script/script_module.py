@@ -39,6 +39,8 @@ _OWN = frozenset(Module().__dict__)
 class ScriptMethod(ScriptCallable):
     """A scripted method of a Module."""
 
+    _scripted_method = True  # by which captures know it
+
     def __init__(self, owner: Any, program: ScriptProgram, name: str) -> None:
         self.owner = owner
         self._program = program

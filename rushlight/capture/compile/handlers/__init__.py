@@ -15,6 +15,7 @@ from . import (
     module_members,
     optimizer,
     recorded_calls,
+    script_methods,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "module_members",
     "optimizer",
     "recorded_calls",
+    "script_methods",
 ]

@@ -450,6 +450,8 @@ class Recorder(ContainerRecorder):
             found = handler(self, *args, **kwargs)
             if found is not NotImplemented:
                 return found
+        for flag in flagged.keys() & vars(type(function)).keys():
+            return flagged[flag](self, function, args, kwargs)
         return self.track_fresh(self.call_pure(function, owner, name, args, kwargs))
 
     def call_pure(self, function: Any, owner: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

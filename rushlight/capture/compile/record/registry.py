@@ -14,7 +14,7 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 _handlers: dict[
     int, tuple[Any, Callable[..., Any]]
 ] = {}  # by id, since not everything that is called can be hashed: the function, its handler
-# Handlers of functions that carry an attribute (wrappers, which are closures made at run time), and of functions with a mark of
+# Handlers of functions that carry an attribute (wrappers, which are closures made at run time), or whose class does, and of functions with a mark of
 # ``annotations.py``.  They are given the recorder, the function, and its arguments as a sequence and a mapping.
 flagged: dict[str, Callable[..., Any]] = {}
 marked: dict[str, Callable[..., Any]] = {}
