@@ -93,7 +93,7 @@ def test_layouts_of_products() -> None:
 @pytest.mark.parametrize("name", "SGD Adam AdamW RMSprop Adagrad Adadelta Adamax".split())
 def test_optimizers_have_fused_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = []
-    monkeypatch.setattr(optimizer_step, "Kernel", lambda cupy, source, *rest: sources.append(source) or source)
+    monkeypatch.setattr(optimizer_step, "CudaKernel", lambda cupy, source, *rest: sources.append(source) or source)
     optimizer = getattr(torch.optim, name)([torch.nn.Parameter(torch.ones(3))], lr=0.1)
     group = optimizer.param_groups[0]
     initial = optimizer.initial(group)

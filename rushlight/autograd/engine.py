@@ -7,7 +7,6 @@ There is no recursion, and a node's inputs are dropped as soon as it has run.
 from __future__ import annotations
 
 import contextvars
-import functools
 import threading
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from ..core.declare import table
 from ..core.devices import alone, device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
-from ..core.families import broadcast_shapes
+from ..core.families import broadcasts_to
 from ..core.fork_safety import free_after_fork
 from ..core.node import Node, edge_of, refresh
 from ..core.shortcuts import shortcut
@@ -359,15 +358,6 @@ def _fit(current: Node, results: Any, edge: Any, gradient: Any) -> Any:
     return gradient
 
 
-@functools.lru_cache(4096)
-def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another."""
-    try:
-        return broadcast_shapes([shape, wanted]) == wanted
-    except RuntimeError:
-        return False
-
-
 def _index(results: Any, gradient: Any) -> int:
     """Which of a node's results a gradient is."""
     return next(at for at, each in enumerate(results) if each is gradient)
@@ -375,7 +365,7 @@ def _index(results: Any, gradient: Any) -> int:
 
 def _sum_to(current: Node, results: Any, gradient: Any, shape: Any) -> Any:
     have = tuple(gradient._array.shape)
-    if not _broadcasts(tuple(shape), have):
+    if not broadcasts_to(tuple(shape), have):
         raise GradientError(
             f"Function {current.name()} returned an invalid gradient at index {_index(results, gradient)} - got {list(have)} but expected shape "
             f"compatible with {list(shape)}"

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import alone_calls, recording
-from .alone_calls import PLAIN_NUMBERS
+from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
@@ -29,7 +28,6 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .facets import Facet
-from .half_complex import is_half_complex, run_in_single
 from .interception import intercept, offer
 from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
@@ -38,10 +36,10 @@ from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, reme
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
-from .shortcuts import write_alone
+from .shortcuts import PLAIN_NUMBERS, compiled_alone, write_alone
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
-from .widening import run_widened
+from .widening import is_half_complex, run_in_single, run_widened
 
 HOST = device_types["cpu"]
 settle = HOST.as_array
@@ -103,7 +101,7 @@ def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
     """A call on tensors of the one accelerator there is; NotImplemented leaves it to the general path, which also words errors."""
     call = op.alone
     if call is None:
-        call = op.alone = alone_calls.compiled(op, attach, wrap) if op.tensor_positions else _leave
+        call = op.alone = compiled_alone(op, attach, wrap) if op.tensor_positions else _leave
     return call(*args)
 
 

@@ -7,7 +7,7 @@ gives the result's Spec or raises the error a user can act on; ``execute`` runs 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
-from .half_complex import COMPLEX32, narrowed
 from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
+from .symbolic import is_symbolic
+from .widening import COMPLEX32, narrowed
 
 _FLOAT32 = np.dtype(np.float32)
 _BOOL = np.dtype(np.bool_)
@@ -42,6 +43,21 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
             merged.append(b if a == 1 else a)
         result = tuple(merged)
     return tuple(result)
+
+
+def broadcasts_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    if any(map(is_symbolic, (*shape, *wanted))):  # looking them up would compare them, and a comparison is a guard
+        return _broadcasts_to.__wrapped__(shape, wanted)
+    return _broadcasts_to(shape, wanted)
+
+
+@lru_cache(4096)
+def _broadcasts_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    try:
+        return broadcast_shapes([shape, wanted]) == wanted
+    except RuntimeError:
+        return False
 
 
 def normalize_dim(dim: Any, ndim: int) -> int:

@@ -1,15 +1,119 @@
-"""Short ways of calls on the one accelerator there is: functions of its own that gradient rules call without dispatch, and writes in place."""
+"""Short ways of calls on the one accelerator there is: compiled calls of ops, functions that gradient rules call without dispatch, and writes in place.
+
+For each op, on its first call there, a function is compiled that unwraps just its parameters.  What it leaves to the general path, which also words
+errors, it answers with NotImplemented.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .alone_calls import PLAIN_NUMBERS
-from .base import TensorBase, make, storage_of
-from .declare import Op
+import numpy as np
+
+from .base import TensorBase, make, runtime, storage_of
+from .declare import Op, Parameter
 from .devices import alone
+from .errors import RushlightError
+from .named_results import named_result
 from .node import refresh
 from .state import flags, state
+
+_FAILURES = (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, MemoryError, np.linalg.LinAlgError)
+PLAIN_NUMBERS = frozenset((int, float, bool))
+
+_TENSOR = """\
+    array_{name} = {name}._array
+    if array_{name}.__class__ is not kind and not isinstance(array_{name}, kind):
+        return NotImplemented
+    if {name}._storage is not None and {name}._view is not None:
+        refresh({name})
+    if {name}._requires_grad:
+        requires = True"""
+
+_LIST = """\
+    array_{name} = []
+    for each in {name}:
+        array = each._array
+        if array.__class__ is not kind:
+            return NotImplemented
+        array_{name}.append(array)
+        if each._storage is not None and each._view is not None:
+            refresh(each)
+        if each._requires_grad:
+            requires = True"""
+
+_RUN = """\
+    own = home.kernel_for(op)
+    try:
+        made = NotImplemented if own is None else own({values})
+        if made is NotImplemented:
+            {otherwise}
+    except RushlightError:
+        raise
+    except failures:
+        return NotImplemented"""
+
+_ONE = """\
+    result = new(Tensor)
+    result._array = made if made.__class__ is kind else home.as_array(made)
+    result._requires_grad = False
+    result._grad_fn = None
+    result._output_index = 0
+    result._storage = None"""
+
+_SEVERAL = """\
+    result = tuple([make(each if isinstance(each, kind) else home.as_array(each)) for each in made])"""
+
+_VIEWS = """\
+    result = tuple([wrap(op, {args}, each, index) for index, each in enumerate(made)])"""
+
+
+def _unwrapped(parameter: Parameter) -> str:
+    """The source that unwraps a parameter: of tensors, of tensors or numbers, or of lists of tensors."""
+    kind, name = parameter.kind, parameter.name
+    if kind == "tensors":
+        return _LIST.format(name=name)
+    text = _TENSOR.format(name=name)
+    if kind == "tensor":
+        return text
+    lines = [f"    if isinstance({name}, TensorBase):", *("    " + line for line in text.split("\n"))]
+    if kind.startswith("operand"):
+        lines += [f"    elif {name}.__class__ in numbers:", f"        array_{name} = {name}"]
+    if kind.endswith("?"):
+        lines += [f"    elif {name} is None:", f"        array_{name} = None"]
+    return "\n".join([*lines, "    else:", "        return NotImplemented"])
+
+
+def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
+    """The function of an op's arguments, in the order of its schema."""
+    unwrapped = {op.parameters[position].name for position, _ in op.tensor_positions}
+    names, several = [each.name for each in op.parameters], op.returns is not None
+    args = f"({', '.join(names)},)"
+    if op.view or op.widen or "other devices" in op.notes:
+        otherwise = "return NotImplemented"
+        if op.returns == "list" and op.view and "other devices" not in op.notes:
+            otherwise = "made = op.family.execute(op, home.arrays, ({values},))"
+    else:
+        otherwise = "made = op.family.execute(op, home.arrays, ({values},))"
+    values = ", ".join(f"array_{name}" if name in unwrapped else name for name in names)
+    lines = [f"def call({', '.join(names)}):", "    home, kind, requires = alone.kind, alone.array_type, False", "    if state.inference:"]
+    lines += ["        return NotImplemented", "    try:"]
+    for parameter in op.parameters:
+        if parameter.name in unwrapped:
+            lines += ["    " + line for line in _unwrapped(parameter).split("\n")]
+    lines += ["    except (AttributeError, TypeError):", "        return NotImplemented"]
+    lines += _RUN.format(values=values, otherwise=otherwise.format(values=values)).split("\n")
+    lines += (_VIEWS.format(args=args) if op.view else _SEVERAL if several else _ONE).split("\n")
+    lines += ["    if requires and state.grad_enabled:", f"        attach(op, {args}, result)"]
+    named = several and op.returns != "list"
+    lines.append("    return as_tuple(named, result)" if named else "    return result")
+    namespace: dict[str, Any] = {
+        "alone": alone, "state": state, "refresh": refresh, "op": op, "RushlightError": RushlightError, "failures": _FAILURES, "new": object.__new__,
+        "Tensor": runtime.tensor_type, "TensorBase": TensorBase, "make": make, "attach": attach, "wrap": wrap, "numbers": PLAIN_NUMBERS,
+        "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
+    }  # fmt: skip
+    exec(compile("\n".join(lines), f"<call of {op.name} on an accelerator>", "exec"), namespace)
+    return namespace["call"]
 
 
 def shortcut(name: str, *operands: Any) -> Any:

@@ -18,7 +18,6 @@ from ..core.devices import device_type_of, on_device
 from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
-from ..core.half_complex import COMPLEX32
 from ..core.node import refresh
 from ..core.overlap import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.overrides import ask_plain
@@ -26,6 +25,7 @@ from ..core.quantized import QuantizedArray
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.symbolic import SymbolicFloat, SymbolicInt
+from ..core.widening import COMPLEX32
 from ..ops.create.factories import full
 from ..ops.index.indexing import index as index_elements
 from ..ops.index.masking import fitting_scalar

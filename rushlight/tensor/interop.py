@@ -17,10 +17,10 @@ from ..core.base import Spec, Storage, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
-from ..core.half_complex import COMPLEX32
 from ..core.lazy_views import LazyArray, marked, marks_of
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
+from ..core.widening import COMPLEX32
 from ..ops.shape.memory import element_strides
 from .construct import from_numpy
 from .quantized import quantizer_of, restored

@@ -24,7 +24,6 @@ from ..core.devices import CPU, META, device, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, FLOATING, default, dtype, legacy_name
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.families import normalize_dim
-from ..core.half_complex import numbers
 from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import (
     DisableTorchFunctionSubclass,
@@ -38,6 +37,7 @@ from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
+from ..core.widening import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized

@@ -20,8 +20,8 @@ from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, scal
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
-from ...core.half_complex import COMPLEX32
 from ...core.sparse import empty_sparse
+from ...core.widening import COMPLEX32
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
 Number = int | float | complex | bool

@@ -15,7 +15,7 @@ from ...core.devices import strided
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
-from ...core.symbolic import SymbolicInt
+from ...core.symbolic import SymbolicInt, is_symbolic
 from .memory import element_strides, infer_size, is_contiguous, view_strides
 
 _INTEGERS = frozenset((int,))  # what may be part of a key
@@ -48,7 +48,9 @@ def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
     if not _INTEGERS.issuperset(map(type, size)):  # such as tensors without dimensions, whose values may change
         spec = _view_meta(input, size)
         return strided(input, spec.shape, spec.element_strides)
-    shape, strides = _view_layout(input.shape, input.strides, input.itemsize, tuple(size))
+    # Looking symbolic sizes up would compare them, and a comparison is a guard.
+    layout = _view_layout.__wrapped__ if any(map(is_symbolic, size)) else _view_layout
+    shape, strides = layout(input.shape, input.strides, input.itemsize, tuple(size))
     return strided(input, shape, strides)
 
 
@@ -163,7 +165,7 @@ def views_as(array: Any, shape: Any) -> bool:
         return True
     if array.__class__ is Spec or not _INTEGERS.issuperset(map(type, shape)):
         return view_strides(tuple(array.shape), element_strides(array), infer_size(shape, array.size)) is not None
-    return _is_view(array.shape, array.strides, array.itemsize, tuple(shape))
+    return (_is_view.__wrapped__ if any(map(is_symbolic, shape)) else _is_view)(array.shape, array.strides, array.itemsize, tuple(shape))
 
 
 @functools.lru_cache(4096)
