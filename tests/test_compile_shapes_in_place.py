@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
+from rushlight.compiler import explain
 
 
 def squeezed(x: Any) -> Any:
@@ -175,3 +176,21 @@ def test_sizes_of_0_and_1_among_dynamic_ones(program: Callable[[Any], Any], dyna
             except (RuntimeError, IndexError) as error:
                 found.append(isinstance(error, IndexError))
         assert type(found[0]) is type(found[1]) and (found[0] is found[1] or found[0].equal(found[1]))
+
+
+class Strides(torch.autograd.Function):
+    """Its backward returns no gradients."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x + x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.stride()
+
+
+def test_a_backward_that_reads_strides_and_returns_no_tensors_is_a_break() -> None:
+    x = torch.randn(2, 2, requires_grad=True)
+    found = str(explain(lambda x: Strides.apply(x), x))
+    assert "1 break" in found and "it returns a int where a gradient is due" in found

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import Any, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
 import pytest
@@ -507,3 +507,13 @@ def test_loops_that_begin_with_tensors_which_they_also_read():
     found = torch.onnx.export(model, (x, n)).run(x, n)
     assert [each.tolist() for each in found] == list(expected)
     assert [each.tolist() for each in torch.compile(model)(x, n)] == list(expected)
+
+
+def test_dicts_of_scripts_are_refused_as_in_pytorch() -> None:
+    class Named(nn.Module):
+        def forward(self, x: Tensor) -> Dict[str, Tensor]:
+            return {"out": x}
+
+    torch.onnx.export_to_pretty_string(Named(), (torch.ones(1),))
+    with pytest.raises(RuntimeError, match="DictConstruct.+is not supported"):
+        torch.onnx.export_to_pretty_string(jit.script(Named()), (torch.ones(1),))

@@ -206,6 +206,11 @@ def refuse(node: Any) -> None:
             f"Couldn't export Python function '{node.meta['python']}': it is marked with jit.ignore, and stays Python. Write it so that it can be "
             f"scripted{source_of(node, '; ')}"
         )
+    if node.op == "call_function" and node.target is dict:
+        raise CaptureError(
+            "Exporting the operator 'prim::DictConstruct' to ONNX is not supported. Return a tuple or a NamedTuple, or trace the program instead of "
+            f"scripting it{source_of(node, '; ')}"
+        )
 
 
 def targets(module: Any) -> list[tuple[str, Any]]:

@@ -15,6 +15,7 @@ from ....core.base import TensorBase
 from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
 from ....nn.modules.module import Module
+from ...tracer.body_tracer import BodyTracer
 from ..decode import NULL
 from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
@@ -460,10 +461,11 @@ class ValueRecorder(NameRecorder):
 
     def guard_layout(self, value: Any, name: str) -> None:
         """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
-        self.tracer.compute_deferred()
-        for source, each in self.tracer.inputs:
-            if isinstance(each, TensorBase):
-                self.guards.layout(source, each)
+        if not isinstance(self.tracer, BodyTracer):  # what a body is given has no source
+            self.tracer.compute_deferred()
+            for source, each in self.tracer.inputs:
+                if isinstance(each, TensorBase):
+                    self.guards.layout(source, each)
         if name != "is_contiguous" or value._view is not None:
             base = value if value._view is None else value._view.base
             self.specialize(*self.tracer.shape_of(value), *self.tracer.shape_of(base))
