@@ -125,19 +125,21 @@ class ConfigModule(ModuleType):
 
     def patch(self, arg1: Any = None, arg2: Any = None, **kwargs: Any) -> Any:
         """Other settings for a while: a context, and a decorator."""
-        given = {arg1: arg2} if isinstance(arg1, str) else {**(arg1 or {}), **kwargs}
-        return self._patched(given)
+        return patched(self, arg1, arg2, **kwargs)
 
-    @contextlib.contextmanager
-    def _patched(self, given: dict[str, Any]) -> Iterator[None]:
-        before = {name: getattr(self, name) for name in given}
-        try:
-            for name, value in given.items():
-                setattr(self, name, value)
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
+
+@contextlib.contextmanager
+def patched(config: Any, changes: Any = None, value: Any = None, /, **more: Any) -> Iterator[None]:
+    """Other settings of a module for a while: by name and value, as a dict, or by keywords."""
+    given = {changes: value} if isinstance(changes, str) else {**(changes or {}), **more}
+    before = {name: getattr(config, name) for name in given}
+    try:
+        for name, each in given.items():
+            setattr(config, name, each)
+        yield
+    finally:
+        for name, each in before.items():
+            setattr(config, name, each)
 
 
 def install_config_module(module: ModuleType) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from ...capture.compile.config import settings
+from ..config_module import patched
 
 _OTHER_NAMES = {"cache_size_limit": "recompile_limit"}
 
@@ -44,19 +43,9 @@ class _Config(ModuleType):
             _KEPT[name] = value
 
 
-@contextlib.contextmanager
-def patch(changes: Any = None, value: Any = None, **more: Any) -> Iterator[None]:
+def patch(changes: Any = None, value: Any = None, **more: Any) -> Any:
     """Other settings for a while: ``patch(recompile_limit=2)``, ``patch("recompile_limit", 2)`` or with a dict; also a decorator."""
-    given = {changes: value} if isinstance(changes, str) else {**(changes or {}), **more}
-    config = sys.modules[__name__]
-    before = {name: getattr(config, name) for name in given}
-    try:
-        for name, each in given.items():
-            setattr(config, name, each)
-        yield
-    finally:
-        for name, each in before.items():
-            setattr(config, name, each)
+    return patched(sys.modules[__name__], changes, value, **more)
 
 
 sys.modules[__name__].__class__ = _Config

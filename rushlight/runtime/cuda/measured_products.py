@@ -127,16 +127,16 @@ class SplitProduct:
             [left, *((self.left[1], 1) if self.left[0] else (1, self.left[1]))],
             [right, *((1, self.right[1]) if self.right[0] else (self.right[1], 1))],
         )
-        turned: Any = None
+        transposed: Any = None
         if self.turns:
             given, size, step = (right, columns, self.right[1]) if self.turns == "right" else (left, rows, self.left[1])
-            turned = SimpleNamespace(ptr=_ALIGNED) if self.compiling else self.cupy.cuda.alloc(size * length * 4)
-            values = {"X": Address(given), "Y": Address(turned.ptr), "rows": length, "columns": size, "step": step}
-            self.launch("turned", (-(-length // 64), -(-size // 64)), values, {"B": 64, "num_warps": 8})
+            transposed = SimpleNamespace(ptr=_ALIGNED) if self.compiling else self.cupy.cuda.alloc(size * length * 4)
+            values = {"X": Address(given), "Y": Address(transposed.ptr), "rows": length, "columns": size, "step": step}
+            self.launch("transposed", (-(-length // 64), -(-size // 64)), values, {"B": 64, "num_warps": 8})
             if self.turns == "right":
-                b = [turned.ptr, 1, length]
+                b = [transposed.ptr, 1, length]
             else:
-                a = [turned.ptr, length, 1]
+                a = [transposed.ptr, length, 1]
         c, adds = [made, columns, 1], kernels.OF_COLUMNS if bias else kernels.NO_BIAS
         if self.swapped:
             a, b, rows, columns = [b[0], b[2], b[1]], [a[0], a[2], a[1]], columns, rows

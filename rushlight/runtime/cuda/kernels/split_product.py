@@ -2,7 +2,7 @@
 
 The result is as exact as a float32 product's (what is left out is below its rounding), in less time than the arithmetic units take.  Tensor cores read the
 second operand of TF32 products along the sums, so that is the operand whose rows lie so: operands change places where the first one does, and where none does,
-one is turned round first.  Imported where a compiled program measures its products, and by tests under Triton's interpreter.
+one is transposed first.  Imported where a compiled program measures its products, and by tests under Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def split_product(
 
 
 @triton.jit
-def turned(X, Y, rows, columns, step, B: tl.constexpr):  # type: ignore[no-untyped-def]
+def transposed(X, Y, rows, columns, step, B: tl.constexpr):  # type: ignore[no-untyped-def]
     """``Y = X.T``, Y row by row; ``step`` is from row to row of X."""
     i, j = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
     x = tl.load(X + i[:, None].to(tl.int64) * step + j[None, :], mask=(i[:, None] < rows) & (j[None, :] < columns), other=0.0)
