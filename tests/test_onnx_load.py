@@ -7,6 +7,7 @@ import importlib.util
 import io
 import os
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -336,6 +337,43 @@ class TestControlFlow:
             assert [each.tolist() for each in again(torch.tensor(count), torch.ones(2))] == [
                 each.tolist() for each in loaded(torch.tensor(count), torch.ones(2))
             ]
+
+    def test_numbers_from_inputs_are_guarded(self):
+        """A count, an axis or a shape that an input determines is read once: for other elements the graph is another one."""
+        text = (
+            header()
+            + """ g (float[N,M] x, int64[1] axis, int64[2] shape) => (float[A,B] y, float[C,D] z) {
+            two = Constant<value = int64[1] {2}>()
+            twice = Mul(shape, two)
+            y = ReduceSum(x, axis)
+            z = Tile(x, twice)
+        }"""
+        )
+        loaded = torch.onnx.load(model_of(text))
+        compiled = torch.compile(loaded, fullgraph=True)
+        axis, shape, x = torch.tensor([1]), torch.tensor([1, 1]), torch.arange(4.0).reshape(2, 2)
+        for change in (lambda: None, lambda: None, lambda: axis.sub_(1), lambda: shape.add_(1), lambda: axis.neg_()):
+            change()
+            for found, expected in zip(compiled(x, axis, shape), loaded(x, axis, shape)):
+                assert found.shape == expected.shape and found.tolist() == expected.tolist()
+
+        def program(x, axis, shape):
+            axis += 1  # what is asked for is not what the input held
+            return compiled(x, axis, shape)
+
+        for start in (-1, 0, -1):
+            found = torch.compile(program)(x, torch.tensor([start]), shape)
+            assert found[0].tolist() == loaded(x, torch.tensor([start + 1]), shape)[0].tolist()
+
+    def test_counts_that_always_change_break_the_graph(self):
+        """After a few graphs for single counts one is captured for all of them."""
+        loaded = torch.onnx.load(model_of(LOOP, w=WEIGHT))
+        torch.compiler.reset()
+        compiled = torch.compile(loaded)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # that it is compiled too often
+            for count in range(1, 14):
+                assert compiled(torch.tensor(count), torch.ones(2))[0].tolist() == loaded(torch.tensor(count), torch.ones(2))[0].tolist()
 
     def test_a_loop_that_collects_a_sequence_is_exported_as_one(self):
         loaded = torch.onnx.load(model_of(COLLECT, w=WEIGHT))

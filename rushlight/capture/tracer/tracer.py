@@ -453,6 +453,10 @@ class Tracer(SymbolicSizes):
             self.escaped(how, "its value depends on the inputs")
         return None
 
+    def elements(self, tensor: Any) -> Any:
+        """The elements of a tensor as Python values, where they can be guarded; a capture without guards can't."""
+        return NotImplemented
+
     def list_escaped(self, tensor: Any) -> Any:
         """A tensor's elements become Python values: None, or what stands for them where they must not be used."""
         try:

@@ -48,6 +48,9 @@ def as_numbers(value: Any) -> Any:
         return value
     if state.capture is not None and is_traced(value) and value._array.ndim < 2 and getattr(state.capture, "recorder", None) is None:
         return item(value) if not value._array.ndim else [item(value[index]) for index in range(int(value.shape[0]))]
+    found = NotImplemented if state.capture is None else state.capture.elements(value)
+    if found is not NotImplemented:
+        return found
     return value.tolist()  # type: ignore[attr-defined]
 
 

@@ -44,7 +44,7 @@ class Guards:
         self.results: set[str] = set()  # variables that are used after the guards
         self.made: set[Any] = set()
         self.sizes: list[Any] = []  # (source, dimension, size) of sizes that are fixed
-        self.numbers: list[Any] = []  # (source, value) of numbers that are fixed
+        self.numbers: list[Any] = []  # (source, value) of numbers that are fixed; of arrays, their bytes
         self.fields: dict[Source, tuple[OwnDict, frozenset[str]]] = {}  # of Modules: the dict of their attributes, and the names in it
         self.grad_enabled, self.inference = state.grad_enabled, state.inference
         self.add(Kind.GRAD_MODE, None, state.grad_enabled)
@@ -183,6 +183,12 @@ class Guards:
             if not isinstance(size, SymbolicInt):
                 self.sizes.append((source, dim, sizes[dim]))
                 self.add(Kind.SIZE, source, (dim, sizes), key=dim)
+
+    def elements(self, source: Source, array: Any) -> None:
+        """The array of a tensor has the same elements."""
+        if not self.has(Kind.ARRAY, source):
+            self.numbers.append((source, array.tobytes()))
+            self.add(Kind.ARRAY, source, array.copy())
 
     def strides(self, source: Source, value: Any) -> None:
         """A tensor has the same strides."""

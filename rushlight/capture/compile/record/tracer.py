@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
 _SPARSE_OPS = f"{PACKAGE}.ops.sparse."
 _NO_LETTERS = re.compile(r"[\W_]")
+FEW = 64  # elements of an input that a graph may be specialized for
 LARGE = 1 << 20  # bytes of a value whose memory is released early
 ERROR = "an op raised an error that may depend on the values of tensors"
 
@@ -282,6 +283,43 @@ class CompileTracer(Tracer):
         if source is not None and not source.is_attribute:
             self.node_of(tensor)  # an argument of which the value is the first thing that is asked for
         return super().value_escaped(tensor, how)
+
+    def elements(self, tensor: Any) -> Any:
+        """The elements of a tensor as a number or lists, where few elements of inputs determine them: those are guarded.
+
+        NotImplemented where that can't be, and where such elements have changed since an earlier capture.
+        """
+        source = self.recorder.sources.get(id(tensor))
+        if id(tensor) not in self.entries and (source is None or source.is_attribute):
+            return NotImplemented  # a constant
+        self.node_of(tensor)
+        given = {self.entries[id(value)].node: (source, value._array) for source, value in self.inputs if id(value) in self.entries}
+        if any(each.op == "call_function" and each.is_impure() for each in self.graph.nodes):
+            return NotImplemented  # what an input held at the start is not known any more
+        leaves, seen, pending = [], set(), [self.entries[id(tensor)].node]
+        while pending:
+            node = pending.pop()
+            if node in seen or node not in self.depends:
+                continue
+            seen.add(node)
+            if node.op != "placeholder":
+                pending += node.all_input_nodes
+                continue
+            source, array = given.get(node, (None, None))
+            if source is None or array.__class__ is not np.ndarray or array.size > FEW:
+                return NotImplemented
+            source = self.recorder.new_source.attribute(source, "_array")
+            if self.recorder.dynamic(source, None, array.tobytes()):
+                return NotImplemented
+            leaves.append((source, array))
+        for source, array in leaves:
+            self.recorder.guards.elements(source, array)
+        self.compute_deferred()
+        state.capture = None
+        try:
+            return tensor.tolist()
+        finally:
+            state.capture = self
 
     def length_escaped(self, tensor: Any) -> int:
         size = self.shape_of(tensor)[0]

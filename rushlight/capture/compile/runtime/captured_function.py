@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
 _CLOCK = 1024  # instructions of a capture after which the clock is looked at
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
+_ELEMENTS_LIMIT = 3  # for so many different elements of an input that a graph asks for it is compiled; then it breaks there
 
 
 class Options:
@@ -303,6 +304,8 @@ class CapturedFunction:
                 changed.setdefault((source.describe(), None), set()).add(number)
 
         def decide(source: Source, dim: int | None, tensor: Any) -> bool:
+            if type(tensor) is bytes:  # elements: what a loaded model asks for is mostly the same in all calls
+                return not self.options.fullgraph and len(changed.get((source.describe(), None), set()) - {tensor}) >= _ELEMENTS_LIMIT
             if dim is None:  # a number
                 return bool(wanted and type(tensor) is int and tensor > 1 or changed.get((source.describe(), dim), set()) - {tensor})
             size = tensor._array.shape[dim]
