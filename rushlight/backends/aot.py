@@ -117,10 +117,10 @@ class AheadOfTime(Executable):
         for key in made[: max(0, len(made) - GENERAL)]:
             del self.plans[key]
 
-    def rematerialized(self, joint: JointGraph) -> JointGraph:
+    def rematerialized(self, joint: JointGraph, kept: list[str] | None = None) -> JointGraph:
         """A joint graph that keeps less for its backward, where the compiler makes computing it again cheap."""
         if self.compiler is not None and self.compiler.fuses:
-            rematerialize(joint)
+            rematerialize(joint, kept)
         return joint
 
     def joint(self, args: Any, gradients: bool) -> JointGraph:
@@ -275,8 +275,9 @@ class AotPlan:
         found = self.backwards.get(key)
         if found is None:
             with self.owner.lock:
-                joint = self.owner.rematerialized(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled))
-                graph = partition(joint, self.parts.kept).backward
+                kept = self.parts.kept
+                joint = self.owner.rematerialized(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled), kept)
+                graph = partition(joint, kept).backward
                 if reduced is not None:
                     reductions.insert(graph, reduced)
                 found = self.backwards[key] = self.owner.compiled(graph, joint)

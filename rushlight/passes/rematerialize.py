@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from ..core.facets import Facet
 from ..graph import Node
 from ..graph.calls import bind
 from .differentiate import JointGraph
+from .partition import ancestors
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -27,9 +28,10 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 class Rematerializer:
     """Rewrites a joint graph, node by node."""
 
-    def __init__(self, joint: JointGraph) -> None:
+    def __init__(self, joint: JointGraph, kept: Container[str] | None = None) -> None:
         self.joint = joint
         self.graph = joint.graph
+        self.kept = kept
         self.places: dict[Node, float] = {node: at for at, node in enumerate(joint.graph.nodes)}
 
     def run(self) -> None:
@@ -38,6 +40,13 @@ class Rematerializer:
             rewrite = None if node.table_op is None else rematerialization.of(node.table_op)
             if rewrite is not None and not node.kwargs:
                 rewrite(self, node)
+
+    def available(self, node: Node | None) -> bool:
+        """Whether a backward graph has a value, or what it is computed from: where the forward is there already, it keeps what it keeps."""
+        if self.kept is None or node is None:
+            return True
+        ends = {each for each in self.joint.forward if each.name in self.kept}
+        return not any(each.op == "placeholder" and each not in ends for each in ancestors([node], ends))
 
     def late(self, result: Node, gradient: Node) -> list[Node]:
         """The users of a result in the backward that come after a gradient, in order."""
@@ -76,9 +85,11 @@ class Rematerializer:
         from_input = (
             place is not None and place != CPU and is_float(input) and list(dims) == list(range(len(shape) - len(dims), len(shape)))
         )
+        bias = whole.args[2]
+        if not (self.available(weight) and self.available(bias)):
+            users = []  # gradients of more values came in another order, and the result itself was kept for them
         if not users and not from_input:
             return
-        bias = whole.args[2]
         with self.first([*users, node]):
             # The gradient starts from the same elements, so that one pass computes both.
             if from_input:  # which a residual connection keeps anyway: one array less is written and held
@@ -156,6 +167,6 @@ rematerialization.set(Rematerializer.gelu, "gelu_backward")
 rematerialization.set(Rematerializer.attention, "attention_backward")
 
 
-def rematerialize(joint: JointGraph) -> None:
-    """Have the backward part of a joint graph compute again what costs it next to nothing."""
-    Rematerializer(joint).run()
+def rematerialize(joint: JointGraph, kept: Container[str] | None = None) -> None:
+    """Have the backward part of a joint graph compute again what costs it next to nothing; ``kept`` are the values that it has, where that is settled."""
+    Rematerializer(joint, kept).run()

@@ -67,6 +67,16 @@ def _next(recorder: Any, *args: Any) -> Any:
     return recorder.next(iterator) if len(args) == 1 else NotImplemented
 
 
+@handles(id)
+def _id(recorder: Any, *args: Any) -> Any:
+    """The number of an object that was there before the capture, and has to be the same one later."""
+    source = recorder.sources.get(id(args[0])) if len(args) == 1 else None
+    if source is None or isinstance(args[0], TensorBase):
+        return NotImplemented
+    recorder.guards.identity(source, args[0])
+    return id(args[0])
+
+
 def _check_type(recorder: Any, value: Any, kinds: Any) -> None:
     """The type of a value is asked for; a user's metaclass has no say in it."""
     for each in kinds if isinstance(kinds, tuple) else (kinds,):

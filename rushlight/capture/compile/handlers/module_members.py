@@ -87,6 +87,32 @@ capture(Module.parameters)(values(_parameters))
 capture(Module.buffers)(values(_buffers))
 
 
+@capture(Module.named_modules)
+def _named_modules(recorder: Any, module: Module, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
+    if memo is not None:
+        return NotImplemented
+    return recorder.track_fresh(iter(list(modules(recorder, module, prefix, duplicates=not remove_duplicate))))
+
+
+@capture(Module.modules)
+def _modules(recorder: Any, module: Module) -> Any:
+    return recorder.track_fresh(iter([each for _, each in modules(recorder, module)]))
+
+
+@capture(Module.named_children)
+def _named_children(recorder: Any, module: Module) -> Any:
+    seen: dict[int, tuple[str, Any]] = {}
+    for name, each in content(recorder, module, "_modules").items():
+        if each is not None:
+            seen.setdefault(id(each), (name, each))
+    return recorder.track_fresh(iter(list(seen.values())))
+
+
+@capture(Module.children)
+def _children(recorder: Any, module: Module) -> Any:
+    return recorder.track_fresh(iter([each for _, each in _named_children(recorder, module)]))
+
+
 @capture(Module.zero_grad)
 def _zero_grad(recorder: Any, module: Module, set_to_none: bool = True) -> Any:
     if not set_to_none:

@@ -13,6 +13,8 @@ from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
 
+# Class methods of builtin classes that make a new value.
+CONSTRUCTORS = frozenset("fromkeys fromhex from_bytes maketrans".split())
 # Builtin functions that only compute.
 PURE_BUILTINS = frozenset(
     id(each)

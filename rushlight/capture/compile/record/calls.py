@@ -34,6 +34,7 @@ from ..vm.frame_builtins import FRAME_BUILTINS
 from ..vm.generator import InterpretedGenerator
 from ..vm.semantics import Semantics, is_interpretable
 from .callables import (
+    CONSTRUCTORS,
     EFFECTS_OF_TENSORS,
     HAND_ON,
     IMPURE,
@@ -67,6 +68,7 @@ _PARTS_LOOKED_INTO = (
     f"{PACKAGE}.nn.parallel",
     f"{PACKAGE}.nn.attention",
     f"{PACKAGE}.autograd.function",
+    f"{PACKAGE}.compat.higher_order",
 )
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
@@ -471,6 +473,10 @@ class Recorder(ContainerRecorder):
             return computed(self, function, args[0])
         if root == PACKAGE:
             return self.package_function(function, owner, name, module, args, kwargs)
+        if name in CONSTRUCTORS and isinstance(owner, type) and owner.__module__ in ("builtins", "collections"):
+            args = [self.as_iterable(args[0]), *args[1:]] if name == "fromkeys" and args else args
+            self.specialize(*args)
+            return function(*args, **kwargs)
         immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
