@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .core.determinism import demand
 from .core.kernel_providers import switching
 from .core.parallel import pool
 from .core.precision import precision as wanted
@@ -14,8 +15,6 @@ class _Settings:
 
     def __init__(self) -> None:
         self.interop_threads = pool.threads
-        self.deterministic = False
-        self.warn_only = False
         self.warn_always = False
 
 
@@ -58,18 +57,18 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
         if not isinstance(value, bool):
             where = "'mode' (position 1)" if name == "mode" else "'warn_only'"
             raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not {type(value).__name__}")
-    _settings.deterministic, _settings.warn_only = mode, warn_only
+    demand.made, demand.warn_only = mode, warn_only
     switching.allowed = not mode
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What ``use_deterministic_algorithms`` was last called with."""
-    return _settings.deterministic
+    return demand.made
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """The ``warn_only`` that ``use_deterministic_algorithms`` was last called with."""
-    return _settings.warn_only
+    return demand.warn_only
 
 
 def set_deterministic_debug_mode(debug_mode: Any) -> None:
@@ -83,7 +82,7 @@ def set_deterministic_debug_mode(debug_mode: Any) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """0, 1 (warn) or 2 (error): what ``set_deterministic_debug_mode`` or ``use_deterministic_algorithms`` has set."""
-    return (1 if _settings.warn_only else 2) if _settings.deterministic else 0
+    return (1 if demand.warn_only else 2) if demand.made else 0
 
 
 def get_float32_matmul_precision() -> str:

@@ -112,6 +112,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.compat.serialization_internal": "_check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
         "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly zipfile pickle",
     },
+    "torch.masked": {
+        "rushlight.compat.masked_internal": "_canonical_dim _combine_input_and_mask _input_mask _output_mask _reduction_identity",
+    },
     "torch.distributed": {"rushlight.compat.c10d": "_get_process_group_name"},
     "torch.distributed.distributed_c10d": {
         "rushlight.compat.c10d": "_GLOO_AVAILABLE _MPI_AVAILABLE _NCCL_AVAILABLE _UCC_AVAILABLE _get_default_timeout _get_global_rank _get_object_coll_device "

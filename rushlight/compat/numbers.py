@@ -22,7 +22,7 @@ def _shape_as_tensor(self: Any) -> Any:
 def _assert_async(input: Any, assert_msg: str = "") -> None:
     """Raise where the one element of a tensor is zero."""
     if input.numel() != 1:
-        raise RuntimeError("Expected Tensor with single value, but got Tensor with size " + str(input.numel()))
+        raise RuntimeError(f"Boolean value of Tensor with {'more than one value' if input.numel() else 'no values'} is ambiguous")
     if not input.is_meta and not bool(input):
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
@@ -89,13 +89,7 @@ def _debug_has_internal_overlap(input: Any) -> int:
         return 0
     if overlaps_itself(array):
         return 1
-    steps = sorted((abs(step), size) for step, size in zip(array.strides, array.shape) if size > 1)
-    reached = array.itemsize
-    for step, size in steps:
-        if step < reached:
-            return 2
-        reached = step * size
-    return 0
+    return 2  # PyTorch looks no further at memory with gaps
 
 
 def _scaled_mm(

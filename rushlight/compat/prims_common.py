@@ -8,10 +8,10 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from ..core import dtypes
+from ..core.determinism import alert_not_deterministic as alert_not_deterministic
 from ..core.devices import as_device
 from ..core.families import broadcast_shapes
 from ..core.missing import missing
-from ..settings import are_deterministic_algorithms_enabled, is_deterministic_algorithms_warn_only_enabled
 from ..tensor import Tensor
 from ..tensor.layout import channels_last, channels_last_3d, contiguous_format
 
@@ -37,14 +37,6 @@ class ELEMENTWISE_TYPE_PROMOTION_KIND(Enum):
     ALWAYS_BOOL = (3,)
     COMPLEX_TO_FLOAT = (4,)
     BOOL_TO_LONG = (5,)
-
-
-def alert_not_deterministic(caller: str) -> None:
-    """Raise where only deterministic algorithms are allowed."""
-    if are_deterministic_algorithms_enabled() and not is_deterministic_algorithms_warn_only_enabled():
-        raise RuntimeError(
-            f"{caller} does not have a deterministic implementation, but you set 'torch.use_deterministic_algorithms(True)'."
-        )
 
 
 def check(b: bool, s: Callable[[], str], exc_type: type[Exception] = RuntimeError) -> None:

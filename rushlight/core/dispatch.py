@@ -147,6 +147,15 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
             wanted, values[position] = values[position], found
             if wanted is not None and wanted is not found:
                 raise DtypeError(f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})")
+        elif parameter.name == "device" and values[position] is not None and values[position] != out.device:
+            raise OperationError(f"device type {values[position]} does not match device type of out parameter ({out.device})")
+        elif parameter.name == "layout" and values[position] is not None and values[position] != out.layout:
+            kinds = [str(each).removeprefix("torch.").removesuffix("_coo").title() for each in (values[position], out.layout)]
+            raise OperationError(f"layout {kinds[0]} does not match layout of out parameter ({kinds[1]})")
+        elif parameter.name == "requires_grad" and values[position] and not (found.is_floating_point or found.is_complex):
+            raise GradientError("Only Tensors of floating point and complex dtype can require gradients")
+        elif parameter.name == "pin_memory":
+            values[position] = False  # the memory is there
     return tuple(values)
 
 
@@ -493,6 +502,7 @@ class OutRule(NamedTuple):
 
     text: str
     also: tuple[str, ...] = ()
+    cast: bool = False  # only one that the result can't be cast to is refused, with a TypeError
 
 
 exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
@@ -506,6 +516,10 @@ def check_out_type(op: Op, wanted: Any, found: Any) -> None:
     """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
     rule = exact_out.of(op)
     if rule is None or BY_NUMPY[found].name in rule.also:
+        return
+    if rule.cast:
+        if not can_cast(BY_NUMPY[wanted], BY_NUMPY[found]):
+            raise ArgumentError(rule.text.format(found=legacy_name(found)))
         return
     names = {"wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32"}
     kinds = {key: _C_NAMES.get(BY_NUMPY[each].name, BY_NUMPY[each].name) for key, each in (("wanted_c", wanted), ("found_c", found))}

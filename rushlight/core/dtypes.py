@@ -36,6 +36,11 @@ class dtype:
         self.aliases = aliases
         self.integer = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "is_signed":
+            raise RuntimeError("isSignedType not supported for quantized types")
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+
     def to_real(self) -> dtype:
         """The real type of the same precision (``complex64`` gives ``float32``)."""
         return {"complex64": float32, "complex128": float64, "complex32": float16}.get(self.name, self)
@@ -81,7 +86,7 @@ def _quantized(name: str, integer: Any) -> dtype:
     """A type of quantized tensors: for NumPy a record of one integer, which has no arithmetic (see core/quantized.py)."""
     made = dtype(name, [(name, integer)], INTEGRAL)
     made.integer = np.dtype(integer)
-    made.is_signed = made.integer.kind == "i"
+    del made.is_signed
     return made
 
 

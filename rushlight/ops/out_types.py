@@ -38,7 +38,7 @@ _TEXTS = {
     "nan_to_num: dtype of out: {found} should be same as input: {wanted}": "nan_to_num",
     "Expected out type to be {wanted} but got {found}": "where",
     "multinomial expects Long tensor out, got: {found}": "multinomial",
-    "expected scalar_type {wanted} but found {found}": "diff logcumsumexp",
+    "expected scalar_type {wanted} but found {found}": "cummax cummin diff logcumsumexp",
     "Expected the dtype for input and out to match, but got {wanted} for input's dtype and {found} for out's dtype.": "amax amin",
     "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {wanted_c} and hist {found_c}": "histc",
     "quantile() out tensor must be same dtype as the input tensor": "quantile nanquantile",
@@ -47,3 +47,7 @@ _TEXTS = {
 for _text, _names in _TEXTS.items():
     exact_out.set(OutRule(_text), *_names.split())
 exact_out.set(OutRule(_TRUTH, ("uint8",)), "all", "any")
+exact_out.set(
+    OutRule("torch.cat(): input types can't be cast to the desired output type {found}", cast=True),
+    *"cat stack hstack vstack dstack column_stack".split(),
+)

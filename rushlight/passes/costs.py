@@ -19,7 +19,7 @@ recompute_cost.set(
     *"""
     expand reshape cast spread_back scale_shift
     add sub mul div neg abs reciprocal addcdiv addcmul lerp conj conj_physical copysign heaviside ldexp maximum minimum fmax fmin clamp clamp_max clamp_min
-    relu hardshrink hardsigmoid hardtanh leaky_relu softshrink threshold nan_to_num
+    relu hardshrink hardsigmoid hardswish hardtanh leaky_relu softshrink threshold nan_to_num
     floor ceil trunc round frac sign sgn signbit deg2rad rad2deg floor_divide where_elements
     eq ne lt le gt ge isclose isfinite isinf isnan isneginf isposinf isreal
     bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_left_shift bitwise_right_shift logical_and logical_or logical_xor logical_not

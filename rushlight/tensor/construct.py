@@ -261,8 +261,8 @@ def checked(array: Any, strides: bool = True) -> Any:
 def _warn_if_read_only(array: Any) -> None:
     if not array.flags.writeable:
         warnings.warn(
-            "The given NumPy array is not writable: writing to the tensor will raise an error. You may want to copy "
-            "the array, or make it writable before converting it to a tensor.",
+            "The given NumPy array is not writable, and a tensor over non-writable memory raises an error where it is written to. You may "
+            "want to copy the array, or make it writable before converting it to a tensor.",
             UserWarning,
             stacklevel=3,
         )

@@ -194,7 +194,7 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
             mask = kind is bool or item._array.dtype in _MASK_KINDS
             if mask and kind is not bool and item._array.dtype == np.uint8:
                 warnings.warn(
-                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=4
+                    "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", UserWarning, stacklevel=3
                 )
             if mask and (kind is bool or not item._array.ndim):
                 # A single truth value is a new dimension of which it takes the one element, or none.

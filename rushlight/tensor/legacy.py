@@ -42,7 +42,8 @@ def legacy_tensor(dtype: dtype_class, args: tuple[Any, ...], named: dict[str, An
 
     ``same_type`` says that a tensor passed to it has to be of this type.
     """
-    place = available(named.pop("device", None))
+    asked = named.pop("device", None)
+    place = available(asked)
     if not args and named.keys() == {"size"}:
         args = (Size(named.pop("size")),)
     if named:
@@ -60,6 +61,10 @@ def legacy_tensor(dtype: dtype_class, args: tuple[Any, ...], named: dict[str, An
     if isinstance(first, TensorBase):
         if same_type and first._array.dtype != dtype.numpy:
             raise ArgumentError(f"expected torch.{legacy_name(dtype)}Tensor (got {type_name(first)})")
+        if asked is not None and asked != first.device:
+            raise OperationError(
+                "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
+            )
         return table["alias"].call(first)
     if isinstance(first, (UntypedStorage, TypedStorage)):
         return set_(finished(np.empty(0, dtype.numpy), "cpu"), first)
@@ -189,7 +194,7 @@ def make_wrapper_subclass(
 def new(self: Any, *args: Any, **named: Any) -> Any:
     """What the constructor of the tensor's own type gives; ``new_empty`` and ``new_tensor`` are clearer."""
     named.setdefault("device", self.device)
-    return legacy_tensor(BY_NUMPY[self._array.dtype], args, named, False)
+    return legacy_tensor(BY_NUMPY[self._array.dtype], args, named, True)
 
 
 def install(tensor_class: Any) -> None:

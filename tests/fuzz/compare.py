@@ -67,7 +67,18 @@ FAILS_ITSELF = (
     "does not support automatic differentiation", "is not differentiable with respect to argument", "Autograd not support dtype",
     "a leaf Variable that requires grad is being used in an in-place operation", "ArrayRef: invalid",
 )  # fmt: skip
-FREE_NOT_FINITE = frozenset("std_mean var_mean grid_sample grid_sampler_2d grid_sampler_3d upsample_bilinear _standard_gamma_grad".split())
+FREE_NOT_FINITE = frozenset(
+    "std_mean var_mean grid_sample grid_sampler grid_sampler_2d grid_sampler_3d upsample_bilinear _standard_gamma_grad interpolate upsample "
+    "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution fake_quantize_per_channel_affine "
+    "fake_quantize_per_tensor_affine dist scatter_reduce cumprod linear_cross_entropy group_norm multi_head_attention_forward stft istft "
+    "polygamma special_polygamma special_airy_ai special_zeta nanmean ldexp index_reduce".split()
+)
+# Of special functions and products of a factor of 0 the limit is given where PyTorch's formula, or that of its gradient, comes to NaN or a number.
+LIMITS = frozenset("digamma special_digamma special_psi special_i1e special_i1 special_i0e special_log_ndtr add sub subtract rsub".split())
+# What only PyTorch says of a call that has no overload there, and of one whose tensor has no dimensions.
+NO_OVERLOAD = ("received an invalid combination of arguments", "missing 1 required positional argument", "must be Tensor, not", "must be tuple of Tensors, not Tensor")  # fmt: skip
+NO_DIMENSIONS = ("but tensor has no dimensions", "tuple index out of range", "Dimension out of range (expected to be in range of [-1, 0]")
+ACCIDENTS = ("index out of range", "could not broadcast", "not enough values", "cannot reshape", "object has no attribute")
 
 
 def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
@@ -90,14 +101,70 @@ def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
         and (".fft" in op.source_module or "polynomial" in call.op or ".linalg." in op.source_module)
     ):
         return "numbers that are not finite in an op that mixes all of its elements"
-    if call.op in ("bucketize", "searchsorted") and any(each.values.ndim and (np.diff(each.values.real) < 0).any() for each in arrays):
+    if not finite and call.op in LIMITS and not (ours.error or theirs.error):
+        return "the limit, or the sum of the parts, where PyTorch's formula gives NaN"
+    if call.op in ("bucketize", "searchsorted") and any(each.values.ndim and not (np.diff(each.values.real) >= 0).all() for each in arrays):
         return "boundaries that are not sorted"
-    if call.op in DELIBERATE:
+    if ours.error == "TypeError" and "must be int, not float" in ours.message:
+        return "a float for an int is refused before anything else"
+    if theirs.error == "TypeError" and any(text in theirs.message for text in NO_OVERLOAD):
+        return "arguments that PyTorch has no overload for"
+    if ours.error and theirs.error in ("IndexError", "ValueError") and any(text in theirs.message for text in NO_DIMENSIONS):
+        return "too few dimensions, which PyTorch notices by chance"
+    if ours.error in ("RuntimeError", "NotImplementedError") and not theirs.error and (empty or nothing(theirs)):
+        if not any(text in ours.message for text in ACCIDENTS):
+            return "what is refused is refused for empty tensors too"
+    if call.op in DELIBERATE or (call.op in DELIBERATE_GRADIENTS and not ours.error and not theirs.error):
         return "in docs/differences.md by name"
     return ""
 
 
+def nothing(outcome: Outcome) -> bool:
+    """Whether results have no elements."""
+    return any(isinstance(each, np.ndarray) and not each.size for each in outcome.results)
+
+
+def wrong_in_two_ways(call: Call, ours: Outcome, theirs: Outcome, ask: Callable[[Call], tuple[Outcome, Outcome]]) -> bool:
+    """Whether both raise the same once one of two things is mended: then the call was wrong in both, and each names one of them."""
+    if not (ours.error and theirs.error):
+        return False
+    for other in (*simpler(call), *mended(call)):
+        here, there = ask(other)
+        kept = here.message[:25] == ours.message[:25] or there.message[:25] == theirs.message[:25]
+        if kept and here.error == there.error and here.error in (ours.error, theirs.error):
+            return True
+    return False
+
+
+def mended(call: Call) -> list[Call]:
+    """Calls that lack one thing that can be wrong: other types, other numbers, other dimensions."""
+    found = []
+    for part in ("args", "kwargs"):
+        values = getattr(call, part)
+        for at in range(len(values)) if part == "args" else list(values):
+            for replaced in alternatives(values[at]):
+                other = copy.deepcopy(call)
+                getattr(other, part)[at] = replaced
+                found.append(other)
+    return found
+
+
+def alternatives(value: Any) -> list[Any]:
+    """Ordinary values for an argument."""
+    if isinstance(value, bool) or value is None:
+        return []
+    if isinstance(value, (int, float)):
+        return [each for each in (0, 1, -1, int(value) if np.isfinite(value) else 0) if each != value or type(each) is not type(value)]
+    if isinstance(value, Array):
+        kinds = [Array(value.values.real.astype(np.float64), "float32"), Array(np.nan_to_num(value.values.real).astype(np.int64), "int64")]
+        shapes = [Array(np.ones((2,) * ndim), value.dtype if value.dtype in TOLERANCE else "float32") for ndim in (1, 2, 3, 4)]
+        zeros = [Array(np.zeros_like(value.values), value.dtype)] if value.values.size else []
+        return [*kinds, *zeros, *shapes]
+    return []
+
+
 DELIBERATE = frozenset("_standard_gamma_grad as_strided_scatter fractional_max_pool2d _pad_packed_sequence lobpcg".split())
+DELIBERATE_GRADIENTS = frozenset("std var block_diag conj_physical histogramdd".split())  # and what they share with their arguments
 
 
 def difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False) -> str:

@@ -57,7 +57,10 @@ def _index_select_meta(input: Any, dim: int, index: Any) -> Spec:
 def _index_select_kernel(xp: Any, input: Any, dim: int, index: Any) -> Any:
     spec = _index_select_meta(input, dim, index)
     dim = normalize_dim(dim, input.ndim)
-    check_bounds(index, dim, input.shape[dim] if input.ndim else 1)
+    size = input.shape[dim] if input.ndim else 1
+    if input.ndim > 1 and index.size and not size:
+        raise ShapeError("index_select(): self indexing axis dim should be positive")
+    check_bounds(index, dim, size, ShapeError if dim else DimensionError)  # PyTorch has another loop for other dimensions than the first
     return xp.take(input.reshape(dimensioned(input.shape)), index.reshape(-1), axis=dim).reshape(spec.shape)
 
 

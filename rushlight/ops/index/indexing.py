@@ -14,6 +14,7 @@ import numpy as np
 from ...core.base import Spec, contiguous_strides
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.determinism import alert_not_deterministic
 from ...core.devices import device_type_of
 from ...core.dtypes import int64, legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
@@ -215,6 +216,8 @@ def _index_put_meta(input: Any, indices: Sequence[Any], values: Any, accumulate:
     if input.dtype != values.dtype and not _fills(indices, values, accumulate):
         if not _check_indices(tuple(input.shape), indices):
             _check_values(input, values, _layout(tuple(input.shape), indices)[0])
+        elif len(indices) == 1 and indices[0].__class__ is np.ndarray:
+            _check_values(input, values, _masked_shape(np, tuple(input.shape), indices))
         raise DtypeError(
             "index_put(): the source and destination dtypes must match, got "
             f"{legacy_name(input.dtype)} for the destination and {legacy_name(values.dtype)} for the source."
@@ -341,6 +344,8 @@ def _put_meta(input: Any, index: Any, source: Any, accumulate: bool = False) -> 
 
 def _put_into(xp: Any, input: Any, index: Any, source: Any, accumulate: bool = False) -> None:
     _put_meta(input, index, source)
+    if not accumulate:
+        alert_not_deterministic("put_")
     if not index.size:
         return
     positions = _flat_positions(xp, input, index).reshape(-1)

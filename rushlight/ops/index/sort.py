@@ -183,7 +183,7 @@ def _kthvalue_spec(input: Any, k: Any, dim: Any, keepdim: bool) -> list[Spec]:
     specs = selection_spec("kthvalue", input, dim, keepdim, "cb")
     axis = normalize_dim(dim, input.ndim)
     if not 1 <= k <= (input.shape[axis] if input.ndim else 1):
-        raise OperationError(f"kthvalue(): selected number k out of range for dimension {axis}: {k}")
+        raise OperationError(f"kthvalue(): selected number k out of range for dimension {axis}")
     return specs
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, exports, primitive, table
+from ...core.determinism import alert_not_deterministic
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
 from . import adaptive_pooling_onnx as onnx_forms
@@ -293,6 +294,7 @@ def _unpool_meta(input: Any, indices: Any, size: Any) -> Spec:
 
 
 def _unpool_kernel(xp: Any, input: Any, indices: Any, size: Any) -> Any:
+    alert_not_deterministic(f"max_unpooling{max(len(size), 2)}d_forward_out")
     wrong = (indices < 0) | (indices >= int(np.prod(size)))
     if xp.any(wrong):
         shown = "x".join(map(str, size))

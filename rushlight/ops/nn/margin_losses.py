@@ -10,7 +10,7 @@ from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import bool_
+from ...core.dtypes import bool_, legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError, ValueRangeError
 from .losses import old_reduction, reduced
 from .normalization import pairwise_distance
@@ -97,7 +97,7 @@ def triplet_margin_with_distance_loss(
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = table["minimum"].call(far, distance(positive, negative))
-    return reduced((near - far + margin).clamp(min=0), reduction)
+    return reduced((margin + near - far).clamp(min=0), reduction)
 
 
 @composite(namespace="nn.functional")
@@ -121,7 +121,8 @@ def multi_margin_loss(
         raise ShapeError(f"inconsistent target size, expected {rows._array.shape[0]} but got {list(target._array.shape)}")
     classes = rows._array.shape[1]
     picked = rows.gather(1, labels.unsqueeze(1))
-    loss = (margin - picked + rows).clamp(min=0) ** p
+    loss = margin - picked + rows
+    loss = loss.masked_fill(~(loss > 0), 0) ** p  # NaN is not above the margin
     if weight is not None:
         loss = loss * weight[labels].unsqueeze(1)
     loss = loss.masked_fill(table["one_hot"].call(labels, classes).to(bool_), 0).sum(1) / classes
@@ -134,6 +135,10 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     reduction = old_reduction(reduction, size_average, reduce)
     if tuple(target._array.shape) != tuple(input._array.shape):
         raise ShapeError(f"inconsistent target size: {list(target._array.shape)} for input of size: {list(input._array.shape)}")
+    if input._array.ndim > 2 or (input._array.ndim and not input._array.shape[-1]):
+        raise ShapeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input._array.shape)}")
+    if target._array.dtype != np.int64:
+        raise DtypeError(f"expected scalar type Long but found {legacy_name(target._array.dtype)}")
     single = input._array.ndim <= 1
     rows, labels = (input.reshape(1, -1), target.reshape(1, -1)) if single else (input, target)
     classes = rows._array.shape[1]
@@ -144,7 +149,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     is_target = table["zeros_like"].call(rows.detach()).scatter_add(1, safe, used.to(rows.dtype)) > 0
     difference = 1 - rows.gather(1, safe).unsqueeze(2) + rows.unsqueeze(1)
     counted = used.unsqueeze(2) & ~is_target.unsqueeze(1)
-    loss = difference.clamp(min=0).masked_fill(~counted, 0).sum((1, 2)) / classes
+    loss = difference.masked_fill(~(counted & (difference > 0)), 0).sum((1, 2)) / classes  # NaN is not above the margin
     return reduced(loss[0] if single and reduction == "none" else loss, reduction)
 
 

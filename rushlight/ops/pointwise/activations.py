@@ -192,7 +192,7 @@ functional_selu = _variant("selu", "Scaled exponential linear unit.")
 def celu(input: Tensor, alpha: Number = 1.0) -> Tensor:
     """The input where it is positive, ``alpha * (exp(input / alpha) - 1)`` elsewhere."""
     if alpha == 0:
-        raise ZeroDivisionError("alpha cannot be 0 for CELU")
+        raise OperationError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return elu_plain(input, alpha, 1.0, 1.0 / alpha)
 
 
@@ -437,10 +437,27 @@ def hardsigmoid(input: Tensor) -> Tensor:
 functional_hardsigmoid = _variant("hardsigmoid", "``sigmoid`` made of straight lines.")
 
 
-@composite(namespace=None, method=False, in_place=True, onnx={14: lambda g, input: g.HardSwish(input)})
+def _hardswish_gradient(g: Any, input: Any) -> Any:
+    """The slope by where the input lies: what is not on the curved part is not multiplied with anything, so that infinities have one."""
+    where = table["where"].call
+    return where(input <= -3, 0, where(input < 3, g * (input / 3 + 0.5), g))
+
+
+@primitive(
+    meta=elementwise(refuse="bool int complex"),
+    kernel=lambda xp, input: input * xp.clip(input / input.dtype.type(6) + input.dtype.type(0.5), input.dtype.type(0), input.dtype.type(1)),
+    vjp={"input": _hardswish_gradient},
+    namespace=None,
+    method=False,
+    out=False,
+    in_place=True,
+    onnx={
+        9: lambda g, input: g.Mul(input, g.HardSigmoid(input, alpha=1 / 6, beta=0.5)),
+        14: lambda g, input: g.HardSwish(input),
+    },
+)
 def hardswish(input: Tensor) -> Tensor:
     """``input * hardsigmoid(input)``."""
-    return input * hardsigmoid(input)
 
 
 functional_hardswish = _variant("hardswish", "``input * hardsigmoid(input)``.")

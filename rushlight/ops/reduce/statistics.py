@@ -37,7 +37,9 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: str) -> None:
     if not input._array.size:
         raise OperationError(f"{name}() input tensor must be non-empty")
     if interpolation not in _INTERPOLATIONS:
-        raise OperationError(f"{name}() interpolation must be one of {', '.join(_INTERPOLATIONS)}, but got {interpolation}")
+        raise OperationError(
+            f"{name}() interpolation must be one of {', '.join(_INTERPOLATIONS[:-1])} or {_INTERPOLATIONS[-1]}, but got {interpolation}"
+        )
     if not isinstance(q, Tensor):
         if isinstance(q, bool) or not isinstance(q, (int, float)):
             raise ArgumentError(f"{name}(): argument 'q' must be float or Tensor, not {type(q).__name__}")

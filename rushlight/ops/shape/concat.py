@@ -33,8 +33,7 @@ def _cat_meta(tensors: Any, dim: int = 0) -> Spec:
         if not each.ndim:
             raise ShapeError(f"zero-dimensional tensor (at position {index}) cannot be concatenated")
     joined = [(index, tuple(each.shape)) for index, each in enumerate(tensors) if _counts(each.shape)]
-    if not joined:
-        normalize_dim(dim, 1)
+    if not joined:  # whatever the dimension: vectors of no elements have stood for nothing since before there were empty shapes
         return Spec((0,), promoted(tensors))
     _, first = joined[0]
     place = normalize_dim(dim, len(first))
@@ -228,6 +227,8 @@ def _check_vectors(tensors: Any) -> None:
             raise ShapeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got one of shape {list(each._array.shape)}")
         if each._array.dtype != tensors[0]._array.dtype:
             raise DtypeError("meshgrid expects all tensors to have the same dtype")
+        if each.device != tensors[0].device:
+            raise ShapeError("meshgrid expects all tensors to have the same device")
 
 
 @composite()
@@ -236,7 +237,7 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str | None = None) -> Any:
     _check_vectors(tensors)
     if indexing is None:
         warnings.warn(
-            "meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
             UserWarning,
             stacklevel=3,
         )

@@ -13,6 +13,7 @@ from ...core.declare import composite, primitive
 from ...core.devices import device_type_of, strided
 from ...core.errors import GradientError, OperationError, ShapeError
 from ...core.families import normalize_dim
+from ...core.layout import suggests_channels_last
 from ...core.node import check_in_place, check_inference
 from ...core.state import state
 from ..create.factories import checked_size
@@ -437,7 +438,7 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     check_inference(input)
     size = checked_size(sizes)
     if math.prod(size) * input._array.dtype.itemsize > 2**63 - 1:
-        raise OperationError(f"Stride calculation overflowed: a tensor of size {list(size)} has more bytes than can be counted")
+        raise OperationError(f"Storage size calculation overflowed with sizes={list(size)}")
     array, storage, start = input._array, storage_of(input), input.storage_offset()
     strides = contiguous_strides(size)
     if memory_format is not None and memory_format.name in ("channels_last", "channels_last_3d"):
@@ -460,4 +461,9 @@ def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None
     """Give this tensor the size of another."""
     if tuple(input._array.shape) == tuple(the_template._array.shape) and memory_format is None:
         return input
-    return resize_(input, *the_template._array.shape, memory_format=memory_format)
+    size = tuple(the_template._array.shape)
+    resize_(input, *size, memory_format=memory_format)
+    if memory_format is not None and memory_format.name == "preserve_format":
+        if not is_contiguous(the_template._array) and suggests_channels_last(size, the_template.stride()):
+            _become(input, as_strided, size, channels_last_strides(size), input.storage_offset())
+    return input

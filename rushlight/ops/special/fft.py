@@ -17,6 +17,7 @@ from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex64, default, float16, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims
+from ..create.factories import checked_size
 from ..linalg.checks import complex_type, real_type
 from ..pointwise import complex_onnx as forms
 from ..pointwise.arithmetic import conjugate
@@ -144,7 +145,10 @@ def _numbers(input: Any, complex: bool) -> Any:
 
 def _real(name: str, input: Any) -> Any:
     if input._array.dtype.kind == "c":
-        raise DtypeError(f"{name} expects a real input tensor, but got {legacy_name(input._array.dtype)}")
+        kind = legacy_name(input._array.dtype)
+        if name == "ihfftn":
+            raise DtypeError(f"Only supports floating-point dtypes, but found: {kind}")
+        raise DtypeError(f"{name} expects a real{'-valued' if name == 'rfftn' else ''} input tensor, but got {kind}")
     return _numbers(input, False)
 
 
@@ -356,10 +360,10 @@ def _frequency_type(name: str, dtype: Any) -> Any:
 
 
 @primitive(
-    meta=lambda n, d, dtype, *rest: Spec((n,), _frequency_type("fftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: ((((xp.arange(n) + n // 2) % n - n // 2) * (1.0 / (n * d))) if n else xp.zeros(0)).astype(
-        _frequency_type("fftfreq", dtype)
-    ),
+    meta=lambda n, d, dtype, *rest: Spec(checked_size((n,)), _frequency_type("fftfreq", dtype)),
+    kernel=lambda xp, n, d, dtype, *rest: (
+        (((xp.arange(*checked_size((n,))) + n // 2) % n - n // 2) * (1.0 / (n * d) if d else np.inf)) if n else xp.zeros(0)
+    ).astype(_frequency_type("fftfreq", dtype)),
     vjp={},
     factory=True,
     exact=True,
@@ -379,7 +383,7 @@ def fft_fftfreq(
 
 @primitive(
     meta=lambda n, d, dtype, *rest: Spec((n // 2 + 1,), _frequency_type("rfftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(n // 2 + 1) * (1.0 / (n * d) if n else np.inf)).astype(
+    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(n // 2 + 1) * (1.0 / (n * d) if n * d else np.inf)).astype(
         _frequency_type("rfftfreq", dtype)
     ),
     vjp={},

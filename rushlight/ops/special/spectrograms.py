@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -156,4 +157,11 @@ def istft(
     if envelope._array.__class__ is np.ndarray and float(np.abs(envelope._array).min(initial=math.inf)) <= 1e-11:
         raise OperationError("istft: window overlap add min: the windows leave parts of the signal uncovered (they add up to 0 there)")
     result = signal / envelope
-    return table["constant_pad_nd"].call(result, [0, end - total]) if end > total else result
+    if end <= total:
+        return result
+    warnings.warn(
+        "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail.",
+        UserWarning,
+        stacklevel=3,
+    )
+    return table["constant_pad_nd"].call(result, [0, end - total])

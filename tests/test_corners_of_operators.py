@@ -1,0 +1,153 @@
+"""What random calls and other people's tests found in operators: infinities, sparse masks, classes of errors, warnings."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+
+inf, nan = float("inf"), float("nan")
+
+
+def _gradient(function, *values):
+    x = torch.tensor(values, requires_grad=True)
+    function(x).sum().backward()
+    return x.grad.tolist()
+
+
+def test_hardswish_has_a_slope_at_infinity():
+    assert _gradient(F.hardswish, -inf, -3.0, 0.0, 3.0, inf) == [0.0, 0.0, 0.5, 1.0, 1.0]
+    assert _gradient(F.hardswish, nan) == [1.0]
+    compiled = torch.compile(lambda x: F.hardswish(x) * 2)
+    assert _gradient(compiled, -4.0, 1.5, 4.0) == [0.0, 2.0, 2.0]
+
+
+def test_trapezoid_is_the_sum_less_half_of_the_ends():
+    assert torch.trapezoid(torch.tensor([1.0, -inf, 2.0])).item() == -inf
+    assert torch.isnan(torch.trapezoid(torch.tensor([-inf, 1.0])))
+    assert torch.trapezoid(torch.tensor([1, 2, 4])).item() == 4.5
+    assert torch.trapezoid(torch.empty(0)).item() == 0.0
+    assert torch.trapezoid(torch.tensor([[1.0, 3.0], [2.0, 5.0]]), dx=2, dim=0).tolist() == [3.0, 8.0]
+
+
+def test_nan_is_not_above_a_margin():
+    scores = torch.tensor([[0.5, nan, 0.25]])
+    assert F.multi_margin_loss(scores, torch.tensor([0])).item() == pytest.approx(0.25)
+    assert F.multilabel_margin_loss(scores, torch.tensor([[0, -1, 0]])).item() == pytest.approx(0.25)
+    with pytest.raises(RuntimeError, match="Long but found Int"):
+        F.multilabel_margin_loss(scores, torch.tensor([[0, -1, 0]], dtype=torch.int32))
+    with pytest.raises(RuntimeError, match="non-empty"):
+        F.multilabel_margin_loss(torch.ones(2, 0), torch.ones(2, 0, dtype=torch.int64))
+
+
+def test_one_sample_may_have_a_vector_as_its_target():
+    scores = torch.tensor([0.0, 1.0])
+    assert F.cross_entropy(scores, torch.tensor([1])).item() == F.cross_entropy(scores, torch.tensor(1)).item()
+
+
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda: torch.cat([torch.ones(1), torch.ones(1)], out=torch.empty(2, dtype=torch.int64)), TypeError, "can't be cast"),
+        (lambda: torch.hstack([torch.ones(1)], out=torch.empty(1, dtype=torch.int64)), TypeError, "torch.cat"),
+        (lambda: torch.index_select(torch.ones(2, 2), 1, torch.tensor([2])), RuntimeError, "out of bounds"),
+        (lambda: torch.index_select(torch.empty(0, 1), 0, torch.tensor([0])), RuntimeError, "should be positive"),
+        (lambda: torch.index_select(torch.ones(2), 0, torch.tensor([2])), IndexError, "out of bounds"),
+        (lambda: torch.cummax(torch.ones(3), 0, out=(torch.empty(3), torch.empty(3))), RuntimeError, "Long but found Float"),
+        (lambda: torch.zeros(2, out=torch.empty(2), layout=torch.sparse_coo), RuntimeError, "layout Sparse"),
+        (lambda: torch.ones(2, out=torch.empty(2), device="meta"), RuntimeError, "device type meta"),
+        (lambda: torch.zeros(2, out=torch.empty(2, dtype=torch.int64), requires_grad=True), RuntimeError, "require gradients"),
+        (lambda: torch.meshgrid(torch.ones(2), torch.ones(2, device="meta"), indexing="ij"), RuntimeError, "same device"),
+        (lambda: torch.ones(2).new(torch.ones(2).double()), TypeError, "FloatTensor"),
+        (lambda: torch.Tensor(torch.ones(2), device="meta"), RuntimeError, "not supported"),
+        (lambda: torch.celu(torch.ones(1), alpha=0), RuntimeError, "ZeroDivisionError"),
+        (lambda: torch.fft.fftfreq(-4), RuntimeError, "negative dimension"),
+        (lambda: torch.fft.rfftn(torch.ones(3) + 0j), RuntimeError, "real-valued input"),
+        (lambda: torch.fft.ihfftn(torch.ones(3) + 0j), RuntimeError, "Only supports floating-point"),
+        (lambda: torch.ones(2).resize_(2, 4, 2**29, 2**29), RuntimeError, "Storage size calculation overflowed"),
+        (lambda: torch.quint8.is_signed, RuntimeError, "not supported for quantized"),
+    ],
+)
+def test_classes_of_errors(call, kind, text):
+    with pytest.raises(kind, match=text) as found:
+        call()
+    assert kind is IndexError or not isinstance(found.value, IndexError)
+
+
+def test_a_mask_says_what_is_wrong_with_the_shape_before_the_type():
+    numbers = torch.arange(3)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        numbers[torch.tensor([True, False, True])] = torch.tensor([])
+
+
+def test_vectors_of_nothing_join_along_any_dimension():
+    assert torch.cat([torch.randn(0), torch.randn(0)], dim=1).shape == (0,)
+
+
+def test_rfftfreq_of_no_spacing_is_infinite():
+    assert torch.fft.rfftfreq(4, 0)[1:].tolist() == [inf, inf]
+
+
+def test_warnings_name_the_line_of_the_program():
+    numbers, mask = torch.arange(3.0), torch.tensor([1, 0, 1], dtype=torch.uint8)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        numbers[mask]
+        numbers[mask] = 0.0
+    assert [each.filename for each in found] == [__file__] * 2
+    window = torch.hann_window(16)
+    spectrum = torch.stft(torch.ones(100), 16, window=window, return_complex=True)
+    with pytest.warns(UserWarning, match="length of signal is shorter"):
+        assert torch.istft(spectrum, 16, window=window, length=150).shape == (150,)
+
+
+def test_deterministic_algorithms_are_refused_where_pytorch_has_none():
+    places = torch.zeros(1, 1, 1, 1, dtype=torch.int64)
+    torch.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(RuntimeError, match="put_ does not have a deterministic"):
+            torch.ones(3).put_(torch.tensor([0]), torch.ones(1))
+        torch.ones(3).put_(torch.tensor([0]), torch.ones(1), accumulate=True)
+        with pytest.raises(RuntimeError, match="max_unpooling2d_forward_out does not"):
+            F.max_unpool2d(torch.ones(1, 1, 1, 1), places, 2)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        with pytest.warns(UserWarning, match="max_unpooling2d_forward_out does not"):
+            F.max_unpool2d(torch.ones(1, 1, 1, 1), places, 2)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_resize_as_keeps_the_order_of_the_template():
+    image = torch.randn(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert torch.ones(120).resize_as_(image, memory_format=torch.preserve_format).stride() == image.stride()
+    assert torch.ones(120).resize_as_(image.transpose(0, 1), memory_format=torch.preserve_format).is_contiguous()
+
+
+def test_masked_reductions_of_sparse_tensors():
+    matrix = torch.tensor([[1.0, 0.0], [3.0, 2.0]])
+    mask = torch.tensor([[True, False], [True, True]])
+    for sparse in (matrix.to_sparse(), matrix.to_sparse_csr()):
+        for name in ("sum", "prod", "amax", "amin"):
+            reduce = getattr(torch.masked, name)
+            found = reduce(sparse, 1, keepdim=True, mask=mask)
+            assert found.layout == sparse.layout
+            assert found.to_dense().tolist() == reduce(matrix, 1, keepdim=True, mask=mask).tolist()
+    assert torch.masked.sum(matrix, 1, mask=mask.to_sparse()).tolist() == [1.0, 5.0]
+    with pytest.raises(ValueError, match="masked prod expects explicit mask for sparse_coo"):
+        torch.masked.prod(matrix.to_sparse(), 1)
+    with pytest.raises(ValueError, match="masked mean expects strided or sparse_csr tensor"):
+        torch.masked.mean(matrix.to_sparse(), 1)
+    with pytest.raises(ValueError, match="masked softmax expects strided tensor"):
+        torch.masked.softmax(matrix.to_sparse(), 1)
+
+
+def test_masked_reductions_check_dimensions_and_keep_types():
+    with pytest.raises(IndexError):
+        torch.masked.sum(torch.ones(3, 4), 7)
+    with pytest.raises(RuntimeError, match="multiple times"):
+        torch.masked.sum(torch.ones(3, 4), (0, -2))
+    assert torch.masked.logsumexp(torch.ones(3, dtype=torch.int64), 0).dtype == torch.int64
+    assert torch.masked.cumsum(torch.ones(3, dtype=torch.int32), 0).dtype == torch.int32
