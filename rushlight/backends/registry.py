@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from ..core.errors import NotSupported
+from ..core.interrupts import load_module
 from .protocol import Backend, as_backend
 
 _backends: dict[str, Any] = {}  # back-ends, and functions of a graph module and example inputs
@@ -36,7 +36,7 @@ def find(backend: Any) -> Backend:
     if callable(backend):
         return as_backend(backend, getattr(backend, "__name__", type(backend).__name__))
     if backend in _late and backend not in _backends:
-        importlib.import_module(f"{__package__}.{_late[backend]}")
+        load_module(f"{__package__}.{_late[backend]}")
     if backend not in _backends:
         raise NotSupported(
             f"Invalid backend: {backend!r}, see `torch._dynamo.list_backends()` for available backends: {', '.join(list_backends())}"

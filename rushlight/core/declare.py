@@ -14,12 +14,12 @@ and a rule runs only where its gradient is wanted.  Rules are written with diffe
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from .errors import NotSupported
+from .interrupts import load_module
 
 PACKAGE = __name__.partition(".")[0]
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()
@@ -165,7 +165,7 @@ class Declared(dict[Key, Value]):
         self.loaded = False
 
     def __missing__(self, key: Key) -> Value:
-        importlib.import_module(self.expected[key])
+        load_module(self.expected[key])
         if not dict.__contains__(self, key):
             raise KeyError(f"{self.expected[key]} does not declare {key!r}: the manifest of ops is out of date")
         return self[key]
@@ -182,7 +182,7 @@ class Declared(dict[Key, Value]):
         if not self.loaded:
             self.loaded = True
             for module in sorted(set(self.expected.values())):
-                importlib.import_module(module)
+                load_module(module)
             everything = {key: self[key] for key in (*self.expected, *dict.keys(self))}
             dict.clear(self)
             dict.update(self, everything)

@@ -12,13 +12,13 @@ device registers itself in the same way, and needs no other entry.
 
 from __future__ import annotations
 
-import importlib
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from .errors import DeviceError, OperationError
+from .interrupts import load_module
 
 _NAMES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone".split()
@@ -324,7 +324,7 @@ def available(wanted: Any) -> device:
     found = as_device(wanted)
     kind = device_types.get(found.type)
     if kind is None and found.type in _LATE:
-        kind = importlib.import_module(_LATE[found.type]).register()
+        kind = load_module(_LATE[found.type]).register()
     if kind is None:
         *names, last = device_types
         raise DeviceError(f"device '{found}' is not available: rushlight has the devices {', '.join(names)} and {last} here")

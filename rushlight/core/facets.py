@@ -15,11 +15,11 @@ A facet whose facts are needed rarely names the module that registers them as it
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from .declare import Op, customs, table
+from .interrupts import load_module
 
 Fact = TypeVar("Fact")
 
@@ -55,9 +55,9 @@ class Facet(Generic[Fact]):
         """Import every module that facts are expected from."""
         if self._source is not None:
             source, self._source = self._source, None
-            importlib.import_module(source)
+            load_module(source)
         while self._expected:
-            importlib.import_module(self._expected.popitem()[1])
+            load_module(self._expected.popitem()[1])
 
     def set(self, fact: Fact, *names: str) -> None:
         """Register a fact for ops, by their names in the op table."""
@@ -88,7 +88,7 @@ class Facet(Generic[Fact]):
     def of(self, op: Op) -> Fact | None:
         """The fact of an op, or None."""
         if op.name in self._expected:
-            importlib.import_module(self._expected.pop(op.name))
+            load_module(self._expected.pop(op.name))
         elif self._source is not None:
             self.load()
         return self._facts.get(op.name) or self._customs.get(op.name)

@@ -7,7 +7,6 @@ the packages that it needs are installed.
 from __future__ import annotations
 
 import functools
-import importlib
 import importlib.util
 import threading
 import weakref
@@ -16,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+
+from .interrupts import load_module
 
 _NEEDED = "llvmlite"
 _PROVIDER = "rushlight.backends.native.eager.ops"
@@ -197,7 +198,7 @@ def exchanged(order: Any, others: Any) -> bool:
 def _provider(module: str, entry: str = "run") -> Callable[..., Any] | None:
     """An entry point of a provider, or None where the packages it needs are not installed."""
     if module not in _found:
-        _found[module] = importlib.import_module(module) if importlib.util.find_spec(_NEEDED) is not None else None
+        _found[module] = load_module(module) if importlib.util.find_spec(_NEEDED) is not None else None
     found = _found[module]
     return None if found is None else getattr(found, entry)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .declare import exports, public_names
 from .errors import NotSupported
+from .interrupts import load_module
 
 PACKAGE = __name__.partition(".")[0]
 _NO_NAMES: Mapping[str, str] = {}
@@ -75,9 +76,9 @@ def missing(
     def __getattr__(name: str) -> Any:
         full_name = f"{module_name}.{name}"
         if name in submodules:
-            return importlib.import_module(full_name)
+            return load_module(full_name)
         if name in places:
-            found = getattr(importlib.import_module(places[name]), name)
+            found = getattr(load_module(places[name]), name)
             setattr(sys.modules[module_name], name, found)
             return found
         if namespace is not None and (namespace, name) in exports:
@@ -88,7 +89,7 @@ def missing(
             return [each for each in dir(sys.modules[module_name]) if not each.startswith("_")]
         if full_name in stand_ins:
             place, _, attribute = stand_ins[full_name].partition(":")
-            found = importlib.import_module(place)
+            found = load_module(place)
             return getattr(found, attribute) if attribute else found
         message = f"module {spelling(module_name)!r} has no attribute {name!r}"
         if not (name.startswith("__") and name.endswith("__")):

@@ -12,7 +12,6 @@ in their order, but a subclass before its bases.  Plain tensors pay nothing for 
 
 from __future__ import annotations
 
-import importlib
 import opcode
 import sys
 import threading
@@ -26,6 +25,7 @@ from .base import TensorBase, runtime
 from .declare import STUB
 from .errors import ArgumentError
 from .fork_safety import free_after_fork
+from .interrupts import load_module
 from .state import flags, state
 
 ENABLED, NO_SUBCLASSES, DISABLED = 0, 1, 2  # values of `state.overrides`
@@ -410,7 +410,7 @@ def watch_subclass(cls: type) -> None:
     """Have tensors of a subclass counted, if functions or operators on them are left to the class."""
     dispatches = dispatches_operators(cls)
     if dispatches:
-        importlib.import_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
+        load_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
     found = cls.__dict__.get("_array", getattr(cls, "_array", None))
     if (dispatches or overrides_functions(cls)) and not isinstance(found, CountedArray):
         cls._array = counted_array  # type: ignore[attr-defined]
@@ -450,7 +450,7 @@ def dispatched(values: Iterable[Any]) -> list[Any]:
 
 def push_dispatch_mode(mode: Any) -> None:
     """Make a dispatch mode the innermost of this thread."""
-    importlib.import_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
+    load_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
     state.dispatch_modes.append(mode)
     flags.enter()
 

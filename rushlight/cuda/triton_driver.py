@@ -34,11 +34,27 @@ def ready() -> None:
 def _install() -> None:
     import triton
 
+    _load_specialization(triton)
     active = triton.runtime.driver
     if triton.knobs.runtime.interpret:
         active.set_active(HostDriver())
     elif _cupy() is not None:
         active.set_active(cuda_driver())
+
+
+def _load_specialization(triton: Any) -> None:
+    """Have Triton look at an argument for the first time, which imports PyTorch where it is installed: seconds, and a second CUDA context.
+
+    It goes on without where the import fails, as on machines that have none.  A program that has imported PyTorch itself, or means rushlight by
+    ``torch``, keeps it.
+    """
+    if "torch" in sys.modules:
+        return
+    sys.modules["torch"] = None  # type: ignore[assignment]  # what Python itself puts there to refuse an import
+    try:
+        triton.runtime.jit.mangle_type(1)
+    finally:
+        del sys.modules["torch"]
 
 
 def _cupy() -> Any:

@@ -15,6 +15,7 @@ from ...codegen.llvm.ir import Part
 from ...codegen.llvm.target import Processor
 from ...codegen.llvm.target import processor as chosen_processor
 from ...core.fork_safety import free_after_fork
+from ...core.interrupts import deferred
 from ...core.parallel import pool as eager_pool
 from ...core.release import VERSION
 from .code_cache import cache
@@ -120,7 +121,7 @@ class Jit:
         :meth:`Code.number` gave them: code that is kept has none of them in it.
         """
         started = time.perf_counter()
-        with _lock:
+        with _lock, deferred():
             engine = self.load(self.code_for([Part(parts)] if isinstance(parts, str) else parts))
         compiled = CompiledCode(engine)
         for name, value in (bindings or {}).items():

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ....core import kernel_providers
 from ....core.fork_safety import free_after_fork
+from ....core.interrupts import Deferral
+from ....core.interrupts import deferred as interrupts_deferred
 from ....core.node import next_sequence
 from ....core.state import flags, state
 from ..config import settings
@@ -225,10 +227,11 @@ class CapturedFunction:
             deferred = recorder.tracer.deferred = DeferredOps(recorder.tracer) if self.options.backend.defers_first_call else None
             try:
                 since = next_sequence()
-                with kernel_providers.once():
-                    outcome, stop = self.follow(recorder, frame, key)
-                kernel_providers.backward_once([each.tensor._grad_fn for each in recorder.tracer.entries.values()], since)
-                self.kept(known, key, recorder, outcome, stop, begun)
+                with interrupts_deferred() as interrupts:
+                    with kernel_providers.once():
+                        outcome, stop = self.follow(recorder, frame, key, interrupts)
+                    kernel_providers.backward_once([each.tensor._grad_fn for each in recorder.tracer.entries.values()], since)
+                    self.kept(known, key, recorder, outcome, stop, begun)
                 if deferred is not None and deferred.calls:
                     deferred.compute()
                 if recorder.tracer.symbols or recorder.numbers:
@@ -321,8 +324,11 @@ class CapturedFunction:
 
         return decide
 
-    def follow(self, recorder: Recorder, frame: Frame, key: Any) -> tuple[Any, Break | None]:
-        """Interpret until the program ends or a break: the outcome, or the frame that stopped and why."""
+    def follow(self, recorder: Recorder, frame: Frame, key: Any, interrupts: Deferral) -> tuple[Any, Break | None]:
+        """Interpret until the program ends or a break: the outcome, or the frame that stopped and why.
+
+        An interrupt is raised between two instructions, in the program, whose ``finally`` and ``with`` blocks see it.
+        """
         interpreter = RecordingInterpreter(recorder)
         interceptors = len(state.interceptors)
         bottom = {id(each): depth for depth, each in enumerate(recorder.frames)}
@@ -337,6 +343,11 @@ class CapturedFunction:
                         note(recorder, now, depth)
                     now = interpreter.step(now)
                     steps += 1
+                    if interrupts.pending and now.__class__ is Frame:
+                        try:
+                            interrupts.poll()
+                        except BaseException as error:
+                            now = interpreter.unwind(now, error)
                     if not steps % _CLOCK and time.monotonic() > until and now.__class__ is Frame:
                         stop = Break("slow", limit=settings.capture_time_limit, steps=steps)
                         stop.frame = now
