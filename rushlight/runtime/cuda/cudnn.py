@@ -43,7 +43,7 @@ _HEURISTICS = (3, 2)  # modes A and fallback
 _TENSOR_CORE, _DOWN_CONVERT, _NONDETERMINISTIC = 0, 1, 4  # cudnnBackendNumericalNote_t
 TYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.float16): 2, np.dtype(ml_dtypes.bfloat16): 9}
 MOST_WORKSPACE = 1 << 30
-_MOST_PACKS = 64  # sets of addresses that a plan remembers
+_MOST_PACKS = 256  # sets of addresses that a plan remembers
 
 
 class Dnn:
@@ -158,6 +158,7 @@ class ExecutionPlan:
         self.descriptor, self.workspace = found[0]
         self.choices = found if benchmark else []
         self._packs: dict[tuple[int, ...], Descriptor] = {}
+        self._uids = (ctypes.c_int64 * len(uids))(*uids)
 
     def _configurations(self, graph: Descriptor, mode: int) -> list[Descriptor]:
         try:
@@ -214,13 +215,27 @@ class ExecutionPlan:
         pack = self._packs.get(key)
         if pack is None:
             if len(self._packs) >= _MOST_PACKS:
-                self._packs.clear()
-            pack = self._packs[key] = dnn.descriptor(
-                VARIANT_PACK, (1000, INT64, self.uids), (1001, VOID_PTR, key[:-1]), (1003, VOID_PTR, key[-1])
-            )
+                self._packs.pop(next(iter(self._packs)))
+            pack = self._packs[key] = self._packed(key)
         status = dnn.execute(dnn.handle, self.descriptor.pointer, pack.pointer)
         if status:
             dnn.check(status)
+
+    def _packed(self, key: tuple[int, ...]) -> Descriptor:
+        """The descriptor of addresses: made for whatever addresses memory has come from, so without the detours of ``Dnn.descriptor``."""
+        dnn, count = self.dnn, len(self.uids)
+        made, set = dnn.open(VARIANT_PACK), dnn._set
+        pointer, held = made.pointer, (ctypes.c_void_p * len(key))(*key)
+        at = ctypes.addressof(held)
+        status = (
+            set(pointer, 1000, INT64, count, self._uids)
+            or set(pointer, 1001, VOID_PTR, count, at)
+            or set(pointer, 1003, VOID_PTR, 1, at + count * ctypes.sizeof(ctypes.c_void_p))
+            or dnn.finalize(pointer)
+        )
+        if status:
+            dnn.check(status)
+        return made
 
 
 _handles: dict[int, Dnn] = {}

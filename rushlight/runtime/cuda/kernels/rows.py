@@ -20,6 +20,7 @@ from .copies import contiguous
 from .planes import statistics_type
 
 _SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
+_ONE_STRIP = 2048  # rows of a matrix whose columns one launch adds
 _REDUCE = """
 typedef @T@ T; typedef @A@ A;
 #define STORE(x) @STORE@
@@ -122,13 +123,15 @@ _COLUMNS = """
 typedef @T@ T; typedef @A@ A; typedef @R@ R;
 // Sums of the columns of a matrix (of its product with another, where one is given): a block adds 32 columns of a strip of rows.
 // A second matrix of sums, where there is one, is added by the same kernel in the same way.
-extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, long long rows, int n, long long strip, const T* z, R* third,
-                                   const A* kept) {
-    __shared__ A sums[8][33], more[8][33];
+extern "C" __global__ void __launch_bounds__(32 * @LANES@) columns(
+        const T* __restrict__ x, const T* __restrict__ y, R* __restrict__ out, R* __restrict__ other, long long rows, int n, long long strip,
+        const T* __restrict__ z, R* __restrict__ third, const A* __restrict__ kept) {
+    __shared__ A sums[@LANES@][33], more[@LANES@][33];
     int column = blockIdx.x * 32 + threadIdx.x % 32, lane = threadIdx.x / 32;
     long long first = blockIdx.y * strip, last = first + strip < rows ? first + strip : rows;
     A total = 0, product = 0;
-    if (column < n) for (long long row = first + lane; row < last; row += 8) {
+    #pragma unroll 8
+    for (long long row = column < n ? first + lane : last; row < last; row += @LANES@) {
         A v = value(x[row * n + column]);
         total += v;
         if (y) { A w = value(y[row * n + column]); product += v * (kept ? (w - kept[2 * row]) * kept[2 * row + 1] : w); }
@@ -137,7 +140,7 @@ extern "C" __global__ void columns(const T* x, const T* y, R* out, R* other, lon
     sums[lane][threadIdx.x % 32] = total; more[lane][threadIdx.x % 32] = product;
     __syncthreads();
     if (lane == 0 && column < n) {
-        for (int k = 1; k < 8; k++) { total += sums[k][threadIdx.x]; product += more[k][threadIdx.x]; }
+        for (int k = 1; k < @LANES@; k++) { total += sums[k][threadIdx.x]; product += more[k][threadIdx.x]; }
         out[(long long)blockIdx.y * n + column] = @TOTAL@;
         if (y) other[(long long)blockIdx.y * n + column] = @PRODUCT@;
         if (z) third[(long long)blockIdx.y * n + column] = @PRODUCT@;
@@ -373,44 +376,54 @@ def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = 
     results = (sums.data.ptr, 0 if more is None else more.data.ptr)
     stats = 0 if kept is None else kept.data.ptr
     if strips == 1:
-        _column_kernel(cupy, dtype, dtype)(
-            -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, *results, rows, n, strip, 0, 0, stats,
+        lanes = lanes_of(rows)
+        column_kernel(cupy, dtype, dtype, lanes)(
+            -(-n // 32), 32 * lanes, matrix.data.ptr, 0 if other is None else other.data.ptr, *results, rows, n, strip, 0, 0, stats,
         )  # fmt: skip
         return sums, more
     accumulated = _accumulates(dtype)
     parts = cupy.ndarray((2 if other is not None else 1, strips, n), accumulated)
     at = parts.data.ptr
     second = at + strips * n * accumulated.itemsize if other is not None else 0
-    _column_kernel(cupy, dtype, accumulated)(
+    column_kernel(cupy, dtype, accumulated)(
         -(-n // 32), 256, matrix.data.ptr, 0 if other is None else other.data.ptr, at, second, rows, n, strip, 0, 0, stats, rows=strips,
     )  # fmt: skip
-    _column_kernel(cupy, accumulated, dtype)(-(-n // 32), 256, at, 0, results[0], 0, strips, n, strips, second, results[1], 0)
+    column_kernel(cupy, accumulated, dtype)(-(-n // 32), 256, at, 0, results[0], 0, strips, n, strips, second, results[1], 0)
     return sums, more
 
 
 def strips_of(rows: int, n: int) -> tuple[int, int]:
-    """Into how many strips the rows of a matrix are cut, and how many rows each has: enough blocks to fill a GPU."""
+    """Into how many strips the rows of a matrix are cut, and how many rows each has: enough blocks to fill a GPU, or one strip where the sums are over
+    before a second launch, which adds those of the strips, would begin."""
+    if rows <= _ONE_STRIP:
+        return 1, rows
     strips = max(1, min(-(-rows // 64), -(-1056 // -(-n // 32)), 512))
     strip = -(-rows // strips)
     return -(-rows // strip), strip
 
 
-def column_source(dtype: np.dtype[Any], result: np.dtype[Any]) -> str:
-    """The source of the kernel that adds columns."""
+def column_source(dtype: np.dtype[Any], result: np.dtype[Any], lanes: int = 8) -> str:
+    """The source of the kernel that adds columns, so many rows at a time."""
     source = PRELUDE + _COLUMNS
     marks = {
         "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "R": STORED[result],
-        "TOTAL": rounded("total", result), "PRODUCT": rounded("product", result),
+        "TOTAL": rounded("total", result), "PRODUCT": rounded("product", result), "LANES": str(lanes),
     }  # fmt: skip
     for mark, text in marks.items():
         source = source.replace(f"@{mark}@", text)
     return source
 
 
-def _column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any]) -> CudaKernel:
-    found = _kernels.get(("columns", dtype, result))
+def lanes_of(rows: int) -> int:
+    """How many rows a block of the one launch for all of them adds at a time."""
+    return 8 if rows <= 256 else 32
+
+
+def column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any], lanes: int = 8) -> CudaKernel:
+    """The kernel that adds columns: takes two matrices (or one and 0), results, rows, columns, rows of a strip, and more."""
+    found = _kernels.get(("columns", dtype, result, lanes))
     if found is None:
-        found = _kernels["columns", dtype, result] = CudaKernel(cupy, column_source(dtype, result), "columns", "PPPPqiqPPP")
+        found = _kernels["columns", dtype, result, lanes] = CudaKernel(cupy, column_source(dtype, result, lanes), "columns", "PPPPqiqPPP")
     return found
 
 
@@ -508,4 +521,4 @@ KERNELS: dict[str, Any] = {
     "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,
     "sum": sum_reduction, "mean": functools.partial(sum_reduction, mean=True),
 }  # fmt: skip
-SHORTCUTS: dict[str, Any] = {"sum_to": sum_to}
+SHORTCUTS: dict[str, Any] = {"sum_to": sum_to, "layer_gradients": layer_standardize_backward}
