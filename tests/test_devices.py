@@ -178,6 +178,31 @@ def test_matmul() -> None:
     same(lambda a, b: torch.einsum("ij,kj->ik", a, b), (3, 4), (5, 4))
 
 
+def test_gradients_that_pass_through_views() -> None:
+    """A gradient that a hook keeps shares no memory with ``.grad``, though views pass it on without a copy."""
+    kind = ToyDevice()
+    kind.only = device("toy", 0)
+    unregister_device_type("toy")
+    register_device_type(kind)
+    assert alone.kind is kind
+    weights = torch.arange(12.0).reshape(4, 3)
+    for kept in (None, []):
+        x = torch.ones(2, 6, device="toy", requires_grad=True)
+        turned = x.reshape(3, 4)
+        if kept is not None:
+            turned.register_hook(kept.append)
+        (turned.transpose(0, 1) * weights.to("toy")).sum().backward()
+        expected = weights.t().reshape(2, 6)
+        assert_close(x.grad.cpu(), expected)
+        assert x.grad.is_contiguous()
+        for each in kept or ():
+            each.zero_()
+            assert_close(x.grad.cpu(), expected)
+    parts = torch.ones(2, 4, 3, device="toy", requires_grad=True)
+    parts.permute(1, 0, 2)[1:3].reshape(2, 6).mul(2).sum().backward()
+    assert parts.grad.sum().item() == 24
+
+
 def test_a_module_is_trained() -> None:
     torch.manual_seed(0)
     here = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))

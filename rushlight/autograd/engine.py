@@ -120,7 +120,11 @@ def run_backward(
                 owned = (
                     getrefcount(gradient) <= _ALONE
                     and (kind is np.ndarray or kind is accelerated is own.__class__)
-                    and (array.base is None if gradient._storage is None else _sole_view(gradient))
+                    and (
+                        array.base is None or kind is accelerated and _sole_base(array)
+                        if gradient._storage is None
+                        else _sole_view(gradient)
+                    )
                 )
                 if owned and array.strides == own.strides:
                     with _accumulate_lock:
@@ -508,6 +512,12 @@ def _sole_view(gradient: Any) -> bool:
     return getrefcount(base) <= _ALONE + 1 and getrefcount(storage) <= _ALONE + 2
 
 
+def _sole_base(array: Any) -> bool:
+    """Whether an array of an accelerator is all of its memory, and no other array refers to that but the one that it was reshaped from."""
+    base = array.base
+    return base is None or base.base is None and base.size == array.size and getrefcount(base) <= _ALONE + 1
+
+
 def _owned(gradient: Any) -> bool:
     """Whether nothing else refers to the gradient or its memory."""
     array = gradient._array
@@ -521,7 +531,7 @@ def _owned_on_device(gradient: Any, leaf: Any) -> bool:
     array = gradient._array
     if gradient._storage is not None or isinstance(array, (np.ndarray, Spec)) or array.__class__ is not leaf.__class__:
         return False
-    if getattr(array, "base", leaf) is not None or array.dtype != leaf.dtype or array.strides != leaf.strides:
+    if not _sole_base(array) or array.dtype != leaf.dtype or array.strides != leaf.strides:
         return False
     return getrefcount(gradient) <= _REFERENCES
 

@@ -27,6 +27,11 @@ dispensable: Facet[bool] = Facet(
     "dispensable result", "has a gradient rule that does without the result, which is not kept on an accelerator"
 )
 
+together: Facet[Callable[..., Any]] = Facet(
+    "gradients together",
+    "has one function for the gradients of all its inputs on an accelerator, where all are wanted; None leaves them to the rules",
+)
+
 
 def _recompute(op: Op) -> Callable[[Any, int], Any]:
     """A function that gives an output of the op again, as an array, from what its node saved."""
@@ -268,6 +273,13 @@ class _Writer:
                     position += " + 1"
         elif self.wanted:
             lines.append(f"    {', '.join(edge[name] for name in self.wanted)}, = self.inputs")
+        whole = together.of(self.op)
+        if whole is not None:
+            every = " and ".join(f"{edge[name]} is not None" for name in self.wanted)
+            lines.append(f"    if alone.array_type is not None and {every}:")
+            lines.append(f"        made = together({', '.join(_names_of(whole))})")
+            lines.append("        if made is not None:")
+            lines.append("            return made")
         results = []
         for index, (names, rule) in enumerate(self.rules):
             call = f"rule_{index}({', '.join(_names_of(rule))})"
@@ -300,6 +312,7 @@ def build(op: Op) -> None:
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
         "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of, "alone": alone,
+        "together": together.of(op),
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule

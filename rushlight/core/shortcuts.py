@@ -133,8 +133,41 @@ def shortcut(name: str, *operands: Any) -> Any:
                 refresh(each)
             each = each._array
         values.append(each)
-    made = function(*values)
+    try:
+        made = function(*values)
+    except MemoryError:  # which the general path words
+        return None
     return None if made is NotImplemented else make(made)
+
+
+def shortcuts(name: str, *operands: Any) -> tuple[Any, ...] | None:
+    """Like :func:`shortcut`, of a function that makes several arrays."""
+    if flags.special or state.grad_enabled or state.inference:
+        return None
+    kind, function, values = alone.array_type, alone.kind.shortcuts.get(name), []
+    if function is None:
+        return None
+    for each in operands:
+        if isinstance(each, TensorBase):
+            if each._storage is not None and each._view is not None:
+                refresh(each)
+            each = each._array
+            if each.__class__ is not kind and not isinstance(each, kind):  # type: ignore[arg-type]
+                return None
+        values.append(each)
+    try:
+        made = function(*values)
+    except MemoryError:
+        return None
+    return None if made is NotImplemented else tuple(map(make, made))
+
+
+def gradient_array(gradient: Any) -> Any:
+    """The array of a gradient on the one accelerator there is, where nothing is recorded and no mode is on: rules may take a view of it without dispatch."""
+    if flags.special or state.grad_enabled or state.inference:
+        return None
+    array = gradient._array
+    return array if array.__class__ is alone.array_type and (gradient._storage is None or gradient._view is None) else None
 
 
 def write_alone(op: Op, target: Any, args: tuple[Any, ...]) -> bool:

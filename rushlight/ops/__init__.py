@@ -14,9 +14,11 @@ from typing import Any
 from ..core.declare import expect
 from ..core.errors import NotSupported
 from ..core.missing import PACKAGE
+from ..core.recording import together
 from .manifest import FILES
 
 expect(__name__, FILES)
+together.expect(f"{__name__}.linalg.affine", "linear")
 FOLDERS = frozenset(
     (*(name.partition(".")[0] for name in FILES), "aten_calls", "document", "overloads")
 )  # modules, `torch.ops.quantized` among them

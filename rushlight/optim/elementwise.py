@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd import enable_grad
 from ..core.base import Spec, TensorBase, make, storage_of
-from ..core.devices import array_kinds, device_type_of
+from ..core.devices import alone, array_kinds, device_type_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ..core.sparse import SPARSE
@@ -93,14 +93,29 @@ class ElementwiseOptimizer(Optimizer):
         values: list[float] = []
         buffers: list[Any] = []
         arrays: list[Any] = []
+        numbers: Any = ()
         planned_kind: Any = None  # what the numbers were made for
         planned_values: list[float] | None = None
         waiting: dict[Any, list[tuple[Any, Any, dict[str, Any]]]] = {}  # on other devices: what is updated with the same numbers
+        accelerated: Any = None if through_ops else alone.array_type
+        run: list[Any] = []
+        run_dtype = run_numbers = None
         for param in group["params"]:
             grad = param._grad
             if grad is None:
                 continue
             array, gradient = param._array, grad._array
+            if (
+                array.__class__ is accelerated is gradient.__class__
+                and last is None
+                and planned_values is not None
+                and planned_kind is None
+            ):
+                if array.dtype is not run_dtype or numbers is not run_numbers:  # on one accelerator, with nothing in the state
+                    run_dtype, run_numbers = array.dtype, numbers
+                    run = waiting.setdefault((accelerated, run_dtype, numbers), [])
+                run.append((param, grad, entries))
+                continue
             if gradient.__class__ in SPARSE:
                 self.update_sparse(group, param, -grad if maximize else grad)
                 continue
@@ -157,15 +172,18 @@ class ElementwiseOptimizer(Optimizer):
         self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[Any, Any, dict[str, Any]]], names: list[str]
     ) -> None:
         """The steps of parameters on another device than the CPU: in one go where the device can, else one by one through ops."""
-        arrays, written = [], []
-        for param, grad, entries in rows:
-            row = [param._array, grad._array]
-            written.append(param)
-            for name in names:
-                buffer = entries[name]
-                row.append(buffer._array)
-                written.append(buffer)
-            arrays.append(row)
+        if names:
+            arrays, written = [], []
+            for param, grad, entries in rows:
+                row = [param._array, grad._array]
+                written.append(param)
+                for name in names:
+                    buffer = entries[name]
+                    row.append(buffer._array)
+                    written.append(buffer)
+                arrays.append(row)
+        else:
+            arrays, written = [[param._array, grad._array] for param, grad, _ in rows], [row[0] for row in rows]
         if device_type_of(arrays[0][0]).optimizer_step(self.update, group, numbers, arrays):
             for each in written:
                 (each._storage or storage_of(each)).version += 1

@@ -15,7 +15,8 @@ from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.kernel_providers import PRODUCTS, compiled
-from ...core.shortcuts import shortcut
+from ...core.recording import together
+from ...core.shortcuts import shortcut, shortcuts
 from ..pointwise.arithmetic import conjugate
 from .matmul import (  # fmt: skip
     array_product,
@@ -237,6 +238,11 @@ def _linear_bias_gradient(g: Any, bias_shape: Any) -> Any:
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias``: a fully connected layer."""
+
+
+@together.register("linear")
+def _linear_gradients(g: Any, input: Any, weight: Any) -> Any:
+    return shortcuts("linear_gradients", g, input, weight)
 
 
 @composite(namespace="nn.functional", aliases=(".bilinear",))

@@ -16,6 +16,7 @@ from ...core.families import broadcast_shapes
 from ...core.kernel_providers import compiled
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
+from ...core.shortcuts import shortcuts
 from ...core.state import flags, state
 from ...core.symbolic import sqrt
 from ..reduce.sums import sum_axes
@@ -108,6 +109,9 @@ def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
 def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, weights: Any) -> Any:
     if state.grad_enabled or needs[3]:
         return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
+    made = None if alone.array_type is None else shortcuts("attention_gradients", g, query, key, value, weights, scale, causal, mask)
+    if made is not None:
+        return (*made, None)
     # A device that keeps no weights, but what they can be computed from again, needs the mask for it.
     masks = () if device_of(weights._array) in (CPU, META) else (mask,)
     return (*attention_backward(g, query, key, value, weights, scale, causal, *masks), None)

@@ -18,7 +18,7 @@ from ...core.families import broadcast_shapes, elementwise, promoted
 from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
-from ...core.shortcuts import shortcut
+from ...core.shortcuts import shortcut, shortcuts
 from ...core.state import flags, state
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout
@@ -246,12 +246,15 @@ def layer_standardize_backward(
     return (found, of_weight.sum(before), grad.sum(before)) if before else (found, of_weight, grad)
 
 
+def _layer_gradients(g: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
+    made = None if alone.array_type is None else shortcuts("layer_gradients", g, input, weight, standard, variance, dims, eps)
+    return layer_standardize_backward(g, input, weight, standard, variance, dims, eps) if made is None else made
+
+
 @composite(
     kernel=_layer_kernel,
     meta=_layer_meta,
-    vjp=joint("input", "weight", "bias")(
-        lambda g, input, weight, standard, variance, dims, eps: layer_standardize_backward(g, input, weight, standard, variance, dims, eps)
-    ),
+    vjp=joint("input", "weight", "bias")(_layer_gradients),
     returns=("output", "standard", "variance"),
     nondifferentiable=("standard", "variance"),
     namespace=None,

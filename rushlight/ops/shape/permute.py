@@ -5,11 +5,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...core.base import Spec
+from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
+from ...core.devices import alone
 from ...core.errors import ArgumentError, OperationError, ShapeError
 from ...core.families import normalize_dim
+from ...core.shortcuts import gradient_array
 from .memory import element_strides
 from .views import alias
 
@@ -64,10 +66,15 @@ def _transpose_kernel(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
     return input.swapaxes(normalize_dim(dim0, input.ndim), normalize_dim(dim1, input.ndim))
 
 
+def _transpose_gradient(g: Any, dim0: int, dim1: int) -> Any:
+    array = None if alone.array_type is None else gradient_array(g)
+    return g.transpose(dim0, dim1) if array is None or not array.ndim else make(array.swapaxes(dim0, dim1))
+
+
 @primitive(
     meta=_transpose_meta,
     kernel=_transpose_kernel,
-    vjp={"input": lambda g, dim0, dim1: g.transpose(dim0, dim1)},
+    vjp={"input": _transpose_gradient},
     view=True,
     aliases=("swapdims",),
     onnx={9: lambda g, input, dim0, dim1: g.swap(input, dim0, dim1) if input.rank else input},

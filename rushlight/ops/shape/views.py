@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.base import Spec, contiguous_strides
+from ...core.base import Spec, contiguous_strides, make
 from ...core.base import TensorBase as Tensor
+from ...core.base import alias as shared
 from ...core.declare import composite, primitive
-from ...core.devices import strided
+from ...core.devices import alone, strided
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
+from ...core.shortcuts import gradient_array
 from ...core.symbolic import SymbolicInt, is_symbolic
 from .memory import element_strides, infer_size, is_contiguous, view_strides
 
@@ -62,10 +64,21 @@ def _view_layout(shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, 
     return spec.shape, spec.element_strides
 
 
+def _reshape_gradient(g: Any, input_shape: Any) -> Any:
+    array = None if alone.array_type is None else gradient_array(g)
+    if array is None:
+        return g.reshape(input_shape)
+    if array.flags.c_contiguous:
+        return make(array.reshape(input_shape))
+    if not views_as(array, input_shape):
+        return g.reshape(input_shape)
+    return shared(g, strided(array, *_view_layout(array.shape, array.strides, array.itemsize, tuple(input_shape))))
+
+
 @primitive(
     meta=_view_meta,
     kernel=_view_kernel,
-    vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
+    vjp={"input": _reshape_gradient},
     view=True,
     namespace=None,
     method=False,
@@ -147,7 +160,7 @@ def _reshape_copy_meta(input: Any, shape: Any) -> Spec:
 @primitive(
     meta=_reshape_copy_meta,
     kernel=lambda xp, input, shape: xp.array(input, order="C", copy=True).reshape(_reshape_copy_meta(input, shape).shape),
-    vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
+    vjp={"input": _reshape_gradient},
     exact=True,
     namespace=None,
     method=False,

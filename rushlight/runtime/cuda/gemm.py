@@ -55,6 +55,7 @@ class CublasHandle:
         self.stream: int | None = None
         self._stream = cupy.cuda.get_current_stream
         self.plans: dict[Any, ProductPlan | None] = {}
+        self.gradients: dict[Any, Any] = {}  # of layers, by layouts
         self.constants = {kind: (self._number(kind, 1), self._number(kind, 0)) for _, _, kind in _TYPES.values()}
         call = self.library.cublasGemmStridedBatchedEx
         pointer, integer, wide = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
@@ -232,7 +233,8 @@ def product(cupy: Any, a: Any, b: Any) -> Any:
     return made
 
 
-def _real(a: Any, b: Any) -> bool:
+def real(a: Any, b: Any) -> bool:
+    """Whether two operands are dense, of one dtype that cuBLAS has, and no complex one."""
     return a.dtype == b.dtype and a.dtype in _TYPES and a.dtype.kind != "c" and a.flags.c_contiguous and b.flags.c_contiguous
 
 
@@ -262,7 +264,7 @@ def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
         if key in handle.plans:
             return NotImplemented
         rows, width, outputs = input.size // max(input.shape[-1], 1), input.shape[-1], weight.shape[0]
-        if not _real(input, weight) or not input.size or not weight.size:
+        if not real(input, weight) or not input.size or not weight.size:
             return NotImplemented
         shape = (*input.shape[:-1], outputs)
         try:
@@ -288,18 +290,29 @@ def layer_input_gradient(cupy: Any, grad: Any, weight: Any) -> Any:
     key = ("input", grad.shape, grad.strides, weight.shape, weight.strides, dtype, weight.dtype, tf32)
     plan = handle.plans.get(key)
     if plan is None:
-        if weight.ndim != 2 or not grad.ndim or not _real(grad, weight) or not grad.size or not weight.size:
+        if weight.ndim != 2 or not grad.ndim or not real(grad, weight) or not grad.size or not weight.size:
             return NotImplemented
-        outputs, width = weight.shape
-        rows = grad.size // outputs
-        shape = (*grad.shape[:-1], width)
-        plan = handle.plans[key] = ProductPlan(
-            handle, (_NORMAL, outputs, 0, rows, outputs), (_NORMAL, width, 0, width, 1), shape, dtype, tf32
-        )
+        plan = handle.plans[key] = plan_input_gradient(cupy, grad, weight)
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
     plan.run(grad.data.ptr, weight.data.ptr, made.data.ptr)
     return made
+
+
+def plan_input_gradient(cupy: Any, grad: Any, weight: Any) -> ProductPlan:
+    """The plan of the gradient of a layer's input."""
+    outputs, width = weight.shape
+    tf32, rows = grad.dtype == _FLOAT32 and precision.allow_tf32, grad.size // outputs
+    left, right = (_NORMAL, outputs, 0, rows, outputs), (_NORMAL, width, 0, width, 1)
+    return ProductPlan(blas(cupy), left, right, (*grad.shape[:-1], width), grad.dtype, tf32)
+
+
+def plan_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> ProductPlan:
+    """The plan of the gradient of a layer's weight, of a shape."""
+    outputs, width = shape
+    tf32, rows = grad.dtype == _FLOAT32 and precision.allow_tf32, input.size // width
+    left, right = (_TRANSPOSED, outputs, 0, outputs, rows), (_NORMAL, width, 0, width, 1)
+    return ProductPlan(blas(cupy), left, right, tuple(shape), grad.dtype, tf32)
 
 
 def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
@@ -310,12 +323,9 @@ def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     key = ("weight", grad.shape, grad.strides, input.shape, input.strides, dtype, grad.dtype, tf32)
     plan = handle.plans.get(key)
     if plan is None:
-        if len(shape) != 2 or not _real(grad, input) or not input.size or not grad.size:
+        if len(shape) != 2 or not real(grad, input) or not input.size or not grad.size:
             return NotImplemented
-        outputs, width = shape
-        rows = input.size // width
-        plan = ProductPlan(handle, (_TRANSPOSED, outputs, 0, outputs, rows), (_NORMAL, width, 0, width, 1), tuple(shape), dtype, tf32)
-        handle.plans[key] = plan
+        plan = handle.plans[key] = plan_weight_gradient(cupy, grad, input, shape)
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
     plan.run(grad.data.ptr, input.data.ptr, made.data.ptr)

@@ -94,7 +94,7 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
     for arrays in tensors:
         shape = arrays[0].shape
         for each in arrays:
-            if each.dtype is not dtype and each.dtype != dtype or each.shape != shape or not each.flags.c_contiguous:
+            if each.dtype is not dtype and each.dtype != dtype or each.shape != shape or not each._c_contiguous:
                 return False
             addresses.append(each.data.ptr)
         sizes.append(arrays[0].size)

@@ -331,4 +331,6 @@ KERNELS: dict[str, Any] = {
     "attention": attention, "attention_backward": attention_backward, "flash_attention": flash_attention,
     "flash_attention_backward": flash_attention_backward,
 }  # fmt: skip
-SHORTCUTS: dict[str, Any] = {"takes_attention": lambda cupy, query, key, value, mask: takes(query, key, value, mask, True)}
+SHORTCUTS: dict[str, Any] = {
+    "takes_attention": lambda cupy, query, key, value, mask: takes(query, key, value, mask, True), "attention_gradients": attention_backward,
+}  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....core.dtypes import HALF_PRECISION
+from ....core.precision import precision
 from ....ops.linalg.matmul import matmul_meta
 from .. import gemm
 from ..cudnn import TYPES
+from ..launch import CudaKernel
 from .convolution import add_bias
+from .rows import column_kernel, column_sums, lanes_of, strips_of
 
 
 def matmul(cupy: Any, input: Any, other: Any) -> Any:
@@ -46,6 +49,61 @@ def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
     return made
 
 
-SHORTCUTS: dict[str, Any] = {"linear_weight_gradient": gemm.layer_weight_gradient, "product": gemm.layer_input_gradient}
+class _Gradients(NamedTuple):
+    """What the gradients of a layer come down to: two products and, where one launch adds the columns, its kernel, blocks, threads, rows and columns."""
+
+    of_input: gemm.ProductPlan
+    of_weight: gemm.ProductPlan
+    sums: tuple[CudaKernel, int, int, int, int] | None
+
+
+def linear_gradients(cupy: Any, grad: Any, input: Any, weight: Any) -> Any:
+    """The gradients of a layer's input, weight and bias, from dense operands of one dtype; else NotImplemented."""
+    handle, dtype = gemm.blas(cupy), grad.dtype
+    key = (
+        grad.shape,
+        grad.strides,
+        input.shape,
+        input.strides,
+        weight.shape,
+        weight.strides,
+        dtype,
+        input.dtype,
+        weight.dtype,
+        precision.allow_tf32,
+    )
+    plan = handle.gradients.get(key)
+    if plan is None:
+        if not gemm.real(grad, weight) or not gemm.real(input, weight) or weight.ndim != 2 or not (grad.size and input.size):
+            return NotImplemented
+        plan = handle.gradients[key] = _planned(cupy, grad, input, weight)
+    new, kind = handle.new, handle.array
+    of_input, of_weight, of_bias = new(kind), new(kind), new(kind)
+    of_input._init(plan.of_input.shape, dtype)
+    address = grad.data.ptr
+    plan.of_input.run(address, weight.data.ptr, of_input.data.ptr)
+    of_weight._init(plan.of_weight.shape, dtype)
+    plan.of_weight.run(address, input.data.ptr, of_weight.data.ptr)
+    if plan.sums is None:
+        return of_input, of_weight, column_sums(cupy, grad, weight.shape[0])[0]
+    kernel, blocks, threads, rows, n = plan.sums
+    of_bias._init((n,), dtype)
+    kernel(blocks, threads, address, 0, of_bias.data.ptr, 0, rows, n, rows, 0, 0, 0)
+    return of_input, of_weight, of_bias
+
+
+def _planned(cupy: Any, grad: Any, input: Any, weight: Any) -> _Gradients:
+    outputs = weight.shape[0]
+    rows, (strips, _) = grad.size // outputs, strips_of(grad.size // outputs, outputs)
+    lanes = lanes_of(rows)
+    sums = (column_kernel(cupy, grad.dtype, grad.dtype, lanes), -(-outputs // 32), 32 * lanes, rows, outputs) if strips == 1 else None
+    return _Gradients(gemm.plan_input_gradient(cupy, grad, weight), gemm.plan_weight_gradient(cupy, grad, input, weight.shape), sums)
+
+
+SHORTCUTS: dict[str, Any] = {
+    "linear_weight_gradient": gemm.layer_weight_gradient,
+    "product": gemm.layer_input_gradient,
+    "linear_gradients": linear_gradients,
+}
 KERNELS: dict[str, Any] = {"matmul": matmul, "linear": linear}
 PAIRS: dict[str, Any] = {"matmul": gemm.product}  # of calls whose layouts are known
