@@ -151,3 +151,62 @@ def test_masked_reductions_check_dimensions_and_keep_types():
         torch.masked.sum(torch.ones(3, 4), (0, -2))
     assert torch.masked.logsumexp(torch.ones(3, dtype=torch.int64), 0).dtype == torch.int64
     assert torch.masked.cumsum(torch.ones(3, dtype=torch.int32), 0).dtype == torch.int32
+
+
+def test_factors_of_unsigned_numbers_wrap():
+    one = torch.ones(1, 1, dtype=torch.uint8)
+    assert torch.add(one, one, alpha=-2).tolist() == [[255]]
+    assert torch.sub(one, 1, alpha=-2).tolist() == [[3]]
+    assert torch.addmm(one, one, one, alpha=-2, beta=-1).tolist() == [[253]]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        torch.add(one, one, alpha=300)
+
+
+def test_an_out_of_another_type_where_types_are_promoted():
+    wide = torch.empty(2, dtype=torch.float64)
+    assert torch.diff(torch.tensor([1, 2, 4], dtype=torch.int32), out=wide).tolist() == [1.0, 2.0]
+    assert torch.clamp(torch.ones(2), torch.zeros(2), out=wide).tolist() == [1.0, 1.0]
+    with pytest.raises(RuntimeError, match="Found dtype Double but expected Float"):
+        torch.clamp(torch.ones(2), 0, out=wide)
+
+
+_matrix, _vector = torch.eye(2), torch.ones(2, 1)
+
+
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda: torch.linalg.lu_solve(_matrix, torch.tensor([0, 2], dtype=torch.int32), _vector), RuntimeError, "greater or equal to 1"),
+        (lambda: torch.linalg.lu_solve(_matrix, torch.tensor([1, 3], dtype=torch.int32), _vector), RuntimeError, "smaller or equal"),
+        (lambda: torch.linalg.lu_solve(_matrix.expand(2, 2, 2), torch.tensor([[1, 2]]).int(), _vector), RuntimeError, "to be the same"),
+        (lambda: torch.ormqr(torch.ones(3, 2), torch.ones(1), torch.ones(1, 3), left=False), RuntimeError, "tau.shape"),
+        (lambda: torch.cholesky_solve(_vector.bfloat16(), _matrix), RuntimeError, "same dtype"),
+        (lambda: torch.fft.fftshift(torch.tensor(1.0)), RuntimeError, "shifts"),
+        (lambda: torch.ones(1).index_add_(0, torch.tensor([1]), torch.ones(1)), IndexError, "out of bounds"),
+        (lambda: F.nll_loss(torch.tensor(1.0), torch.tensor([0])), ValueError, "1 or more dimensions"),
+        (lambda: torch.linspace(1e39, 0, 3, dtype=torch.int64), RuntimeError, "without overflow"),
+        (lambda: torch.prelu(torch.ones(1), torch.ones(1, dtype=torch.bool)), RuntimeError, "Type promoting"),
+        (lambda: F.adaptive_avg_pool2d(torch.ones(2, 2), (2, 2)), ValueError, "at least 3"),
+        (lambda: F.adaptive_max_pool3d(torch.ones(2, 2, 2), (2, None, 2)), ValueError, "at least 4"),
+        (lambda: F.max_unpool1d(torch.ones(1, 0, 3), torch.ones(1, 0, 3, dtype=torch.int64), 2), RuntimeError, "non-zero size"),
+        (lambda: F.fractional_max_pool2d(torch.ones(1, 0, 4, 4), 2, output_size=(1, 1)), RuntimeError, "Expected input"),
+        (lambda: torch.gru_cell(torch.ones(1, 4), torch.ones(1, 3), torch.ones(1, 4), torch.ones(1, 3)), RuntimeError, "weight_ih first dim"),
+        (lambda: torch.rnn_tanh_cell(torch.ones(2, 4), torch.ones(1, 3), torch.ones(3, 4), torch.ones(3, 3)), RuntimeError, "batch size 2"),
+        (lambda: torch.lstm(torch.ones(1, 1, 1), [torch.ones(1, 1, 1)] * 2, [torch.ones(4, 1)] * 2, True, 1, 0.0, False, False, False), RuntimeError, "number of RNN"),
+        (lambda: torch.gru(torch.ones(1, 1, 1), torch.ones(2, 1, 1), [torch.ones(3, 1)] * 2, False, 1, 0.0, False, False, False), RuntimeError, "hidden states"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_together_is_refused(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_fractional_pooling_to_nothing():
+    assert F.fractional_max_pool2d(torch.ones(1, 4, 4), 2, output_size=(0, 1)).shape == (1, 0, 1)
+    assert F.fractional_max_pool3d(torch.ones(1, 4, 4, 4), 2, output_size=(1, 0, 1)).shape == (1, 1, 0, 1)
+
+
+def test_a_spectrum_may_be_shifted_twice():
+    spectrum = torch.arange(3)
+    assert torch.fft.fftshift(spectrum, dim=(0, 0)).tolist() == torch.fft.fftshift(torch.fft.fftshift(spectrum)).tolist()
+    assert torch.fft.rfftfreq(-1).shape == (1,)

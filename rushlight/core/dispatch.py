@@ -503,6 +503,7 @@ class OutRule(NamedTuple):
     text: str
     also: tuple[str, ...] = ()
     cast: bool = False  # only one that the result can't be cast to is refused, with a TypeError
+    alone: bool = False  # only where the op has a single tensor: with several it promotes types
 
 
 exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
@@ -512,10 +513,10 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def check_out_type(op: Op, wanted: Any, found: Any) -> None:
+def check_out_type(op: Op, args: tuple[Any, ...], wanted: Any, found: Any) -> None:
     """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
     rule = exact_out.of(op)
-    if rule is None or BY_NUMPY[found].name in rule.also:
+    if rule is None or BY_NUMPY[found].name in rule.also or (rule.alone and any(isinstance(each, TensorBase) for each in args[1:])):
         return
     if rule.cast:
         if not can_cast(BY_NUMPY[wanted], BY_NUMPY[found]):
@@ -565,7 +566,7 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             target._storage = None
             continue
         if target._array.dtype is not source._array.dtype:
-            check_out_type(op, source._array.dtype, target._array.dtype)
+            check_out_type(op, args, source._array.dtype, target._array.dtype)
         if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
             source = source.reshape(target._array.shape)
         if op.has_out != "any type":

@@ -15,7 +15,7 @@ import numpy as np
 from .base import Spec
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
-from .errors import ArgumentError, DtypeError, ShapeError, UnsupportedDtype, dimension_error
+from .errors import ArgumentError, DtypeError, OperationError, ShapeError, UnsupportedDtype, dimension_error
 from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
 from .symbolic import is_symbolic
@@ -177,6 +177,15 @@ def takes_out(kernel: Any) -> bool:
     """Whether a kernel has a parameter ``out``, as NumPy's functions (given by name) do."""
     code = getattr(kernel, "__code__", None)
     return kernel.__class__ is str if code is None else "out" in code.co_varnames[: code.co_argcount]
+
+
+def factor_of(value: Any, dtype: np.dtype[Any]) -> Any:
+    """A factor such as ``alpha`` as a NumPy scalar of a dtype: a negative one wraps in an unsigned type, one that is too large is refused."""
+    if dtype.kind in "iu":
+        bits = dtype.itemsize * 8 - (dtype.kind == "i")
+        if not -(1 << bits) <= value < 1 << bits:
+            raise OperationError(f"value cannot be converted to type {dtype.name}_t without overflow")
+    return as_scalar(value, dtype)
 
 
 def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:

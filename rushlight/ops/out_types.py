@@ -15,8 +15,7 @@ _TEXTS = {
     "mv linalg_vector_norm linalg_lu_solve lu_solve log_softmax softmax argmax argmin norm renorm diag tril triu cross linalg_cross "
     "slice_scatter alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy "
     "transpose_copy unfold_copy unsqueeze_copy isin",
-    _UNPROMOTED: "hardshrink neg lerp conj_physical ceil floor frac round sgn sign trunc clamp clamp_max clamp_min special_round "
-    "bitwise_not fft_ifft fft_ihfft",
+    _UNPROMOTED: "hardshrink neg lerp conj_physical ceil floor frac round sgn sign trunc special_round bitwise_not fft_ifft fft_ihfft",
     _BOOLEAN: "isneginf isposinf signbit",
     "{name}(): self and result must have the same scalar type": "index_select masked_select",
     "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} and out.dtype = {found}": "take",
@@ -38,7 +37,7 @@ _TEXTS = {
     "nan_to_num: dtype of out: {found} should be same as input: {wanted}": "nan_to_num",
     "Expected out type to be {wanted} but got {found}": "where",
     "multinomial expects Long tensor out, got: {found}": "multinomial",
-    "expected scalar_type {wanted} but found {found}": "cummax cummin diff logcumsumexp",
+    "expected scalar_type {wanted} but found {found}": "cummax cummin logcumsumexp",
     "Expected the dtype for input and out to match, but got {wanted} for input's dtype and {found} for out's dtype.": "amax amin",
     "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {wanted_c} and hist {found_c}": "histc",
     "quantile() out tensor must be same dtype as the input tensor": "quantile nanquantile",
@@ -51,3 +50,4 @@ exact_out.set(
     OutRule("torch.cat(): input types can't be cast to the desired output type {found}", cast=True),
     *"cat stack hstack vstack dstack column_stack".split(),
 )
+exact_out.set(OutRule(_UNPROMOTED, alone=True), "clamp", "clamp_max", "clamp_min")

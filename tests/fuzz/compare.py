@@ -61,17 +61,30 @@ NO_KERNEL = (
     "Unsupported dtype",
     "does not support bool input",
     "is not implemented for torch.",
+    "can't be cast to the desired output type",
+    "could not infer output dtype",
+    "Integral inputs not supported",
+    "expected common dtype to be floating point",
+    "expected scalar type",
+    "Expected a floating point or complex tensor as input",
+    "supports floating point, complex, and integer tensors",
+    "with a bool tensor is not supported",
+    "Expected both inputs to be Half, Float or Double",
+    "to have one of the following scalar types: Half, BFloat16, Float, Double",
 )
 FAILS_ITSELF = (
     "INTERNAL ASSERT", "MKL FFT error", "could not create a primitive", "view size is not compatible with input tensor's size and stride",
-    "does not support automatic differentiation", "is not differentiable with respect to argument", "Autograd not support dtype",
+    "does not support automatic differentiation", "index 0 out of range for tensor of size [0]", "cannot reshape tensor of 0 elements",
+    "Only zero batch or zero channel inputs", "Expected reduction dim 0 to have non-zero size", "must have a last dimension with stride 1",
+    "to view Float as Short (different element sizes), but got 0", "doesn't match the broadcast shape", "amin(): Expected reduction dim",
+    "Specify the reduction dim", "is not differentiable with respect to argument", "Autograd not support dtype",
     "a leaf Variable that requires grad is being used in an in-place operation", "ArrayRef: invalid",
 )  # fmt: skip
 FREE_NOT_FINITE = frozenset(
     "std_mean var_mean grid_sample grid_sampler grid_sampler_2d grid_sampler_3d upsample_bilinear _standard_gamma_grad interpolate upsample "
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution fake_quantize_per_channel_affine "
     "fake_quantize_per_tensor_affine dist scatter_reduce cumprod linear_cross_entropy group_norm multi_head_attention_forward stft istft "
-    "polygamma special_polygamma special_airy_ai special_zeta nanmean ldexp index_reduce".split()
+    "polygamma special_polygamma special_airy_ai special_zeta nanmean ldexp index_reduce scaled_dot_product_attention".split()
 )
 # Of special functions and products of a factor of 0 the limit is given where PyTorch's formula, or that of its gradient, comes to NaN or a number.
 LIMITS = frozenset("digamma special_digamma special_psi special_i1e special_i1 special_i0e special_log_ndtr add sub subtract rsub".split())
@@ -105,13 +118,29 @@ def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
         return "the limit, or the sum of the parts, where PyTorch's formula gives NaN"
     if call.op in ("bucketize", "searchsorted") and any(each.values.ndim and not (np.diff(each.values.real) >= 0).all() for each in arrays):
         return "boundaries that are not sorted"
-    if ours.error == "TypeError" and "must be int, not float" in ours.message:
+    if ours.error == "TypeError" and any(text in ours.message for text in ("must be int, not", "must be tuple of ints, not")):
         return "a float for an int is refused before anything else"
+    if theirs.error == "TypeError" and "must be int, not float" in theirs.message and not ours.error:
+        return "a whole number that is a float is taken where the computation takes it"
+    if ours.error == "NotImplementedError" and all(not each.values.ndim for each in arrays) and not theirs.error:
+        return "what is refused because of its type is refused for tensors without dimensions too"
+    if "polynomial" in call.op and any(not np.isfinite(each).all() for each in theirs.results if isinstance(each, np.ndarray)):
+        return "the overflow of a polynomial"
+    if (
+        ours.error in ("RuntimeError", "NotImplementedError")
+        and not theirs.error
+        and (call.op in UNCHECKED or "dtype" in ours.message or "type (" in ours.message)
+    ):
+        return "what PyTorch does not look at: types and sizes that do not fit together, labels and pivots that are out of range"
+    if call.op.startswith("grid_sampler") and not {0, 1, 2} >= {each for each in call.args[2:3] if isinstance(each, int)} | {
+        each for name, each in call.kwargs.items() if name == "interpolation_mode"
+    }:
+        return "a mode that there is not, for which PyTorch leaves the memory as it was"
     if theirs.error == "TypeError" and any(text in theirs.message for text in NO_OVERLOAD):
         return "arguments that PyTorch has no overload for"
     if ours.error and theirs.error in ("IndexError", "ValueError") and any(text in theirs.message for text in NO_DIMENSIONS):
         return "too few dimensions, which PyTorch notices by chance"
-    if ours.error in ("RuntimeError", "NotImplementedError") and not theirs.error and (empty or nothing(theirs)):
+    if ours.error in ("RuntimeError", "NotImplementedError", "ValueError") and not theirs.error and (empty or nothing(theirs)):
         if not any(text in ours.message for text in ACCIDENTS):
             return "what is refused is refused for empty tensors too"
     if call.op in DELIBERATE or (call.op in DELIBERATE_GRADIENTS and not ours.error and not theirs.error):
@@ -154,7 +183,7 @@ def alternatives(value: Any) -> list[Any]:
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, (int, float)):
-        return [each for each in (0, 1, -1, int(value) if np.isfinite(value) else 0) if each != value or type(each) is not type(value)]
+        return [each for each in (0, 1, -1, int(value) if abs(value) < 2**62 else 0) if each != value or type(each) is not type(value)]
     if isinstance(value, Array):
         kinds = [Array(value.values.real.astype(np.float64), "float32"), Array(np.nan_to_num(value.values.real).astype(np.int64), "int64")]
         shapes = [Array(np.ones((2,) * ndim), value.dtype if value.dtype in TOLERANCE else "float32") for ndim in (1, 2, 3, 4)]
@@ -164,7 +193,10 @@ def alternatives(value: Any) -> list[Any]:
 
 
 DELIBERATE = frozenset("_standard_gamma_grad as_strided_scatter fractional_max_pool2d _pad_packed_sequence lobpcg".split())
-DELIBERATE_GRADIENTS = frozenset("std var block_diag conj_physical histogramdd".split())  # and what they share with their arguments
+UNCHECKED = frozenset("ctc_loss lu_unpack gru lstm rnn_tanh rnn_relu _sample_dirichlet _standard_gamma max_unpool1d max_unpool2d max_unpool3d conv_tbc matrix_exp linalg_matrix_exp".split())  # fmt: skip
+DELIBERATE_GRADIENTS = frozenset(
+    "std var block_diag conj_physical histogramdd ldexp special_bessel_j1 affine_grid_generator".split()
+)  # and what they share with their arguments
 
 
 def difference(call: Call, ours: Outcome, theirs: Outcome, strides: bool = False) -> str:

@@ -158,6 +158,8 @@ def _space(name: str, start: Any, end: Any, steps: Any, dtype: Any, *rest: Any) 
     if complex_ends and not BY_NUMPY[numpy_type].is_complex:
         raise DtypeError(f"torch.{name}(): inferred dtype complex can't be safely cast to passed dtype {legacy_name(numpy_type)}")
     _check_type(numpy_type, f"{name}_cpu", complex=True)
+    if BY_NUMPY[numpy_type].category == INTEGRAL and not all(-(2**63) <= each < 2**63 for each in (start, end)):
+        raise OperationError("value cannot be converted to type int64_t without overflow")
     return new_spec((count,), BY_NUMPY[numpy_type], *rest), start, end
 
 

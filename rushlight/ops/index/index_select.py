@@ -136,7 +136,7 @@ def _index_add_meta(input: Any, dim: int, index: Any, source: Any, alpha: Any = 
 def _index_add_into(xp: Any, input: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> None:
     _index_add_check("index_add", input, dim, index, source)
     dim = normalize_dim(dim, input.ndim)
-    check_bounds(index, dim, input.shape[dim] if input.ndim else 1, OperationError)
+    check_bounds(index, dim, input.shape[dim] if input.ndim else 1, OperationError if input.ndim > 1 else DimensionError)
     if alpha != 1:
         source = source * fitting_scalar(alpha, source.dtype)
     add_slices(xp, input, dim, index, source)

@@ -13,7 +13,7 @@ from ...core.declare import composite, primitive, table
 from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
-from ...core.families import broadcast_shapes
+from ...core.families import broadcast_shapes, factor_of
 from ...core.kernel_providers import PRODUCTS, compiled
 from ...core.recording import together
 from ...core.shortcuts import shortcut, shortcuts
@@ -37,7 +37,7 @@ Number = int | float | complex | bool
 def _checked_factor(name: str, value: Any, dtype: Any) -> Any:
     if isinstance(value, complex) and dtype.kind != "c":
         raise DtypeError(f"{name}: value cannot be converted to type {legacy_name(dtype)} without overflow")
-    return dtype.type(value)
+    return factor_of(value, dtype)
 
 
 def _added_meta(ndims: tuple[int, int, int]) -> Any:

@@ -13,7 +13,8 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.errors import GradientError, LinAlgError, OperationError, ShapeError
+from ...core.dtypes import legacy_name
+from ...core.errors import DtypeError, GradientError, LinAlgError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.named_results import make_named
 from ...core.symbolic import smaller
@@ -113,6 +114,9 @@ def _solve_meta(input: Any, input2: Any, upper: bool) -> Spec:
     if input.ndim < 2:
         raise ShapeError(f"b should have at least 2 dimensions, but has {input.ndim} dimensions instead")
     check_square("cholesky_solve", input2)
+    if input.dtype != input2.dtype:
+        names = [legacy_name(each.dtype) for each in (input, input2)]
+        raise DtypeError(f"Expected b and A to have the same dtype, but found b of type {names[0]} and A of type {names[1]} instead.")
     if input.shape[-2] != input2.shape[-1]:
         raise ShapeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {input2.shape[-1]} by {input2.shape[-1]} but each b matrix "

@@ -175,6 +175,17 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
     size = LU._array.shape[-1]
     if pivots._array.shape[-1] != size:
         raise ShapeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if tuple(pivots._array.shape) != tuple(LU._array.shape[:-1]):
+        raise ShapeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots._array.shape)} instead"
+        )
+    if pivots._array.__class__ is np.ndarray and pivots._array.size:
+        for wrong, what in (
+            (pivots._array.min() < 1, "greater or equal to 1"),
+            (pivots._array.max() > size, "smaller or equal to LU.size(-2)"),
+        ):
+            if wrong:
+                raise OperationError(f"Pivots given to lu_solve must all be {what}. Did you properly pass the result of lu_factor?")
     if size != B._array.shape[-2 if left else -1]:
         raise ShapeError(
             f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({size}x{size} and "
@@ -285,6 +296,9 @@ def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, tran
     """The product of Q (as ``geqrf`` packs it, with tau as ``input2``), or its adjoint, with a matrix ``input3``."""
     tau = input2
     _check_reflections("torch.ormqr", input, tau)
+    place = -2 if left else -1
+    if min(input3._array.shape[place], input._array.shape[-1]) != tau._array.shape[-1]:
+        raise ShapeError(f"torch.ormqr: tau.shape[-1] must be equal to min(other.shape[{place}], input.shape[-1])")
     vectors = _reflectors(input, tau._array.shape[-1])
     target = input3 if left else adjoint(input3)
     backwards = transpose == left

@@ -24,6 +24,8 @@ _INT64 = np.dtype(np.int64)
 def _output_size(name: str, input: Any, ndim: int, output_size: Any) -> tuple[int, ...]:
     """The size asked for, None standing for that of the input, checked as PyTorch does."""
     shape = input.shape
+    if ndim > 1 and isinstance(output_size, (tuple, list)) and len(shape) <= len(output_size):
+        raise ValueRangeError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(shape) not in (ndim + 1, ndim + 2):
         raise ShapeError(f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got {list(shape)}")
     for dim, n in enumerate(shape):
@@ -176,8 +178,10 @@ def _fractional_meta(input: Any, samples: Any, kernel: Any, size: Any) -> list[S
     ndim = len(kernel)
     name = f"fractional_max_pool{ndim}d"
     shape = input.shape
-    if len(shape) not in (ndim + 1, ndim + 2) or not all(shape[len(shape) - ndim - 1 :]):
+    if len(shape) not in (ndim + 1, ndim + 2):
         raise ShapeError(f"{name}(): Expected {ndim + 1}D or {ndim + 2}D tensor, but got: {list(shape)}")
+    if not all(shape[len(shape) - ndim - 1 :]):
+        raise ShapeError(f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got: {list(shape)}")
     refuse_types(name, input, "biuc")
     if samples.dtype != input.dtype:
         raise DtypeError("Expect _random_samples to have the same dtype as input")
@@ -191,7 +195,7 @@ def _fractional_meta(input: Any, samples: Any, kernel: Any, size: Any) -> list[S
     for n, k, count, word in zip(shape[-ndim:], kernel, size, ("time", "height", "width")[-ndim:]):
         if count + k - (1 if ndim == 2 else 0) > n:  # in three dimensions PyTorch asks for one more
             raise ShapeError(f"{name}(): pool {word} {k} too large relative to input {word} {n}")
-        if count < 1 or k < 1:
+        if count < 0 or k < 1:
             raise ShapeError(f"{name}(): kernel and output size should be greater than zero")
     result = _with_size(input, tuple(size))
     return [Spec(result, input.dtype), Spec(result, _INT64)]
@@ -199,6 +203,9 @@ def _fractional_meta(input: Any, samples: Any, kernel: Any, size: Any) -> list[S
 
 def _fractional_kernel(xp: Any, input: Any, samples: Any, kernel: Any, size: Any) -> Any:
     batch = input.shape[0] if input.ndim == len(kernel) + 2 else 1
+    shape = _with_size(input, tuple(size))
+    if 0 in shape:
+        return xp.empty(shape, input.dtype), xp.empty(shape, _INT64)
     return fractional_max(xp, input, kernel, size, samples[:batch])
 
 
@@ -289,6 +296,12 @@ def _unpool_meta(input: Any, indices: Any, size: Any) -> Spec:
             f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got "
             f"indices tensor with shape: {list(indices.shape)}"
         )
+    for dim in range(len(input.shape) - ndim - 1, len(input.shape)):
+        if not input.shape[dim]:
+            raise ShapeError(
+                f"max_unpooling{max(ndim, 2)}d_forward_out_cpu(): Expected input to have non-zero size for non-batch dimensions, but got "
+                f"{list(input.shape)} with dimension {dim} being empty."
+            )
     refuse_types(f"max_unpool{ndim}d", input, "biuc")
     return Spec(_with_size(input, tuple(size)), input.dtype)
 

@@ -45,7 +45,7 @@ def linear_cross_entropy(
         if ignore_index is not None:
             raise OperationError("ignore_index cannot be specified when target contains probabilities")
     bias = None if linear_bias is None else linear_bias.reshape(-1)
-    scores = table["linear"].call(input, linear_weight.reshape(-1, width), bias)
+    scores = table["linear"].call(input, linear_weight.flatten(0, -2), bias)
     if len(shape) > 2:
         scores = scores.reshape(-1, *shape[:-1])
     return cross_entropy(

@@ -232,6 +232,8 @@ def nll_loss(
     if reduction not in REDUCTIONS:
         raise ValueRangeError(f"{reduction} is not a valid value for reduction")
     refuse_gradient("nll_loss2d_forward" if input._array.ndim == 4 else "nll_loss_forward", weight=weight)
+    if not input._array.ndim:
+        raise ValueRangeError("Expected 1 or more dimensions (got 0)")
     if input._array.ndim == 1 == target._array.ndim:
         if target._array.shape[0] != 1:
             raise ValueRangeError(f"For 1D input, 1D target must have size 1, but got target size: {target._array.shape[0]}")

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
-from ...core.errors import ShapeError
+from ...core.errors import DtypeError, OperationError, ShapeError
 from .rnn import gru_layer, lstm_layer, rnn_layer
 from .rnn_onnx import network_form
 
@@ -38,7 +38,15 @@ def _network(
     bidirectional: bool,
 ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
     directions = 2 if bidirectional else 1
-    width = len(params) // (num_layers * directions)
+    cells = num_layers * directions
+    width = len(params) // max(cells, 1)
+    least = 4 if has_biases else 2
+    if len(params) != cells * width or width not in ((least, least + 1) if kind == "lstm" else (least,)):
+        raise OperationError(f"got an incorrect number of RNN parameters: {len(params)} for {num_layers} layers of {directions} directions")
+    if any(each._array.ndim != 3 or each._array.shape[0] != cells for each in states):
+        raise OperationError(f"Expected hidden states of {num_layers} layers and {directions} directions, one after the other")
+    if len({each._array.dtype for each in (data, *states, *params)}) > 1:
+        raise DtypeError("the input, the hidden states and the parameters of an RNN must have the same dtype")
     last: list[tuple[Any, ...]] = []
     for layer in range(num_layers):
         outputs = []
@@ -107,18 +115,26 @@ def _linear(input: Any, weight: Any, bias: Any) -> Any:
     return table["linear"].call(input, weight, bias)
 
 
-def _check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any) -> None:
+def _check_cell(input: Any, hidden: Any, w_ih: Any, w_hh: Any, gates: int = 1) -> None:
     if input._array.shape[-1] != w_ih._array.shape[1]:
         raise ShapeError(f"input has inconsistent input_size: got {input._array.shape[-1]} expected {w_ih._array.shape[1]}")
     if hidden._array.shape[-1] != w_hh._array.shape[1]:
         raise ShapeError(f"hidden0 has inconsistent hidden_size: got {hidden._array.shape[-1]}, expected {w_hh._array.shape[1]}")
+    if input._array.ndim == 2 == hidden._array.ndim and input._array.shape[0] != hidden._array.shape[0]:
+        raise ShapeError(f"Input batch size {input._array.shape[0]} doesn't match hidden0 batch size {hidden._array.shape[0]}")
+    for name, weight in (("weight_ih", w_ih), ("weight_hh", w_hh)):
+        size = hidden._array.shape[-1]
+        if weight._array.shape[0] != gates * size:
+            raise ShapeError(f"{name} first dim must be {gates} * hidden_size = {gates * size}, but got {weight._array.shape[0]}")
 
 
 @composite(method=False)
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of an LSTM: the new hidden state and the new cell."""
     hidden, cell = hx
-    _check_cell(input, hidden, w_ih, w_hh)
+    _check_cell(input, hidden, w_ih, w_hh, 4)
+    if cell._array.shape[-1] != hidden._array.shape[-1]:
+        raise ShapeError(f"hidden1 has inconsistent hidden_size: got {cell._array.shape[-1]}, expected {hidden._array.shape[-1]}")
     i, f, c, o = (_linear(input, w_ih, b_ih) + _linear(hidden, w_hh, b_hh)).chunk(4, -1)
     fresh = f.sigmoid() * cell + i.sigmoid() * c.tanh()
     return o.sigmoid() * fresh.tanh(), fresh  # type: ignore[return-value]
@@ -127,7 +143,7 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
 @composite(method=False)
 def gru_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of a GRU: the new hidden state."""
-    _check_cell(input, hx, w_ih, w_hh)
+    _check_cell(input, hx, w_ih, w_hh, 3)
     given_r, given_z, given_n = _linear(input, w_ih, b_ih).chunk(3, -1)
     own_r, own_z, own_n = _linear(hx, w_hh, b_hh).chunk(3, -1)
     update = (given_z + own_z).sigmoid()

@@ -127,6 +127,10 @@ def leaky_relu(input: Tensor, negative_slope: Number = 0.01, inplace: bool = Fal
 @composite(also=("nn.functional.prelu",), onnx={9: onnx_forms.prelu})
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """A leaky rectifier with a learned slope, one or one for each channel (dimension 1)."""
+    if input._array.dtype != weight._array.dtype:
+        raise OperationError(
+            f"prelu: Type promoting not supported. Got {legacy_name(input._array.dtype)} and {legacy_name(weight._array.dtype)}"
+        )
     shape = input._array.shape
     count = weight._array.size
     if not shape:

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.errors import ArgumentError, DtypeError, OperationError, ValueRangeError
-from ...core.families import Elementwise, elementwise
+from ...core.families import Elementwise, elementwise, factor_of
 from .arithmetic_onnx import division_form, power_form
 from .complex_onnx import conjugate_form
 
@@ -31,7 +31,7 @@ def _scaled(other: Any, alpha: Any) -> Any:
         raise DtypeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c":
         raise DtypeError("For non-complex input tensors, argument alpha must not be a complex number.")
-    return other if alpha == 1 else other * other.dtype.type(alpha)
+    return other if alpha == 1 else other * factor_of(alpha, other.dtype)
 
 
 @primitive(

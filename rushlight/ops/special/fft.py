@@ -16,7 +16,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex64, default, float16, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
-from ...core.families import normalize_dim, normalize_dims
+from ...core.families import normalize_dim
 from ..create.factories import checked_size
 from ..linalg.checks import complex_type, real_type
 from ..pointwise import complex_onnx as forms
@@ -382,8 +382,8 @@ def fft_fftfreq(
 
 
 @primitive(
-    meta=lambda n, d, dtype, *rest: Spec((n // 2 + 1,), _frequency_type("rfftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(n // 2 + 1) * (1.0 / (n * d) if n * d else np.inf)).astype(
+    meta=lambda n, d, dtype, *rest: Spec((int(n / 2) + 1,), _frequency_type("rfftfreq", dtype)),
+    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(int(n / 2) + 1) * (1.0 / (n * d) if n * d else np.inf)).astype(
         _frequency_type("rfftfreq", dtype)
     ),
     vjp={},
@@ -404,10 +404,13 @@ def fft_rfftfreq(
 
 
 def _shifted(input: Any, dim: Any, forwards: bool) -> Any:
-    dims = normalize_dims(dim, input._array.ndim)
-    if not dims:
-        return input.clone()
     shape = input._array.shape
+    if dim is None:
+        dims = tuple(range(len(shape)))
+    else:  # one that is named twice is rolled twice
+        dims = tuple(normalize_dim(each, len(shape)) for each in (dim if isinstance(dim, (tuple, list)) else (dim,)))
+    if not dims:
+        raise ShapeError("`shifts` required")
     return input.roll([shape[each] // 2 if forwards else (shape[each] + 1) // 2 for each in dims], list(dims))
 
 
