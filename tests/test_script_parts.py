@@ -1,151 +1,132 @@
-"""Parts of tensors by numbers that loops change: split, chunk, unbind, slices and diagonals, exported and run in ONNX Runtime on several sizes."""
+"""Scripted Modules as tools see them: ``module._c``, types that are shared, and freezing of attributes that are written to."""
 
-from __future__ import annotations
+import io
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight import jit
-
-pytest.importorskip("onnxruntime")
-torch.manual_seed(9)
+from rushlight import jit, nn
+from rushlight.capture.script.module_part import freeze_part
 
 
-def split(x):
-    total = x.sum()
-    for part in x.split(2):
-        total = total * 0.5 + part.sum() * part.size(0)
-    return total
+class Counting(nn.Module):
+    def __init__(self, width=3):
+        super().__init__()
+        self.linear = nn.Linear(width, 2)
+        self.seen = [0]
+        self.scale = 2.0
+        self.offset = torch.zeros(4)
+
+    def forward(self, x):
+        self.seen.append(1)
+        self.offset.view(2, 2)[0] += 1
+        return self.linear(x) * self.scale + self.offset[0] + len(self.seen)
+
+    @jit.export
+    def twice(self, x):
+        return self.forward(x) * 2
 
 
-def split_by_a_number(x):
-    total = x.sum()
-    for i in range(x.size(0)):
-        for part in torch.split(x, i + 1):
-            total = total * 0.5 + part.sum()
-    return total
+def test_attributes_and_methods_by_name():
+    part = jit.script(Counting())._c
+    assert part.hasattr("linear") and part.hasattr("seen") and part.hasattr("training") and not part.hasattr("forward")
+    assert part.getattr("scale") == 2.0
+    assert part.getattr("linear").hasattr("weight") and part.linear.hasattr("bias")
+    assert part._has_method("twice") and not part._has_method("other")
+    assert part._method_names() == ["forward", "twice"]
+    assert part.qualified_name.startswith("__torch__.") and part.qualified_name.endswith("Counting")
+    with pytest.raises(RuntimeError, match="has no attribute 'missing'"):
+        part.getattr("missing")
+    with pytest.raises(RuntimeError, match="Method 'other' is not defined"):
+        part._get_method("other")
+    part.setattr("scale", 3.0)
+    assert part.getattr("scale") == 3.0
+    assert "method forward" in part.dump_to_str()
 
 
-def split_in_two(x):
-    first, second = x.split(x.size(0) // 2 + 1)
-    return first.sum(), second.sum(), second
+def test_types_are_shared_by_modules_that_are_made_alike():
+    first, second, wider = jit.script(Counting()), jit.script(Counting()), jit.script(Counting(4))
+    assert first._c._type() == second._c._type() and hash(first._c._type()) == hash(second._c._type())
+    assert first._c._type() != wider._c._type()
+    first.new_attribute = "later"
+    assert first._c._type() == second._c._type()
+    traced = [jit.trace(nn.ReLU(), torch.ones(2)) for _ in range(2)]
+    assert traced[0]._c._type() == traced[0]._c._type() and traced[0]._c._type() != traced[1]._c._type()
 
 
-def parts(x):
-    found = x.split(2)
-    return found[0], found[-1], len(found)
+def test_frozen_modules_keep_what_they_write_to():
+    module = jit.script(Counting().eval())
+    frozen = freeze_part(module._c)
+    assert frozen.hasattr("seen") and frozen.hasattr("offset")
+    assert not frozen.hasattr("linear") and not frozen.hasattr("scale")
+    x = torch.ones(1, 3)
+    first, second = frozen.forward(x), frozen.forward(x)
+    assert torch.allclose(second, first + 2)  # one more was seen, and the offset has grown
 
 
-def all_parts(x):
-    return list(x.split(2)), x * 2
+def test_frozen_modules_keep_attributes_that_share_memory():
+    class Shared(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = torch.tensor([1.0, 2.0])
+            self.b = self.a.view(2, 1)
+
+        def forward(self, x):
+            self.b[1] += 10
+            return self.a.sum() + x
+
+    frozen = freeze_part(jit.script(Shared().eval())._c)
+    assert frozen.hasattr("a") and frozen.hasattr("b")
+    assert [float(frozen.forward(torch.zeros(()))) for _ in range(2)] == [13.0, 23.0]
 
 
-def columns(x):
-    wide = x.reshape(1, -1) * torch.ones(2, 1)
-    found = wide.split(2, dim=1)
-    return found[1], found[-1], len(found), torch.cat(found, 1)
+def test_writes_of_methods_that_are_not_kept_do_not_count():
+    class Lists(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = {"a": "1"}
+
+        def forward(self, x):
+            return self.table
+
+        @jit.export
+        def write(self, x):
+            self.table["a"] = self.table["a"] + "2"
+            return self.table
+
+    module = jit.script(Lists().eval())
+    frozen = freeze_part(module._c)
+    module.write(torch.ones(1))
+    assert not frozen.hasattr("table") and frozen.forward(torch.ones(1)) == {"a": "1"}
+    kept = jit.freeze(module, ["write"])
+    assert kept._c.hasattr("table") and kept.write(torch.ones(1)) == {"a": "122"}
 
 
-def chunk(x):
-    total = x.sum()
-    for i in range(1, x.size(0)):
-        for part in torch.chunk(x, i):
-            total = total * 0.5 + part.sum()
-    first, second = x.chunk(2)
-    return total, first, second
+def test_only_exported_methods():
+    class Exported(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(2, 1)
+
+        @jit.export
+        def run(self, x):
+            return self.linear(x)
+
+    module = jit.script(Exported().eval())
+    x = torch.ones(2)
+    assert torch.equal(jit.freeze(module, ["run"]).run(x), module.run(x))
 
 
-def every_chunk(x):
-    found = torch.chunk(x, x.size(0))
-    return found[0], found[-1], len(found), torch.cat(found)
-
-
-def unbind(x):
-    total = x.sum()
-    for part in x.unbind(0):
-        total = total * 0.5 + part.sum()
-    return total, len(x.unbind()), x.unbind()[-1]
-
-
-def tensor_split(x):
-    total = x.sum()
-    for i in range(x.size(0)):
-        for part in torch.tensor_split(x, i + 1):
-            total = total * 0.5 + part.sum() * part.size(0)
-    return total
-
-
-def sections(x):
-    total = x.sum()
-    for i in range(1, x.size(0)):
-        found = x.split([i, x.size(0) - i])
-        total = total * 0.1 + found[0].sum() - found[1].sum()
-    return total
-
-
-def diagonals(x):
-    total = x.sum()
-    for i in range(x.size(0)):
-        total = total * 0.5 + torch.diagonal(torch.ones(4, 3) * total, i - 3).sum()
-        cube = torch.ones(2, 5, 4) * total
-        found = torch.diagonal(cube, i - 1, 0, 2)
-        total = total * 0.1 + found.sum() + found.size(-1)
-    return total
-
-
-def matrices(x):
-    total = x.sum()
-    for i in range(x.size(0)):
-        made = torch.diag_embed(x, i - 2)
-        total = total * 0.1 + made.sum() + made.size(0) + torch.diag(x, 1 - i).sum() + torch.diag(torch.ones(3, 3), i - 3).sum()
-    return total
-
-
-def windows(x):
-    total = x.sum()
-    for i in range(x.size(0)):
-        part = x[i : i + 2]
-        total = total * 0.5 + part.size(0)
-        total = total + x[i:].size(0) + x[: i + 1].sum() / x[: i + 1].size(0)
-        for j in range(i + 1):
-            total = total * 0.5 + x[j : i + 1].size(0)
-    return total
-
-
-def until(x):
-    at = 0
-    total = x.sum()
-    while at < 12:
-        total = total * 0.5 + x[at : at + 3].size(0) + x[-at:].size(0) + x[:-at].sum()
-        at += 2
-    return total
-
-
-PROGRAMS = [
-    split, split_by_a_number, split_in_two, parts, all_parts, columns, chunk, every_chunk, unbind, tensor_split, sections, diagonals, matrices, windows, until,
-]  # fmt: skip
-
-
-def same(got: Any, want: Any) -> None:
-    if isinstance(want, (tuple, list)):
-        assert len(got) == len(want)
-        for one, other in zip(got, want):
-            same(one, other)
-    else:
-        assert np.asarray(got).shape == np.asarray(want).shape
-        np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=[each.__name__ for each in PROGRAMS])
-@pytest.mark.parametrize("opset", [13, 17])
-def test_parts(program: Any, opset: int) -> None:
-    scripted = jit.script(program)
-    exported = torch.onnx.export(scripted, (torch.randn(5),), input_names=["x"], dynamic_axes={"x": [0]}, opset_version=opset)
-    for size in (5, 3, 4, 6, 9):
-        x = torch.randn(size)
-        want = program(x)
-        same(scripted(x), want)
-        same(exported.run(x), want if isinstance(want, tuple) else (want,))
+def test_parts_are_saved_and_put_in_place():
+    module = jit.script(Counting().eval())
+    expected = module(torch.ones(1, 3))
+    module = jit.script(Counting().eval())
+    frozen = freeze_part(module._c)
+    stream = io.BytesIO()
+    jit.save(frozen, stream)
+    stream.seek(0)
+    assert jit.load(stream)(torch.ones(1, 3)).shape == expected.shape
+    module._c = frozen
+    assert not module._c.hasattr("scale") and module(torch.ones(1, 3)).shape == expected.shape
+    with pytest.raises(TypeError, match="part of a scripted Module"):
+        module._c = 3

@@ -19,7 +19,7 @@ from ...core.declare import PACKAGE, Op
 from ...core.state import state
 from ...nn.modules.module import Module
 from ..trace.jit_trace import ENABLED, TracedFunction
-from . import serialization
+from . import module_part, serialization
 from .compilation_unit import CompilationUnit
 from .freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from .frontend.annotations import Attribute, annotate, export, ignore, is_instance, is_scripting, script_method, unused
@@ -102,5 +102,5 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
 
 __all__ = [
     "Attribute", "CompilationUnit", "Error", "ScriptDict", "ScriptList", "NotSupportedError", "RecursiveScriptModule", "ScriptError", "ScriptFunction", "ScriptMethod", "ScriptModule", "UnusedCallError", "annotate",
-    "export", "serialization", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
+    "export", "module_part", "serialization", "freeze", "optimize_for_inference", "run_frozen_optimizations", "script_if_tracing", "is_instance", "ignore", "interface", "is_scripting", "script", "script_method", "unused",
 ]  # fmt: skip

@@ -19,8 +19,10 @@ from .run.program import ScriptProgram
 from .script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
 from .transform.inference import optimise
 from .transform.inline import inlined
+from .transform.mutation import mutated
 
 _PLAIN = (int, float, bool, str, type(None), complex)
+_OWN = frozenset(Module().__dict__)
 _FOLDED = frozenset(
     (
         operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.not_, operator.lt, operator.le,
@@ -47,15 +49,17 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
         if name in mod._script_programs:
             continue
         _preserve(mod, made, name)
-    names = ["forward", *(name for name in preserved_attrs or () if name in mod._script_programs)]
-    written = _written(mod)
+    names = [
+        *(["forward"] if "forward" in mod._script_programs else []),
+        *(name for name in preserved_attrs or () if name in mod._script_programs),
+    ]
+    expanded = _expanded(mod)
+    graphs = {name: inlined(mod._script_programs[name].graph, expanded) for name in dict.fromkeys(names)}
+    written = _aliased(mod, set().union(*map(_written, graphs.values())))
     for path in written:  # which stay as they are
         _preserve(mod, made, path)
-    for name in dict.fromkeys(names):
-        if name not in mod._script_programs:
-            raise ScriptError(f"the {name} of {mod.original_name} is no script")
+    for name, graph in graphs.items():
         program = mod._script_programs[name]
-        graph = inlined(program.graph, _expanded(mod))
         _constants(graph, mod, made, {*written, *(preserved_attrs or ())})
         fold(graph)
         graph.eliminate_dead_code()
@@ -90,16 +94,31 @@ def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> 
     return made
 
 
-def _written(mod: Module) -> set[str]:
-    """The paths of attributes that a method of the Module, or of one below it, sets."""
-    found = set()
-    for path, part in mod.named_modules():
-        for program in getattr(part, "_script_programs", {}).values():
-            for node in _all_nodes(program.graph):
-                if node.op == "call_module" and node.target.endswith("__setattr__"):
-                    owner = node.target[: -len("__setattr__")].rstrip(".")
-                    found.add(".".join(filter(None, (path, owner, node.args[0]))))
-    return found
+def _aliased(mod: Module, written: set[str]) -> set[str]:
+    """Paths that are written to, with those of other attributes that have the same memory."""
+
+    def memory(value: Any) -> set[int]:
+        if isinstance(value, TensorBase):
+            return {value.untyped_storage().data_ptr()}  # type: ignore[attr-defined]
+        if isinstance(value, (list, tuple, dict)):
+            parts = value.values() if isinstance(value, dict) else value
+            return {id(value)}.union(*map(memory, parts)) if not isinstance(value, tuple) else set().union(*map(memory, parts))
+        return set()
+
+    held = {
+        ".".join(filter(None, (path, name))): memory(value)
+        for path, part in mod.named_modules()
+        for name, value in (*part._parameters.items(), *part._buffers.items(), *part.__dict__.items())
+        if isinstance(value, (TensorBase, list, tuple, dict)) and not (name in _OWN or name.startswith("_script"))
+    }
+    touched = set().union(*(held.get(path, set()) for path in written))
+    return written | {path for path, places in held.items() if places & touched}
+
+
+def _written(graph: Graph) -> set[str]:
+    """The paths of attributes that a graph without calls sets, or writes to in place."""
+    setters = [node for node in _all_nodes(graph) if node.op == "call_module" and node.target.endswith("__setattr__")]
+    return mutated(graph) | {f"{node.target.removesuffix('__setattr__')}{node.args[0]}" for node in setters}
 
 
 def _all_nodes(graph: Graph) -> list[Node]:
@@ -176,7 +195,7 @@ def _constants(graph: Graph, mod: Any, made: Any, kept: set[str]) -> None:
             graph.erase_node(node)
         else:
             name = "_frozen_" + node.target.replace(".", "_")
-            made.__dict__[name] = value.detach() if isinstance(value, TensorBase) else value
+            made.__dict__[name] = value.detach() if isinstance(value, TensorBase) else copy.deepcopy(value)
             node.target = name
 
 

@@ -446,6 +446,7 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
     for name, wanted in interfaces_of(made).items():
         if name in made._modules:
             check_interface(wanted, made._modules[name], name)
+    made.__dict__["_script_structure"] = structure(made)  # of now: attributes that it is given later change no type
     return made
 
 

@@ -273,7 +273,7 @@ def _write_function(function: ScriptFunction) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_module(module: ScriptModule) -> dict[str, Any]:
+def write_module(module: ScriptModule) -> dict[str, Any]:
     writer = ScriptWriter()
     row = writer.module(module, "")
     return {
@@ -502,7 +502,7 @@ def _may_call(owner: Any, target: str) -> bool:
     return not hasattr(Module, last) and callable(getattr(type(owner), last, None))
 
 
-WRITERS += [(ScriptFunction, _write_function), (ScriptModule, _write_module)]
+WRITERS += [(ScriptFunction, _write_function), (ScriptModule, write_module)]
 READERS.update({"script function": _checked(_read_function), "script module": _checked(_read_module)})
 
 __all__ = ["ScriptReader", "ScriptWriter", "allowed"]

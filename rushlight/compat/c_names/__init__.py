@@ -47,6 +47,7 @@ from .script_names import (
     ScriptMethod,
     TupleType,
     UnionType,
+    _freeze_module,
     _get_graph_executor_optimize,
     _jit_assert_is_instance,
     _jit_clear_class_registry,

@@ -13,6 +13,7 @@ from ...capture.script.frontend.types import OptionalType as OptionalType_
 from ...capture.script.frontend.types import TupleType as TupleType_
 from ...capture.script.frontend.types import Type, checker, type_of
 from ...capture.script.frontend.types import UnionType as UnionType_
+from ...capture.script.module_part import freeze_part as _freeze_module
 from ...jit import ScriptMethod as ScriptMethod_
 from ...testing.file_check import FileCheck as FileCheck_
 
