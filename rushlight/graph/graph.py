@@ -82,8 +82,11 @@ class NodeList:
     def __repr__(self) -> str:
         return repr(list(self))
 
-    def __call__(self) -> Iterator[Node]:
+    def __call__(self) -> Iterator[Any]:
         """As TorchScript has it, ``graph.nodes()``: the steps, without inputs and the end."""
+        shown = self._graph.torchscript()
+        if shown is not None:
+            return shown.nodes()  # type: ignore[no-any-return]
         return (node for node in self if node.op not in ("placeholder", "output"))
 
 
@@ -91,6 +94,7 @@ class Graph:
     """A program: placeholders for its inputs, then a node for each step, then an output."""
 
     style: Any = None  # of graphs in PyTorch's notation (rushlight.fx): what prints their nodes
+    listing: Any = None  # of graphs of scripts and traces: what gives their TorchScript form (rushlight.capture.listing)
 
     def __init__(self, owning_module: Any = None) -> None:
         self.owning_module = owning_module
@@ -292,26 +296,41 @@ class Graph:
         """The nodes of a kind, in order; with a target, those alone that call it (or are of that name)."""
         return [node for node in self.nodes if node.op == op and (target is None or node.target == target)]
 
-    def inputs(self) -> Iterator[Node]:
+    def torchscript(self) -> Any:
+        """The TorchScript form of a graph of a script or trace: None of others, and where a step has none."""
+        return None if self.listing is None else self.listing()
+
+    def inputs(self) -> Iterator[Any]:
         """The inputs, as TorchScript has them."""
-        return iter(self.find_nodes(op="placeholder"))
+        shown = self.torchscript()
+        return iter(self.find_nodes(op="placeholder")) if shown is None else shown.inputs()
 
-    def outputs(self) -> Iterator[Node]:
+    def outputs(self) -> Iterator[Any]:
         """The values that the program returns, as TorchScript has them."""
-        return iter(self.output_node().all_input_nodes)
+        shown = self.torchscript()
+        return iter(self.output_node().all_input_nodes) if shown is None else shown.outputs()
 
-    def findNode(self, kind: str, recurse: bool = True) -> Node | None:
+    def findNode(self, kind: str, recurse: bool = True) -> Any:
         """The first step of a kind such as ``aten::add``; also in the bodies of others."""
         return next(iter(self.findAllNodes(kind, recurse)), None)
 
-    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Node]:
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[Any]:
         """All steps of a kind, those in the bodies of others included."""
-        found: list[Node] = []
+        shown = self.torchscript()
+        if shown is not None:
+            return shown.findAllNodes(kind, recurse)  # type: ignore[no-any-return]
+        found: list[Any] = []
         for node in self.nodes():
             found += [node] * (node.kind() == kind)
             for body in node.bodies.values() if recurse else ():
                 found += body.findAllNodes(kind)
         return found
+
+    def __getattr__(self, name: str) -> Any:
+        shown = None if name.startswith("_") else self.torchscript()
+        if shown is None or not hasattr(shown, name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return getattr(shown, name)
 
     def output_node(self) -> Node:
         """The output."""
@@ -355,6 +374,9 @@ class Graph:
     def __str__(self) -> str:
         if self.style is not None:
             return self.style.format_graph(self)  # type: ignore[no-any-return]
+        shown = self.torchscript()
+        if shown is not None:
+            return str(shown)
         typed = [node for node in self.find_nodes(op="placeholder") if node.type is not None]
         head = ", ".join(f"%{node.name} : {display_name(node.type)}" for node in typed)
         return "\n    ".join([f"graph({head}):", *(node.format_node() for node in self.nodes)])

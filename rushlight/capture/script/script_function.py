@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from ...graph import Graph
+from ..listing import listed
 from ..trace.jit_trace import save
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import ScriptError
@@ -42,8 +43,11 @@ class ScriptCallable:
 
     @property
     def code(self) -> str:
-        """The graph as Python."""
-        return self._program.code
+        """The program as TorchScript; as Python, where that can't say it."""
+        listing = self.graph.listing
+        return (listing.code() if listing is not None else None) or self._program.code
+
+    graph: Any
 
     @property
     def schema(self) -> str:
@@ -69,12 +73,12 @@ class ScriptFunction(ScriptCallable):
         if self._program.shared:  # who has the graph may change it
             self._program = ScriptProgram(copy.deepcopy(self._program.graph), self._program.signature)
         self._program.private = True
-        return self._program.graph
+        return listed(self._program.graph, self._program.signature, None, self.name)
 
     @property
     def inlined_graph(self) -> Graph:
         """The graph with the graphs of scripted functions in place of their calls."""
-        return inlined(self.graph)
+        return listed(inlined(self.graph), self._program.signature, None, self.name)
 
     def print_readable(self, print_output: bool = True) -> str:
         """The graph as Python, with the lines it comes from."""

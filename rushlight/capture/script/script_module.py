@@ -18,6 +18,7 @@ from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from ...nn.parameter import is_lazy
 from ..graph_module import GraphModule
+from ..listing import listed
 from ..trace.jit_trace import ENABLED, TracedModule, save
 from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
@@ -52,12 +53,12 @@ class ScriptMethod(ScriptCallable):
     @property
     def graph(self) -> Graph:
         """The graph of the method."""
-        return self._program.graph
+        return listed(self._program.graph, self._program.signature, self.owner, self.name)
 
     @property
     def inlined_graph(self) -> Graph:
         """The graph with those of scripted functions, methods and Modules in place of their calls."""
-        return inlined(self._program.graph, self.owner)
+        return listed(inlined(self._program.graph, self.owner), self._program.signature, self.owner, self.name)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScriptMethod:
         return ScriptMethod(memo.get(id(self.owner), self.owner), self._program, self.name)

@@ -23,6 +23,7 @@ from ...serialization.loading import is_torchscript
 from ...serialization.records import LOCAL_MARK, ArchiveReader
 from ..graph_data import from_data, to_data
 from ..graph_module import GraphModule, assign, targets
+from ..listing import listed
 from ..tracer.tracer import TracerWarning, tensors_in
 from .capture import bind_arguments, capture, holds_tensor
 
@@ -85,8 +86,26 @@ class TracedModule(GraphModule):
         save(self, f)
 
     @property
+    def graph(self) -> Graph:
+        """The graph that a call runs."""
+        return listed(self._graph, None, self, "forward", traced=True)
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        GraphModule.graph.__set__(self, graph)  # type: ignore[attr-defined]
+
+    @property
     def inlined_graph(self) -> Graph:
         """The graph; there are no calls of submodules in it."""
+        return self.graph
+
+    @property
+    def code(self) -> str:
+        """The program as TorchScript; as Python, where that can't say it."""
+        return self.graph.listing.code() or self.__dict__["_code"]
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs."""
         return self.graph
 
     def __repr__(self) -> str:
@@ -133,14 +152,18 @@ class TracedFunction:
     @property
     def graph(self) -> Graph:
         """The graph that a call runs."""
-        return self._module.graph
+        return listed(self._module.graph, None, self._module, self.name, traced=True, is_method=False)
 
     inlined_graph = graph
 
     @property
     def code(self) -> str:
-        """The graph as Python."""
-        return self._module.code
+        """The program as TorchScript; as Python, where that can't say it."""
+        return self.graph.listing.code() or self._module.code
+
+    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph that runs."""
+        return self.graph
 
     def print_readable(self, print_output: bool = True) -> str:
         """The graph as Python, with types, shapes and lines."""

@@ -19,9 +19,6 @@ from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
 from ...core.size import Size as Size_
 from ...core.state import state
-from ...onnx.ir import OnnxGraph as Graph
-from ...onnx.ir import OnnxNode as Node
-from ...onnx.ir import OnnxValue as Value
 from ...onnx.ir import TensorType
 from ...onnx.proto import check_proto as _check_onnx_proto
 from ...tensor import Tensor
@@ -36,6 +33,21 @@ from ..trace_graph import running
 from . import _autograd, _functorch, _nn, _profiler
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
+from .graph_names import (
+    Block,
+    Graph,
+    Node,
+    Value,
+    _create_function_from_graph,
+    _jit_interpret_graph,
+    _jit_pass_canonicalize,
+    _jit_pass_constant_pooling,
+    _jit_pass_constant_propagation,
+    _jit_pass_cse,
+    _jit_pass_dce,
+    _jit_pass_inline,
+    _jit_pass_lint,
+)
 from .script_names import (
     DictType,
     EnumType,

@@ -1,0 +1,113 @@
+"""Names of `torch._C` that are about graphs: their classes, and passes over those of scripts and traces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...capture.script.aten_graph import passes
+from ...capture.script.aten_graph.ir import AtenBlock, AtenGraph, AtenNode, AtenValue
+from ...capture.script.aten_graph.run import run
+from ...capture.script.transform.inline import inlined
+from ...graph import Graph as CapturedGraph
+from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
+
+
+class _Kinds(type):
+    """A class that knows the classes of exports and of captures by one name."""
+
+    kinds: tuple[type, ...]
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls.kinds)
+
+
+class Graph(metaclass=_Kinds):
+    """Graphs: of exports, and of scripts and traces."""
+
+    kinds = (OnnxGraph, AtenGraph, CapturedGraph)
+
+    def __new__(cls) -> Any:
+        return AtenGraph()
+
+
+class Node(metaclass=_Kinds):
+    """The nodes of graphs."""
+
+    kinds = (OnnxNode, AtenNode)
+
+
+class Value(metaclass=_Kinds):
+    """The values of graphs."""
+
+    kinds = (OnnxValue, AtenValue)
+
+
+Block = AtenBlock
+
+
+def shown(graph: Any) -> AtenGraph:
+    """A graph in PyTorch's form, which a pass may change."""
+    if isinstance(graph, AtenGraph):
+        return graph
+    found = graph.torchscript() if isinstance(graph, CapturedGraph) else None
+    if found is None:
+        raise RuntimeError("the graph has no TorchScript form: a step of it is no operator of PyTorch")
+    graph.listing.changed = True
+    return found  # type: ignore[no-any-return]
+
+
+def _jit_pass_lint(graph: Any) -> None:
+    """Check that each step uses what is there."""
+    (graph if isinstance(graph, AtenGraph) else graph.torchscript() or graph).lint()
+
+
+def _jit_pass_dce(graph: Any) -> None:
+    """Remove steps that nobody needs."""
+    passes.dce(shown(graph))
+
+
+def _jit_pass_cse(graph: Any) -> bool:
+    """Compute the same but once."""
+    return passes.cse(shown(graph))
+
+
+def _jit_pass_constant_propagation(graph: Any) -> None:
+    """Compute what follows from constants."""
+    passes.constant_propagation(shown(graph))
+
+
+def _jit_pass_constant_pooling(graph: Any) -> None:
+    """Have each constant once."""
+    passes.constant_pooling(shown(graph))
+
+
+def _jit_pass_canonicalize(graph: Any, keep_unique_names: bool = True) -> AtenGraph:
+    """A copy with values numbered in order."""
+    return passes.canonicalize(shown(graph))
+
+
+def _jit_pass_inline(graph: Any) -> None:
+    """Put the graphs of functions, methods and Modules in the place of their calls."""
+    if isinstance(graph, AtenGraph):
+        return
+    listing = graph.listing
+    whole = inlined(graph, listing.owner())
+    listing.made = type(listing)(whole, listing.what[0], listing.owner(), *listing.what[1:])()
+    listing.changed = True
+
+
+def _create_function_from_graph(qualname: str, graph: Any) -> Any:
+    """A function that runs a graph."""
+    held = shown(graph)
+
+    def call(*args: Any) -> Any:
+        return run(held, *args)
+
+    call.graph = held  # type: ignore[attr-defined]
+    call.__name__ = qualname
+    return call
+
+
+def _jit_interpret_graph(graph: Any, inputs: Any) -> Any:
+    """What a graph gives for inputs."""
+    return run(shown(graph), *inputs)

@@ -1,0 +1,170 @@
+"""Graphs of scripts and traces as PyTorch shows them: text, nodes and blocks, passes, and the program as TorchScript."""
+
+from typing import Dict  # noqa: UP035
+
+import pytest
+
+import rushlight as torch
+from rushlight import jit, nn
+from rushlight.capture.script.aten_graph import passes
+from rushlight.capture.script.aten_graph.run import run
+from rushlight.testing import FileCheck
+
+
+@jit.script
+def shifted(x, y):
+    return x - y
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.count = 3
+
+    def forward(self, x, n: int, other: int | None = None):
+        y = torch.zeros(2)
+        table: Dict[str, int] = {"a": 1}  # noqa: UP006
+        for i in range(n):
+            if i > 2:
+                y = y + x
+            else:
+                y = self.linear(y)
+                y.add_(1)
+        while n < 10:
+            n += 1
+        if other is not None:
+            n = n + other
+        x[0, 1:] = 2
+        return shifted(y, x), [y, x], table["a"] + self.count, str(n), x.size(0)
+
+
+def test_text_of_a_method():
+    graph = jit.script(Net()).graph
+    checks = FileCheck().check("graph(%self : __torch__").check("%x.1 : Tensor,").check("%n.1 : int,").check("%other.1 : int?):")
+    checks.check("int[] = prim::ListConstruct").check("Tensor = aten::zeros(").check("Dict(str, int) = prim::DictConstruct(")
+    checks.check("prim::Loop(").check("block0(").check("bool = aten::gt(").check("prim::If(").check("block0():").check("aten::add(")
+    checks.check("block1():").check('prim::GetAttr[name="linear"](%self)').check('prim::CallMethod[name="forward"]').check("aten::add_(")
+    checks.check("aten::lt").check("prim::Loop(").check("aten::__isnot__").check("prim::If").check("prim::unchecked_cast")
+    checks.check("aten::select").check("aten::slice").check("aten::copy_").check("prim::CallFunction").check("aten::__getitem__")
+    checks.check("aten::str").check("int = aten::size").check("Tensor[] = prim::ListConstruct").check(
+        "(Tensor, Tensor[], int, str, int) = prim::TupleConstruct"
+    )
+    checks.run(graph)
+
+
+def test_nodes_blocks_and_values():
+    graph = jit.script(Net()).graph
+    kinds = [node.kind() for node in graph.nodes()]
+    assert kinds.count("prim::Loop") == 2 and "aten::add_" not in kinds
+    (write,) = graph.findAllNodes("aten::add_")
+    assert write.owningBlock().owningNode().kind() == "prim::If"
+    loop = graph.findNode("prim::Loop")
+    assert [block.inputsSize() if hasattr(block, "inputsSize") else len(list(block.inputs())) for block in loop.blocks()] == [2]
+    x = list(graph.inputs())[1]
+    assert (
+        x.debugName() == "x.1"
+        and str(x.type()) == "Tensor"
+        and {use.user.kind() for use in x.uses()} >= {"aten::select", "prim::CallFunction"}
+    )
+    constant = graph.findNode("prim::Constant")
+    assert constant.output().toIValue() == constant.ival("value") == constant["value"] and constant.kindOf("value") == "i"
+    with pytest.raises(RuntimeError, match="attribute 'other' is undefined"):
+        constant.ival("other")
+
+
+def test_types_as_graphs_show_them():
+    def unused(
+        a: int | str,
+        b: list[int | None],
+        c: tuple[int, torch.Tensor],
+        d: int | str | None,
+    ):
+        return 1
+
+    names = {value.debugName(): value for value in jit.script(unused).graph.inputs()}
+    text = str(jit.script(unused).graph)
+    assert list(names) == ["a", "b", "c", "d"]
+    FileCheck().check("%a : Union(int, str)").check("%b : int?[]").check("%c : (int, Tensor)").check("%d : Union(int, NoneType, str)").run(
+        text
+    )
+
+
+def test_traces_have_sizes():
+    def f(x):
+        return torch.nn.functional.conv2d(x[None, None], torch.ones(1, 1, 1, 1)).relu() + 1
+
+    graph = jit.trace(f, torch.ones(2, 2)).graph
+    FileCheck().check("graph(%x : Float(2, 2, strides=[2, 1], requires_grad=0, device=cpu)):").check("aten::unsqueeze").check(
+        "Float(1, 1, 2, 2, strides=[4, 4, 2, 1], requires_grad=0, device=cpu) = aten::_convolution("
+    ).check("aten::relu").check("Long(requires_grad=0, device=cpu) = prim::Constant[value={1}]").check("aten::add").run(graph)
+    assert next(graph.inputs()).type().sizes() == [2, 2]
+    module = jit.trace(nn.Linear(2, 3), torch.ones(1, 2))
+    FileCheck().check("%self : __torch__").check('Tensor = prim::GetAttr[name="weight"](%self)').check("aten::linear").run(module.graph)
+
+
+def test_code_is_torchscript():
+    code = jit.script(Net()).code
+    FileCheck().check("def forward(self,\n    x: Tensor,\n    n: int").check("torch.zeros").check("for ").check("while ").check(
+        "__torch__"
+    ).run(code)
+    assert jit.trace(lambda x: x + 1, torch.ones(1)).code.splitlines()[1].strip() == "_1 = torch.add(x, 1)"
+
+
+def test_graphs_are_the_captured_ones_too():
+    graph = jit.script(lambda x: x + 1).graph if False else shifted.graph
+    assert [node.op for node in graph.nodes] == ["placeholder", "placeholder", "call_function", "output"]
+    assert shifted.graph is graph
+
+
+def test_passes():
+    @jit.script
+    def f(x, flag: bool):
+        unused = torch.rand(2)
+        unused += 1
+        a = x.sin() + x.sin()
+        if flag:
+            a = a * 2
+        return a
+
+    graph = f.graph.copy()
+    passes.dce(graph)
+    assert "aten::rand" not in str(graph) and "prim::If" in str(graph)
+    assert str(graph).count("aten::sin") == 2 and passes.cse(graph) and str(graph).count("aten::sin") == 1 and not passes.cse(graph)
+    graph.lint()
+    x = torch.tensor([0.5])
+    assert torch.allclose(run(graph, x, True), f(x, True)) and torch.allclose(run(graph, x, False), f(x, False))
+    flag = next(value for value in graph.inputs() if value.debugName().startswith("flag"))
+    flag.replaceAllUsesWith(graph.prependNode(graph.constant(True)).output())
+    passes.constant_propagation(graph)
+    assert "prim::If" not in str(graph) and torch.allclose(run(graph, x, False), f(x, True))
+    graph.findNode("aten::mul").removeInput(1)
+    graph.findNode("aten::mul").addInput(graph.create("prim::Constant").output())
+    with pytest.raises(RuntimeError, match="not defined before it"):
+        graph.lint()
+
+
+def test_loops_run():
+    @jit.script
+    def f(x, n: int):
+        total = x
+        i = 0
+        while i < n:
+            total = total * 2
+            i += 1
+        for k in range(n):
+            total = total + k
+        return total
+
+    assert torch.equal(run(f.graph.torchscript(), torch.ones(2), 3), f(torch.ones(2), 3))
+
+
+def test_a_graph_that_was_changed_is_shown_anew():
+    def g(x):
+        return x + 1
+
+    graph = jit.trace(g, torch.ones(1)).graph
+    assert "aten::add" in str(graph)
+    (node,) = [each for each in graph.nodes if each.op == "call_function"]
+    node.target = torch.mul
+    assert "aten::mul" in str(graph) and "aten::add" not in str(graph)
