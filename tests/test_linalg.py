@@ -237,6 +237,17 @@ def test_gradient_of_eigh(complex: bool) -> None:
 
 
 @BOTH
+def test_gradient_of_eigh_is_hermitian(complex: bool) -> None:
+    """Only a triangle is read, and still a step along the gradient leaves a symmetric parameter symmetric."""
+    x = symmetric(tensor(numbers(3, 4, 4, complex=complex))).requires_grad_()
+    values, vectors = L.eigh(x)
+    weight = tensor(numbers(3, 4, 4, complex=complex))
+    loss = (weight * (vectors[..., :1] @ vectors[..., :1].mH)).abs().sum() + values.exp().sum()
+    (given,) = torch.autograd.grad(loss, x)
+    close(given, given.mH)
+
+
+@BOTH
 def test_gradient_of_eig(complex: bool) -> None:
     def function(a: Any) -> Any:  # a function of the matrix, and sizes of the components of its eigenvectors
         values, vectors = L.eig(a)

@@ -17,6 +17,9 @@ from .batched import over
 from .level import Level
 
 RANDOMNESS = ("error", "different", "same")
+STEPS = ("_process_batched_inputs", "_create_batched_inputs", "_unwrap_batched")
+"""The steps of ``vmap`` that a library may replace (in `torch._functorch.vmap`), to map over containers of its own."""
+replaced: dict[str, Callable[..., Any]] = {}
 
 
 def vmap(
@@ -44,6 +47,8 @@ def vmap(
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if len(replaced) == len(STEPS):
+            return _run_replaced(func, in_dims, out_dims, randomness, chunk_size, args, kwargs)
         call = _Call(func, in_dims, out_dims)
         batches, structure, size = call.inputs(args)
         if chunk_size is None or chunk_size >= size:
@@ -51,6 +56,37 @@ def vmap(
         return call.run_in_chunks(batches, structure, size, randomness, kwargs, chunk_size)
 
     return wrapped
+
+
+def _run_replaced(
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    chunk_size: int | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """One call by a library's steps: it finds the size of the batch, makes examples of the inputs, and batches of the results."""
+    process, create, unwrap = (replaced[step] for step in STEPS)
+    size, dims, leaves, structure = process(in_dims, args, func)
+
+    def run(leaves: list[Any], size: int) -> Any:
+        with Level(size, randomness) as level:
+            result = func(*create(dims, leaves, level.depth, structure), **kwargs)
+            return unwrap(result, out_dims, level.depth, size, func)
+
+    if chunk_size is None or chunk_size >= size:
+        return run(leaves, size)
+    bounds = list(range(chunk_size, size, chunk_size))
+    columns = [[leaf] * (len(bounds) + 1) if dim is None else leaf.tensor_split(bounds, dim=dim) for leaf, dim in zip(leaves, dims)]
+    sizes = [stop - start for start, stop in zip([0, *bounds], [*bounds, size])]
+    parts = [trees.flatten(run(list(each), part)) for each, part in zip(zip(*columns), sizes)]
+    places = trees.spread(out_dims, parts[0][1])
+    if places is None:
+        raise ValueRangeError(f"vmap: out_dims={out_dims} is not compatible with the structure of the outputs, {parts[0][1]}")
+    joined = [column[0] if place is None else cat(list(column), place) for column, place in zip(zip(*(part for part, _ in parts)), places)]
+    return parts[0][1].unflatten(joined)
 
 
 class _Call:

@@ -17,7 +17,7 @@ from ..core.errors import OperationError
 from ..core.schema import FunctionSchema
 
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
-_namespaces: dict[str, OpNamespace] = {}
+_namespaces: dict[str, _OpNamespace] = {}
 # Namespaces whose ops a module makes when one is first asked for; that of operators which take functions is far from here.
 _SOURCES = {"aten": ".aten_calls", "higher_order": "..export.higher_order"}
 _OPERATORS = frozenset(
@@ -183,7 +183,7 @@ def _overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 FUNCTIONAL = "_functional"  # the overload by which graphs write an op that writes to its arguments
 
 
-class OpNamespace(ModuleType):
+class _OpNamespace(ModuleType):
     """``torch.ops.mylib``: the ops of one namespace."""
 
     def __init__(self, name: str) -> None:
@@ -214,11 +214,11 @@ class OpNamespace(ModuleType):
         return f"<module 'torch.ops.{self.__dict__['name']}' from 'torch.ops'>"
 
 
-def namespace(name: str) -> OpNamespace:
+def namespace(name: str) -> _OpNamespace:
     """The namespace of a name; any name is one, with or without ops."""
     found = _namespaces.get(name)
     if found is None:
-        found = _namespaces[name] = OpNamespace(name)
+        found = _namespaces[name] = _OpNamespace(name)
     return found
 
 

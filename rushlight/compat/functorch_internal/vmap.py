@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
 from ...core.missing import absent_function
 from ...func import vmap
+from ...func.vectorize import STEPS, replaced
 from ...tensor import Tensor
 from ..c_names._functorch import _add_batch_dim, _remove_batch_dim
 from ..pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
@@ -40,6 +43,17 @@ def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: int, bat
         )
     return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
 
+
+class _Steps(types.ModuleType):
+    """A module in which a library can put its own steps of ``vmap``, as tensordict does for containers with a batch size."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in STEPS:
+            replaced[name] = value
+
+
+sys.modules[__name__].__class__ = _Steps
 
 __all__ = [
     "Tensor",

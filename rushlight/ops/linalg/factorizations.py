@@ -368,6 +368,7 @@ def _eigh_gradient(g: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     if of_vectors is None:
         return None if of_values is None else matmul(eigenvectors * of_values.unsqueeze(-2), back)
     middle = matmul(back, of_vectors) * _differences(eigenvalues)
+    middle = (middle + adjoint(middle)) / 2  # of all gradients with this effect on Hermitian inputs the one that is Hermitian itself
     if of_values is not None:
         middle = middle + of_values.diag_embed()
     return matmul(eigenvectors, matmul(middle, back))

@@ -191,7 +191,7 @@ def _view_as_complex(xp: Any, input: Any) -> Any:
 @primitive(
     meta=_view_as_complex_meta,
     kernel=_view_as_complex,
-    vjp={"input": lambda g: view_as_real(g)},
+    vjp={"input": lambda g: view_as_real(g.resolve_conj())},
     view=True,
     method=False,
     onnx={9: forms.view_as_complex_form},
