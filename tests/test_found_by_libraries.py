@@ -19,12 +19,99 @@ def test_gradient_of_view_as_complex_may_be_conjugated() -> None:
     assert pairs.grad is not None and pairs.grad.tolist() == [[0.0, -1.0], [0.0, -1.0]]
 
 
+def test_tensors_of_one_number_stand_for_numbers() -> None:
+    """opacus' adaptive clipping draws noise whose standard deviation is a 0-dim tensor."""
+    x, one, half = torch.arange(6.0).view(2, 3), torch.tensor(1), torch.tensor(0.5)
+    torch.manual_seed(0)
+    drawn = torch.normal(mean=one, std=half, size=(4,))
+    torch.manual_seed(0)
+    assert torch.equal(drawn, torch.normal(1.0, 0.5, (4,)))
+    with pytest.raises(TypeError):
+        torch.normal(mean=0, std=torch.tensor([1.0]), size=(2,))
+    assert [each.shape for each in x.split(one)] == [(1, 3), (1, 3)]
+    assert torch.norm(x, p=one).item() == 15 and x.movedim(one, 0).shape == (3, 2)
+    assert torch.equal(torch.cdist(x, x, p=one), torch.cdist(x, x, p=1.0))
+
+
 def test_namespaces_of_operators_have_their_class() -> None:
     assert type(torch.ops.aten).__name__ == "_OpNamespace"
 
 
 def test_distributed_autograd_says_that_it_is_not_there() -> None:
     assert torch.distributed.autograd.is_available() is False
+
+
+def test_loaders_that_repeat_their_sampler() -> None:
+    """A subclass that is in many training programs (timm has it) opens the loader by the mangled name of its private flag."""
+
+    class Repeating(torch.utils.data.DataLoader[Any]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self._DataLoader__initialized = False
+            self.batch_sampler = list(self.batch_sampler) * 2
+            self._DataLoader__initialized = True
+
+    loader = Repeating(torch.arange(4), batch_size=2)
+    assert [each.tolist() for each in loader] == [[0, 1], [2, 3]] * 2
+    with pytest.raises(ValueError, match="batch_sampler attribute should not be set after Repeating is initialized"):
+        loader.batch_sampler = []
+
+
+def test_replicas_of_modules() -> None:
+    module = torch.nn.BatchNorm1d(3)
+    replica = module._replicate_for_data_parallel()
+    assert replica._is_replica and not replica._parameters
+    assert replica.running_mean is module.running_mean and replica._buffers is not module._buffers
+    assert len(list(module.parameters())) == 2
+
+
+def test_event_files_refuse_lists(tmp_path: Any) -> None:
+    """skorch, for one, tells by the error that a value is no scalar."""
+    with torch.utils.tensorboard.SummaryWriter(tmp_path) as writer:
+        for refused in ([0.0, 1.0], [0.0], (1, 2)):
+            with pytest.raises(NotImplementedError, match="but numpy array or torch tensor are expected"):
+                writer.add_scalar("x", refused)
+        with pytest.raises(NotImplementedError, match="but numpy array or torch tensor are expected"):
+            writer.add_histogram("x", [1.0, 2.0])
+        writer.add_mesh("points", [[[1.0, 2.0, 3.0]]])
+
+
+def listed(sizes: list[int] | None = None) -> int:
+    return 0 if sizes is None else len(sizes)
+
+
+def test_scripts_turn_tuples_into_lists() -> None:
+    """Where a list of their elements' type is asked for: in calls, in what is returned, and of a variable that had the type outside."""
+
+    def called(pair: tuple[int, int]) -> int:
+        return listed(pair)  # type: ignore[arg-type]
+
+    def returned(n: int) -> list[int]:
+        return (n, n)  # type: ignore[return-value]
+
+    def assigned(n: int, sizes: list[int] | None = None) -> int:
+        if sizes is None:
+            sizes = n, n  # type: ignore[assignment]
+        return sizes[0] + len(sizes)
+
+    def carried(x: torch.Tensor, n: int) -> torch.Tensor:
+        sizes = [1, 2]
+        for i in range(n):
+            sizes = (n, i)  # type: ignore[assignment]
+        return x.reshape(sizes)
+
+    def other(n: int, sizes: list[float]) -> list[float]:
+        if n > 2:
+            sizes = (n, n)  # type: ignore[assignment]
+        return sizes
+
+    script = torch.jit.script
+    assert script(called)((3, 4)) == 2
+    assert script(returned)(3) == [3, 3]
+    assert (script(assigned)(3), script(assigned)(3, [1, 2, 3])) == (5, 4)
+    assert script(carried)(torch.ones(6), 3).shape == (3, 2)
+    with pytest.raises(RuntimeError, match=r"Tuple\[int, int\]"):
+        script(other)
 
 
 class Rows:

@@ -495,6 +495,13 @@ class Module(StateMixin):
                 tensor.share_memory_()  # says that it can't
         return self._apply(lambda tensor: tensor.share_memory_())
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """A shallow copy without parameters, as `DataParallel` makes for each device: buffers and children are shared."""
+        replica = self.__new__(type(self))
+        replica.__dict__ = {**self.__dict__, "_parameters": {}, "_buffers": self._buffers.copy(), "_modules": self._modules.copy()}
+        replica._is_replica = True
+        return replica
+
     # -- printing ------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:

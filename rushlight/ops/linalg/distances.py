@@ -78,6 +78,8 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
         raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     if x1._array.dtype != x2._array.dtype:
         raise DtypeError(f"expected scalar type {legacy_name(x1._array.dtype)} but found {legacy_name(x2._array.dtype)}")
+    if isinstance(p, Tensor) and not p._array.ndim:
+        p = p.item()  # type: ignore[attr-defined]
     if p < 0:
         raise OperationError("cdist only supports non-negative p values")
     many = compute_mode in (None, _MODES[0]) and (a[-2] > _FEW or b[-2] > _FEW)

@@ -366,9 +366,9 @@ def normal(
 ) -> Tensor:  # fmt: skip
     """Normal numbers: ``mean`` and ``std`` are tensors or, with a ``size``, both numbers."""
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        if size is not None:
-            raise ArgumentError("normal(): 'size' goes with a mean and a standard deviation that are numbers")
-        return normal_around(mean, std, generator=generator)
+        if size is None:
+            return normal_around(mean, std, generator=generator)
+        mean, std = number(mean, "mean"), number(std, "std")
     if size is None:
         raise ArgumentError("normal() received an invalid combination of arguments: two numbers need a 'size'")
     return normal_of_size(

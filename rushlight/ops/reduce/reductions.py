@@ -291,6 +291,8 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """The norm of a tensor, or of the vectors along dimensions; ``linalg.vector_norm`` and its like are clearer."""
     if isinstance(p, str) and p != "fro":
         return table["linalg_matrix_norm"].call(input, p, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(p, Tensor) and not p._array.ndim:
+        p = p.item()  # type: ignore[attr-defined]
     if p is None or p == "fro":
         p = 2
     return table["linalg_vector_norm"].call(input, p, dim, keepdim, dtype=dtype)

@@ -122,7 +122,7 @@ def _as_dims(given: Any) -> tuple[int, ...]:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the others keep their order."""
     ndim = input._array.ndim
-    if isinstance(source, int) != isinstance(destination, int):
+    if isinstance(source, (tuple, list)) != isinstance(destination, (tuple, list)):
         raise ArgumentError("movedim(): source and destination must both be int or both be tuples of ints")
     olds, news = _as_dims(source), _as_dims(destination)
     if len(olds) != len(news):

@@ -169,6 +169,8 @@ def _chunk_sizes(input: Tensor, chunks: int, dim: int) -> list[int]:
 def split(tensor: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
     """Parts of one size (the last may be smaller) or of given sizes along a dimension: a tuple of views."""
     sections = split_size if split_size_or_sections is None else split_size_or_sections
+    if isinstance(sections, Tensor) and not sections._array.ndim:
+        sections = sections.__index__()  # type: ignore[operator]
     if isinstance(sections, int):
         return split_evenly(tensor, _even_sizes(tensor, sections, dim), dim)
     return split_with_sizes(tensor, sections, dim)

@@ -99,12 +99,12 @@ class DataLoader(Generic[T_co]):
         self._promised_length: int | None = None
         self._iterator: Any = None
         self.check_worker_number_rationality()
-        self._initialized = True
+        self.__initialized = True
 
-    _initialized = False
+    __initialized = False  # also set by subclasses that repeat their sampler, under its mangled name
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._initialized and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
+        if self.__initialized and name in ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"):
             raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
         super().__setattr__(name, value)
 

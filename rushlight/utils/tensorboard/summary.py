@@ -19,11 +19,9 @@ _COUNTS = 1e-7  # what precision and recall are divided by at least
 
 
 def as_array(x: Any) -> np.ndarray[Any, Any]:
-    """Numbers, lists of them, arrays or tensors as an array."""
+    """Numbers, arrays or tensors as an array; lists are refused, as by PyTorch."""
     if isinstance(x, np.ndarray):
         return x
-    if isinstance(x, (list, tuple)):
-        return np.array([as_array(each) if isinstance(each, TensorBase) else each for each in x])
     if isinstance(x, TensorBase):
         found = x.detach().cpu()  # type: ignore[attr-defined]
         return np.asarray((found.float() if str(found.dtype) == "torch.bfloat16" else found).numpy())
@@ -311,7 +309,9 @@ def mesh(
 ) -> Message:
     """Points in space, their colours, and the triangles between them."""
     parts = [(1, "VERTEX", vertices), (2, "FACE", faces), (3, "COLOR", colors)]
-    parts = [(kind, name, as_array(each)) for kind, name, each in parts if each is not None]
+    parts = [
+        (kind, name, as_array(each) if isinstance(each, TensorBase) else np.asarray(each)) for kind, name, each in parts if each is not None
+    ]
     components = sum(1 << kind for kind, _, _ in parts)
     values = []
     for kind, name, array in parts:

@@ -29,7 +29,6 @@ from ..frontend.types import (
 from ..ir import graph_functions
 from ..ir.graph_builder import Draft
 from ..ir.steps import StepBlock
-from .core import IMPLICIT
 from .scope import ModuleValue, ScriptBlock, Static
 from .statements import Statements
 
@@ -84,8 +83,8 @@ class Signature:
             else:
                 raise ScriptError(f"{self.name}() is missing a value for argument '{parameter.name}'", compiler.source, node)
             value = compiler.plain(given, node)
-            if implicit and value.type == TENSOR and parameter.type in IMPLICIT:
-                value = compiler.emit(IMPLICIT[parameter.type], (value.arg,), parameter.type)
+            if implicit:
+                value = compiler.converted(value, parameter.type)
             if isinstance(parameter.type, BroadcastingListType) and value.type == parameter.type.element:
                 value = compiler.materialized(type(value)(ListType(value.type), [value.arg] * parameter.type.count))
             if not assignable(value.type, parameter.type):

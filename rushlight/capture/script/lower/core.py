@@ -14,7 +14,24 @@ from ....core.dtypes import dtype
 from ....tensor.layout import layout, memory_format
 from ..frontend.errors import ScriptError
 from ..frontend.source import FunctionSource
-from ..frontend.types import ANY, BOOL, COMPLEX, FLOAT, INT, NONE, STR, TENSOR, DictType, ListType, TupleType, Type, common, type_of, union
+from ..frontend.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    STR,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    common,
+    type_of,
+    union,
+    without_none,
+)
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
 from .scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
@@ -81,6 +98,17 @@ class Core:
         if isinstance(value.arg, tuple) and isinstance(value.type, TupleType) and any(isinstance(each, list) for each in value.arg):
             parts = [self.materialized(ScriptValue(kind, arg)) for kind, arg in zip(value.type.elements, value.arg)]
             return ScriptValue(value.type, tuple_like(value.arg, [each.arg for each in parts]))
+        return value
+
+    def converted(self, value: ScriptValue, wanted: Type) -> ScriptValue:
+        """A value where a type is asked for: tensors of one element become numbers, tuples with elements of one type lists of it."""
+        given = value.type
+        if given is TENSOR:
+            return self.emit(IMPLICIT[wanted], (value.arg,), wanted) if wanted in IMPLICIT else value
+        if given.__class__ is TupleType and given.elements:
+            inner = without_none(wanted)
+            if isinstance(inner, ListType) and all(each == inner.element for each in given.elements):
+                return self.emit(list, ([*value.arg] if isinstance(value.arg, tuple) else value.arg,), ListType(inner.element))
         return value
 
     def plain(self, result: Any, node: ast.AST) -> ScriptValue:

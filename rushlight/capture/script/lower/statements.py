@@ -34,7 +34,6 @@ from ..frontend.types import (
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
 from .contexts import Contexts
-from .core import IMPLICIT
 from .expressions import INPLACE, OPERATORS
 from .scope import ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
@@ -120,8 +119,7 @@ class Statements(Contexts):
         """A value that is returned, of the type that the function says it returns."""
         wanted = self.return_type
         assert wanted is not None
-        if value.type == TENSOR and wanted in IMPLICIT:
-            return self.emit(IMPLICIT[wanted], (value.arg,), wanted)
+        value = self.converted(value, wanted)
         if not assignable(value.type, wanted):
             if getattr(node, "implicit", False):
                 raise ScriptError("Function was not annotated as having type None, but does not return along all paths", self.source, None)
@@ -211,6 +209,9 @@ class Statements(Contexts):
         if value.__class__ is ScriptValue and value.type is NEVER and value.arg is not graph_functions.UNSET:
             value = ScriptValue(ANY, value.arg)
         block = self.block
+        if block.parent is not None and value.__class__ is ScriptValue and value.type.__class__ is TupleType:
+            outer = block.parent.find(name)  # inside a branch or a loop a variable keeps its type, and tuples are converted to it
+            value = self.converted(value, outer.type) if outer.__class__ is ScriptValue else value
         block.env[name] = value
         block.assigned.add(name)
 
