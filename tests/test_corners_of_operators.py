@@ -210,3 +210,37 @@ def test_a_spectrum_may_be_shifted_twice():
     spectrum = torch.arange(3)
     assert torch.fft.fftshift(spectrum, dim=(0, 0)).tolist() == torch.fft.fftshift(torch.fft.fftshift(spectrum)).tolist()
     assert torch.fft.rfftfreq(-1).shape == (1,)
+
+
+def test_the_gradient_of_ctc_is_that_by_normalized_log_probabilities():
+    torch.manual_seed(0)
+    logs = torch.randn(4, 1, 3).log_softmax(-1).requires_grad_()
+    F.ctc_loss(logs, torch.tensor([[1, 2]]), (3,), (2,), reduction="sum").backward()
+    assert torch.allclose(logs.grad.sum(-1), torch.zeros(4, 1), atol=1e-6)  # probabilities less posteriors
+    assert logs.grad[3].tolist() == [[0.0, 0.0, 0.0]] and (logs.grad[:3] != 0).all()
+    impossible = torch.randn(2, 1, 3).log_softmax(-1).requires_grad_()
+    F.ctc_loss(impossible, torch.tensor([[1, 1]]), (2,), (2,), zero_infinity=True).backward()
+    assert impossible.grad.tolist() == [[[0.0] * 3]] * 2
+
+
+def test_targets_of_other_types():
+    logits = torch.zeros(2)
+    assert F.binary_cross_entropy_with_logits(logits, torch.ones(2, dtype=torch.bfloat16)).dtype == torch.bfloat16
+    assert F.soft_margin_loss(torch.ones(2), torch.ones(2, dtype=torch.uint8)).item() == pytest.approx(0.3132617)
+    assert F.multi_margin_loss(torch.ones(1, 2), torch.tensor(1)).item() == 0.5
+
+
+@pytest.mark.parametrize(
+    "call, kind, text",
+    [
+        (lambda: torch.lu_unpack(torch.ones(1, 1), torch.tensor([0], dtype=torch.int32)), RuntimeError, "between 1 and"),
+        (lambda: F.embedding(torch.zeros(1, dtype=torch.int16), torch.ones(1, 1)), RuntimeError, "Long, Int"),
+        (lambda: F.batch_norm(torch.ones(1, 0), None, None, training=True), ValueError, "more than 1 value"),
+        (lambda: F.multi_margin_loss(torch.ones(2, 2), torch.tensor(1)), RuntimeError, "target size"),
+        (lambda: F.bilinear(torch.ones(2, 3), torch.ones(2, 4), torch.ones(2, 3, 4), torch.ones(2).double()), RuntimeError, "same dtype"),
+        (lambda: torch.gru(torch.ones(1, 3, 2), torch.ones(1, 2, 2), [torch.ones(6, 2)] * 2, False, 1, 0.0, False, False, False), RuntimeError, "batch of 3"),
+    ],
+)  # fmt: skip
+def test_types_and_sizes_are_looked_at(call, kind, text):
+    with pytest.raises(kind, match=text):
+        call()

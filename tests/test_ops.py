@@ -155,6 +155,9 @@ def as_double(array: np.ndarray) -> Any:
     return make(same_layout(array).astype(np.complex128 if array.dtype.kind == "c" else np.float64, order="K"))
 
 
+LOG_PROBABILITIES = frozenset(("ctc_loss", "ctc_alignments"))
+
+
 def gradient_call(case: Any) -> tuple[Any, tuple[Any, ...]]:
     op, number = case
     sample = SAMPLES[op.name][number]
@@ -179,7 +182,10 @@ def gradient_call(case: Any) -> tuple[Any, tuple[Any, ...]]:
             next(queue) if any(value is leaf for leaf in leaves) else
             type(value)(swap(v) for v in value) if isinstance(value, (list, tuple)) else value
         )  # fmt: skip
-        results = op.call(*[swap(a) for a in args], **{k: swap(v) for k, v in kwargs.items()})
+        given = [swap(a) for a in args]
+        if op.name in LOG_PROBABILITIES:  # the derivative is that by log-probabilities which stay normalized
+            given[0] = given[0].log_softmax(-1)
+        results = op.call(*given, **{k: swap(v) for k, v in kwargs.items()})
         return tuple(r for r in flatten(results) if isinstance(r, TensorBase) and BY_NUMPY[r._array.dtype].category >= FLOATING)
 
     return function, tuple(leaves)

@@ -249,6 +249,8 @@ def _linear_gradients(g: Any, input: Any, weight: Any) -> Any:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output k."""
     a, b, w = (tuple(each._array.shape) for each in (input1, input2, weight))
+    if len({each._array.dtype for each in (input1, input2, weight, bias) if each is not None}) > 1:
+        raise DtypeError("bilinear(): All tensors must have the same dtype")
     if a[:-1] != b[:-1]:
         raise ShapeError(f"bilinear(): input batch dimensions do not match: got {list(a[:-1])} and {list(b[:-1])}")
     if len(w) != 3 or a[-1] != w[1] or b[-1] != w[2]:

@@ -18,7 +18,7 @@ from . import embedding_onnx as onnx_forms
 
 
 def _check_indices(weight: Any, input: Any) -> None:
-    if input.dtype.kind not in "iu":
+    if input.dtype not in (np.int64, np.int32):
         raise DtypeError(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got {input.dtype}"
         )

@@ -123,7 +123,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """``log(1 + exp(-target * input))`` for targets of 1 and -1."""
     refuse_gradient("soft_margin_loss", target=target)
-    target = target.to(input.dtype) if target._array.dtype.kind == "f" == input._array.dtype.kind else target
+    target = target.to(input.dtype) if input.is_floating_point() and target._array.dtype.kind != "c" else target
     return reduced((-target * input).exp().log1p(), old_reduction(reduction, size_average, reduce))
 
 
@@ -337,7 +337,7 @@ def binary_cross_entropy_with_logits(
         raise ValueRangeError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     refuse_gradient("binary_cross_entropy_with_logits", weight=weight, pos_weight=pos_weight)
     kind = target._array.dtype
-    if kind.kind not in "fc" and input._array.dtype.kind == "f":
+    if not (target.is_floating_point() or target.is_complex()) and input.is_floating_point():
         raise DtypeError(f"result type {legacy_name(input._array.dtype)} can't be cast to the desired output type {legacy_name(kind)}")
     logs = table["logsigmoid"].call(input)
     if pos_weight is None:

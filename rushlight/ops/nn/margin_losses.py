@@ -117,7 +117,8 @@ def multi_margin_loss(
         raise ShapeError(f"inconsistent target size, expected 1 but got {list(target._array.shape)}")
     rows, labels = (input.reshape(1, -1), target.reshape(1)) if single else (input, target)
     single = single and not target._array.ndim
-    if rows._array.shape[0] != labels._array.shape[0]:
+    labels = labels.reshape(1) if not labels._array.ndim and rows._array.shape[0] == 1 else labels
+    if not labels._array.ndim or rows._array.shape[0] != labels._array.shape[0]:
         raise ShapeError(f"inconsistent target size, expected {rows._array.shape[0]} but got {list(target._array.shape)}")
     classes = rows._array.shape[1]
     picked = rows.gather(1, labels.unsqueeze(1))
@@ -212,6 +213,9 @@ def _ctc_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, targe
         beta = _ctc_forward(xp, logs[::-1], back_path, back_skip)[::-1, ::-1]
         share = alpha + beta - logs[:, path] - total
         weights = xp.where(np.isnan(share), 0, xp.exp(share))
+        # The derivative by log-probabilities that stay normalized: PyTorch subtracts the posterior from the probability.  Behind a log_softmax
+        # it makes no difference whether that is done here or there.
+        slope[:length, n] = xp.exp(logs)
         for s in range(len(path)):
             slope[:length, n, path[s]] -= weights[:, s]
         if not np.isfinite(total):
@@ -224,7 +228,7 @@ def _ctc_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, targe
         Spec((log_probs.shape[1],), log_probs.dtype), Spec(log_probs.shape, log_probs.dtype),
     ],
     kernel=_ctc_kernel,
-    vjp={"log_probs": lambda g, slope: g.reshape(1, -1, 1) * slope},
+    vjp={"log_probs": lambda g, slope: (g.reshape(1, -1, 1) * slope).masked_fill((g == 0).reshape(1, -1, 1), 0)},
     returns=("loss", "slope"),
     nondifferentiable=("slope",),
     namespace=None,
@@ -234,7 +238,7 @@ def _ctc_kernel(xp: Any, log_probs: Any, targets: Any, input_lengths: Any, targe
     onnx="its sums over alignments run back and forth over time, and ONNX has no node for them",
 )  # fmt: skip
 def ctc_alignments(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int) -> Tensor:
-    """Minus the log-probability of all alignments of each target, and its derivative by the log-probabilities."""
+    """Minus the log-probability of all alignments of each target, and its derivative by log-probabilities that stay normalized."""
 
 
 def _ctc_lengths(lengths: Any, name: str) -> list[int]:

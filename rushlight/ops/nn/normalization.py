@@ -326,7 +326,7 @@ def _check_types(input: Any, *parameters: Any) -> None:
 
 
 def _check_batch(shape: Any, training: bool) -> None:
-    if training and len(shape) > 1 and math.prod(shape) // max(shape[1], 1) == 1:
+    if training and len(shape) > 1 and math.prod((shape[0], *shape[2:])) == 1:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
 
 

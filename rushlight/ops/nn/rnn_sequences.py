@@ -78,6 +78,8 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     if batch_first:
         data = data.transpose(0, 1)
     length, batch, _ = data._array.shape
+    if any(each._array.ndim == 3 and each._array.shape[1] != batch for each in states):
+        raise ShapeError(f"Expected hidden states of a batch of {batch}, got {[list(each._array.shape) for each in states]}")
     rows = data.reshape(length * batch, data._array.shape[2])
     output, ended = _network(kind, rows, length, states, params, has_biases, num_layers, dropout, train, bidirectional)
     output = output.reshape(length, batch, output._array.shape[-1])
