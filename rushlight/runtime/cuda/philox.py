@@ -163,6 +163,42 @@ extern "C" __global__ void drop(T* out, u64 n, u64 seed, u64 offset, const u64* 
 }
 """
 
+# Sorted keys that are equal in their low bits say nothing about the order of what they belong to: each run of them is shuffled.
+_SHUFFLE = r"""
+extern "C" __global__ void shuffle(const @K@* keys, @T@* values, u64 n, @K@ mask, u64 seed, u64 offset, const u64* base) {
+    u64 first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (first + 1 >= n || ((keys[first] ^ keys[first + 1]) & mask) || (first && !((keys[first] ^ keys[first - 1]) & mask))) return;
+    u64 end = first + 2, step = (offset + (base ? *base : 0)) / 4;
+    while (end < n && !((keys[end] ^ keys[first]) & mask)) end++;
+    uint4 r; int used = 4;
+    for (u64 last = end - 1 - first; last > 0; last--) {
+        if (used == 4) { r = philox(step++, first, seed); used = 0; }
+        unsigned int word = used == 0 ? r.x : used == 1 ? r.y : used == 2 ? r.z : r.w, other = word % (unsigned int)(last + 1);
+        used++;
+        @T@ kept = values[first + last]; values[first + last] = values[first + other]; values[first + other] = kept;
+    }
+}
+"""
+
+# A thread draws one category of a row (or of every gridDim.y-th row), by its place among the running sums of the row's probabilities.
+_CATEGORIES = r"""
+extern "C" __global__ void categories(const @T@* sums, const @T@* shares, long long* out, int rows, int width, int samples, u64 seed, u64 offset,
+                                      const u64* base) {
+    int sample = blockIdx.x * blockDim.x + threadIdx.x;
+    u64 thread = (u64)blockIdx.y * gridDim.x * blockDim.x + sample, step = (offset + (base ? *base : 0)) / 4;
+    for (long long row = blockIdx.y; row < rows; row += gridDim.y, step++) {
+        if (sample >= samples) continue;
+        @T@ drawn = (@T@)unit(philox(step, thread, seed).x);
+        const @T@* own = sums + row * width;
+        int low = 0, high = width;
+        while (low < high) { int middle = low + (high - low) / 2; if (own[middle] < drawn) low = middle + 1; else high = middle; }
+        if (low == width) low = width - 1;
+        while (low > 0 && shares[row * width + low] == 0) low--;
+        out[row * samples + sample] = low;
+    }
+}
+"""
+
 _kernels: dict[Any, Any] = {}
 
 
@@ -400,8 +436,19 @@ class PhiloxGenerator(Generator):
     def permutation(self, n: int, dtype: Any = np.int64) -> Any:
         """The integers from 0 to ``n - 1`` in random order."""
         _checks.permutation(0, dtype)
-        keys = self._draw("double_word", "STORE((long long)x)", n, np.int64, 0, 0, "unsigned long long")
-        return self.cupy.argsort(keys).astype(dtype, copy=False)
+        if n < 2:
+            return self.cupy.zeros(n, dtype)
+        # So many bits that, nine times of ten, no two keys of n are equal.
+        bits = min(64, math.ceil(math.log2(n - (6.0 * n * n + 1) / (12 * math.log(0.9)))))
+        kind: np.dtype[Any] = np.dtype(np.int32 if bits <= 32 else np.int64)
+        largest, mask = 2 ** (8 * kind.itemsize - 1), kind.type((1 << bits) - 1 if bits < 8 * kind.itemsize else -1)
+        keys = self.integers(n, kind, -largest, largest - 1)
+        order = self.cupy.argsort(keys if mask == -1 else keys & mask)  # stable in CuPy
+        keys, values = keys[order], order.astype(np.int64, copy=False)
+        source = _filled(_SHUFFLE, K="int" if kind == np.int32 else "long long", T="long long")
+        kernel = _kernels.get(source) or _kernels.setdefault(source, self.cupy.RawKernel(source, "shuffle"))
+        kernel((-(-n // 512),), (512,), (keys, values, np.uint64(n), mask, *self._take(-(-n // 4) * 4)))
+        return values.astype(dtype, copy=False)
 
     def dropout_plan(self, count: int, dtype: np.dtype[Any], p: float) -> tuple[float, int, int, int, int]:
         """How dropout of so many numbers, each kept with probability ``p``, draws: ``p``, the neighbours that a thread takes, the threads, the seed and the
@@ -445,10 +492,15 @@ class PhiloxGenerator(Generator):
             if num_samples == 1:
                 return keys.argmax(axis=-1)[..., None]
             return self.cupy.argsort(-keys, axis=-1)[..., :num_samples].copy()
-        rows = probabilities.reshape(-1, probabilities.shape[-1]).astype(np.float64)
-        sums = self.cupy.cumsum(rows, axis=1)
-        units = self.uniform((len(rows), num_samples), np.float64) * sums[:, -1:]
-        chosen = (units[:, :, None] >= sums[:, None, :]).sum(axis=-1)
+        kind = np.dtype(np.float64 if probabilities.dtype == np.float64 else np.float32)
+        rows = self.cupy.ascontiguousarray(probabilities.reshape(-1, probabilities.shape[-1]), kind)
+        shares = rows / rows.sum(axis=1, keepdims=True)
+        sums, (count, width) = self.cupy.cumsum(shares, axis=1), rows.shape
+        chosen, across = self.cupy.empty((count, num_samples), np.int64), min(count, 65535)
+        source = _filled(_CATEGORIES, T="double" if kind == np.float64 else "float")
+        kernel = _kernels.get(source) or _kernels.setdefault(source, self.cupy.RawKernel(source, "categories"))
+        numbers = (np.int32(count), np.int32(width), np.int32(num_samples))
+        kernel((-(-num_samples // 128), across), (128,), (sums, shares, chosen, *numbers, *self._take(((count - 1) // across + 1) * 4)))
         return chosen.reshape(*probabilities.shape[:-1], num_samples)
 
     def _other(self) -> Any:
