@@ -198,9 +198,16 @@ def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> li
     return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(_kept(input.shape, dims), input.dtype)]
 
 
+def _beside(each: Any, dims: Any, ndim: int) -> Any:
+    """A scale or a shift (an array or a tensor) in the shape in which it broadcasts: one of channels may be a vector."""
+    shape = () if each is None else getattr(each, "_array", each).shape
+    return each.reshape((1, shape[0]) + (1,) * (ndim - 2)) if len(shape) == 1 < ndim and dims[0] == 0 else each
+
+
 @compiled("layer_standardize")
 def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Any]:
     standard, _, variance = _standardize_kernel(xp, input, dims, eps)
+    weight, bias = (_beside(each, dims, input.ndim) for each in (weight, bias))
     result = standard.copy() if weight is None else standard * weight
     if bias is not None:
         result += bias
@@ -214,10 +221,11 @@ def _layer_backward_meta(grad: Any, input: Any, weight: Any, standard: Any, vari
 
 @compiled("layer_standardize_backward")
 def _layer_backward_kernel(xp: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> list[Any]:
-    of_weight, of_bias = grad * standard, grad
+    of_weight, of_bias, given = grad * standard, grad, weight
+    weight = _beside(weight, dims, grad.ndim)
     if weight is not None and weight.ndim == grad.ndim:  # a factor of each channel: all other dimensions are of size 1
         others = tuple([dim for dim in range(grad.ndim) if weight.shape[dim] == 1])
-        of_weight, of_bias = sum_axes(xp, of_weight, others, True), sum_axes(xp, of_bias, others, True)
+        of_weight, of_bias = (sum_axes(xp, each, others, True).reshape(given.shape) for each in (of_weight, of_bias))
     else:
         before = tuple(range(grad.ndim - len(dims)))
         of_weight, of_bias = sum_axes(xp, of_weight, before), sum_axes(xp, of_bias, before)
@@ -237,12 +245,14 @@ def layer_standardize_backward(
     grad: Tensor, input: Tensor, weight: Tensor | None, standard: Tensor, variance: Tensor, dims: Any, eps: float
 ) -> Any:
     """The gradients of ``layer_standardize``."""
-    before = list(range(grad._array.ndim - len(dims)))
+    before, given = list(range(grad._array.ndim - len(dims))), weight
+    weight = _beside(weight, dims, grad._array.ndim)
     scaled: Any = grad if weight is None else grad * weight
     of_weight: Any = grad * standardize(input, dims, eps)[0]
     found = standardize_backward(scaled, input, standard, variance, dims, eps)
     if weight is not None and weight._array.ndim == grad._array.ndim:
-        return found, of_weight.sum_to_size(weight._array.shape), grad.sum_to_size(weight._array.shape)
+        shape, kept = weight._array.shape, given._array.shape  # type: ignore[union-attr]
+        return found, of_weight.sum_to_size(shape).reshape(kept), grad.sum_to_size(shape).reshape(kept)
     return (found, of_weight.sum(before), grad.sum(before)) if before else (found, of_weight, grad)
 
 
@@ -262,8 +272,9 @@ def _layer_gradients(g: Any, input: Any, weight: Any, standard: Any, variance: A
 )
 def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dims: Any, eps: float) -> Any:
     """``standardize`` over the last dimensions with a scale and a shift, either of which may be absent; or over others, with a scale and a shift of as
-    many dimensions as the input."""
+    many dimensions as the input, or of its channels."""
     standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
+    weight, bias = (_beside(each, dims, input._array.ndim) for each in (weight, bias))
     return _affine(standard, weight, bias), standard, variance
 
 
@@ -400,7 +411,7 @@ def _batch_norm(
         return scale_shift(input, scale.reshape(channels), shift.reshape(channels)).to(input.dtype)
     dims = (0, *range(2, len(shape)))
     if alone.kind is not None and not flags.special and _by_one_kernel(input, weight, bias, running_mean, running_var):
-        result, kept, variance = layer_standardize(input, weight.reshape(channels), bias.reshape(channels), dims, eps)
+        result, kept, variance = layer_standardize(input, weight, bias, dims, eps)
         if running_mean is not None:
             count = math.prod(shape) // shape[1]
             factor = count / max(count - 1, 1)

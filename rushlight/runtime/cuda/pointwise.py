@@ -287,8 +287,10 @@ class PointwiseOp:
     def _planned(self, values: Any) -> PointwisePlan | None:
         kind = self.array
         arrays = [each for each in values[: self.count] if each.__class__ is kind]
-        if any(not each.ndim or not each.size for each in arrays) or any(
-            each.__class__ not in (int, float, kind) and (each is not None or self.count <= 2) for each in values[: self.count]
+        if (
+            not all(each.size for each in arrays)
+            or len({not each.ndim for each in arrays}) > 1
+            or any(each.__class__ not in (int, float, kind) and (each is not None or self.count <= 2) for each in values[: self.count])
         ):
             return None
         variant = self._variant(values)

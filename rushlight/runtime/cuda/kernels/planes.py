@@ -48,8 +48,8 @@ extern "C" __global__ void largest(const T* in, T* out, long long* index, long l
         if (index) index[at] = found;
     }
 }
-// Each element of a plane asks the windows that hold it: no atomics, the same sums every time.
-extern "C" __global__ void spread(const T* grad, const long long* index, T* out, long long total, Pool p) {
+// Each element of a plane asks the windows that hold it: no atomics, the same sums every time.  Without an index, the windows look again.
+extern "C" __global__ void spread(const T* grad, const long long* index, const T* in, T* out, long long total, Pool p) {
     long long plane = (long long)p.size[0] * p.size[1] * p.size[2], windows = (long long)p.count[0] * p.count[1] * p.count[2];
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {
         long long n = at / plane, own = at % plane;
@@ -62,7 +62,7 @@ extern "C" __global__ void spread(const T* grad, const long long* index, T* out,
                 for (int k = 0; k < p.kernel[2]; k++) {
                     int c = w + p.padding[2] - k * p.dilation[2]; if (c < 0 || c % p.stride[2]) continue; c /= p.stride[2]; if (c >= p.count[2]) continue;
                     long long window = n * windows + ((long long)a * p.count[1] + b) * p.count[2] + c;
-                    if (index[window] == own) sum += (@A@)value(grad[window]);
+                    if ((index ? index[window] : place(in + n * plane, p, a, b, c)) == own) sum += (@A@)value(grad[window]);
                 }
             }
         }
@@ -198,13 +198,18 @@ def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, 
     """The gradient of the maximum of windows."""
     if not _floating(grad, input) or not input.size or not input.flags.c_contiguous:
         return NotImplemented
-    found = _max_pool(cupy, input, ndim, options, True)
-    if found is NotImplemented:
+    if input.ndim <= ndim or grad.dtype != input.dtype:
         return NotImplemented
     numbers, _ = _pool(input, ndim, options[:5])
+    sizes, strides, dilations = numbers[3:6], numbers[6:9], numbers[12:15]
+    apart = all((size - 1) * dilation < stride for size, stride, dilation in zip(sizes, strides, dilations))
+    found = None if apart else _max_pool(cupy, input, ndim, options, True)  # windows that share no element look at theirs once more
+    if found is NotImplemented:
+        return NotImplemented
     grad, made = contiguous(cupy, grad), cupy.ndarray(input.shape, grad.dtype)
-    kernel = _kernel(cupy, _WINDOWS, "spread", "PPPq18i", grad.dtype)
-    kernel(min(-(-made.size // 256), 132 * 32), 256, grad.data.ptr, found[1].data.ptr, made.data.ptr, made.size, *numbers)
+    kernel = _kernel(cupy, _WINDOWS, "spread", "PPPPq18i", grad.dtype)
+    index = 0 if found is None else found[1].data.ptr
+    kernel(min(-(-made.size // 256), 132 * 32), 256, grad.data.ptr, index, input.data.ptr, made.data.ptr, made.size, *numbers)
     return made
 
 
