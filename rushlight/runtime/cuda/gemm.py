@@ -94,8 +94,10 @@ class ProductPlan:
     """One product of given shapes, strides and dtype, all of whose arguments but the addresses are known."""
 
     def __init__(
-        self, blas: CublasHandle, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False
-    ) -> None:
+        self, blas: CublasHandle, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False,
+        adds: bool = False,
+    ) -> None:  # fmt: skip
+        """With ``adds`` the product is added to what is in the place of the result."""
         self.blas, self.shape = blas, shape
         (left_turned, left_step, left_stride), (right_turned, right_step, right_stride) = left[:3], right[:3]
         m, n, k, count = left[3], right[3], left[4], right[4]
@@ -103,12 +105,13 @@ class ProductPlan:
         if tf32:
             compute = _COMPUTE_32F_FAST_TF32
         one, zero = blas.constants[kind]
+        zero = one if adds else zero
         # cuBLAS counts columns first: it computes the transpose of the result, with the operands changed round.
         self.head = (blas.handle, right_turned, left_turned, n, m, k, ctypes.addressof(one))
         self.right, self.left = (code, right_step, right_stride), (code, left_step, left_stride, ctypes.addressof(zero))
         self.tail = (code, n, m * n, count, compute, -1)
         self.call = blas.call
-        self.bias = bias
+        self.bias, self.adds = bias, adds
         scale = {ctypes.c_float: 0, ctypes.c_double: 1}.get(kind, code)
         self._describe = (right[:3], left[:3], (n, m, k, count), (code, compute, scale), (one, zero))
         self._products = [self._product(alignment) for alignment in (16, dtype.itemsize)]  # for aligned addresses, and for others
@@ -118,9 +121,11 @@ class ProductPlan:
     def _product(self, alignment: int) -> LtProduct | None:
         """The product by cuBLASLt; None where it has no algorithm."""
         try:
-            return LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
+            made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
         except AcceleratorError:
             return None
+        made.measured = self.adds  # other ways of computing it add to nothing
+        return made
 
     def run(self, left: int, right: int, made: int, bias: int = 0) -> None:
         """Compute, given the addresses of operands and result."""
@@ -205,16 +210,16 @@ def _planned(blas: CublasHandle, a: Any, b: Any, tf32: bool) -> ProductPlan | No
     return ProductPlan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
 
 
-def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any]) -> ProductPlan:
+def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any], adds: bool = False) -> ProductPlan:
     """The plan of a dense product of so many rows: whether the second operand is transposed, the width of the first, that of the result."""
     handle = blas(cupy)
     tf32 = dtype == _FLOAT32 and precision.allow_tf32
-    key = ("rows", rows, turned, dtype, tf32)
+    key = ("rows", rows, turned, dtype, tf32, adds)
     plan = handle.plans.get(key)
     if plan is None:
         transposed, width, outputs = turned
         right = (_TRANSPOSED, width, 0, outputs, 1) if transposed else (_NORMAL, outputs, 0, outputs, 1)
-        plan = handle.plans[key] = ProductPlan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32)
+        plan = handle.plans[key] = ProductPlan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32, False, adds)
     return plan
 
 

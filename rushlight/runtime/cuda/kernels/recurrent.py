@@ -64,7 +64,8 @@ extern "C" __global__ void gru_step(const T* own, const T* bias, const T* gates,
         hidden[at] = STORE((candidate * (1 - z) + z * old)); output[at] = hidden[at];
     }
 }
-extern "C" __global__ void gru_back(const T* activated, const T* before, const T* grad_output, T* grad_hidden, T* grad_gates, T* grad_own, T* kept,
+// What passes by the gates stays in grad_hidden, to which the product is added.
+extern "C" __global__ void gru_back(const T* activated, const T* before, const T* grad_output, T* grad_hidden, T* grad_gates, T* grad_own,
                                     int count, int H) {
     EACH { PLACE
         const T* a = activated + row * 4 * H + j; T* to = grad_gates + row * 3 * H + j; T* mine = grad_own + row * 3 * H + j;
@@ -73,10 +74,9 @@ extern "C" __global__ void gru_back(const T* activated, const T* before, const T
         A of_reset = slope * n * r * (1 - r), of_update = grad * ((A)value(before[at]) - candidate) * z * (1 - z);
         to[0] = STORE(of_reset); to[H] = STORE(of_update); to[2 * H] = STORE(slope);
         mine[0] = STORE(of_reset); mine[H] = STORE(of_update); mine[2 * H] = STORE((slope * r));
-        kept[at] = STORE((grad * z));
+        grad_hidden[at] = STORE((grad * z));
     }
 }
-extern "C" __global__ void added(T* x, const T* y, int count, int H) { EACH x[at] = STORE(((A)value(x[at]) + (A)value(y[at]))); }
 extern "C" __global__ void rnn_step(T* output, const T* gates, T* hidden, T* before, int relu, int count, int H) {
     EACH {
         A x = (A)value(output[at]) + (A)value(gates[at]);
@@ -92,7 +92,7 @@ extern "C" __global__ void rnn_back(const T* output, const T* grad_output, const
 }
 """
 _FORMATS = {
-    "lstm_step": "PPPPPPPii", "lstm_back": "PPPPPPii", "gru_step": "PPPPPPPii", "gru_back": "PPPPPPPii", "added": "PPii", "rnn_step": "PPPPiii",
+    "lstm_step": "PPPPPPPii", "lstm_back": "PPPPPPii", "gru_step": "PPPPPPPii", "gru_back": "PPPPPPii", "rnn_step": "PPPPiii",
     "rnn_back": "PPPPiii",
 }  # fmt: skip
 _kernels: dict[Any, CudaKernel] = {}
@@ -123,12 +123,19 @@ class _Times:
     """The times of a layer in the order of running: addresses of rows of arrays, and the product with the state before."""
 
     def __init__(
-        self, cupy: Any, batch_sizes: Any, states: Any, reverse: bool, dtype: np.dtype[Any], turned: tuple[bool, int, int]
+        self,
+        cupy: Any,
+        batch_sizes: Any,
+        states: Any,
+        reverse: bool,
+        dtype: np.dtype[Any],
+        turned: tuple[bool, int, int],
+        adds: bool = False,
     ) -> None:
-        """``turned``: whether the weight is transposed, the width of what it is multiplied with, and that of the product."""
+        """``turned``: whether the weight is transposed, the width of what it is multiplied with, and that of the product; ``adds``: whether it is added."""
         self.order, self.size = steps(batch_sizes, states, reverse), dtype.itemsize
         self.plans: dict[int, Any] = {}
-        self.make = lambda count: gemm.plan_of(cupy, count, turned, dtype)
+        self.make = lambda count: gemm.plan_of(cupy, count, turned, dtype, adds)
 
     def product(self, count: int, left: int, weight: int, made: int) -> None:
         """The product of so many rows with the weight."""
@@ -245,19 +252,19 @@ def gru_backward(
         recurrent_rows.launch(cupy, "gru_rows_back", arrays, steps(batch_sizes, grad_hidden, reverse), grad_hidden.shape[0], width, 3)
         of_weight = gemm.layer_weight_gradient(cupy, grad_own, before, weight.shape)
         return [grad_gates, grad_hidden, of_weight, column_sums(cupy, grad_own, 3 * width)[0]]
-    kept = cupy.ndarray(grad_hidden.shape, dtype)
-    times, kernel = _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, 3 * width, width)), _kernel(cupy, "gru_back", dtype)
-    sums, step = _kernel(cupy, "added", dtype), width * times.size
-    at = [each.data.ptr for each in (activated, before, grad_output, grad_hidden, grad_gates, grad_own, kept)]
-    given = weight.data.ptr
+    times, kernel = (
+        _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, 3 * width, width), True),
+        _kernel(cupy, "gru_back", dtype),
+    )
+    at = [each.data.ptr for each in (activated, before, grad_output, grad_hidden, grad_gates, grad_own)]
+    given, step = weight.data.ptr, width * times.size
     for start, count in reversed(times.order):
         narrow = start * step
         kernel(
-            _blocks(count, width), _THREADS, at[0] + 4 * narrow, at[1] + narrow, at[2] + narrow, at[3], at[4] + 3 * narrow, at[5] + 3 * narrow, at[6],
+            _blocks(count, width), _THREADS, at[0] + 4 * narrow, at[1] + narrow, at[2] + narrow, at[3], at[4] + 3 * narrow, at[5] + 3 * narrow,
             count, width,
         )  # fmt: skip
         times.product(count, at[5] + 3 * narrow, given, at[3])
-        sums(_blocks(count, width), _THREADS, at[3], at[6], count, width)
     of_weight = gemm.layer_weight_gradient(cupy, grad_own, before, weight.shape)
     return [grad_gates, grad_hidden, of_weight, column_sums(cupy, grad_own, 3 * width)[0]]
 
