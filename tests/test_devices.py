@@ -203,6 +203,26 @@ def test_gradients_that_pass_through_views() -> None:
     assert parts.grad.sum().item() == 24
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_an_optimizer_steps_each_device_by_itself(name: str) -> None:
+    asked: list[set[int]] = []
+
+    class Steps(ToyDevice):
+        def optimizer_step(self, update: Any, group: Any, numbers: Any, tensors: list[list[Any]]) -> bool:
+            asked.append({each.index for row in tensors for each in row})
+            return False
+
+    unregister_device_type("toy")
+    register_device_type(Steps())
+    params = [torch.ones(2, device=place, requires_grad=True) for place in ("toy:0", "toy:1", "toy:0")]
+    for each in params:
+        each.grad = torch.ones_like(each)
+    getattr(torch.optim, name)(params, lr=0.5).step()
+    assert asked == [{0}, {1}]
+    for each in params:
+        assert_close(each.detach().cpu(), torch.full((2,), 0.5))
+
+
 def test_a_module_is_trained() -> None:
     torch.manual_seed(0)
     here = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd import enable_grad
 from ..core.base import Spec, TensorBase, make, storage_of
-from ..core.devices import alone, array_kinds, device_type_of
+from ..core.devices import alone, array_kinds, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ..core.sparse import SPARSE
@@ -142,7 +142,8 @@ class ElementwiseOptimizer(Optimizer):
                 and type(array) in array_kinds
                 and not isinstance(array, Spec)
             ):
-                waiting.setdefault((type(array), array.dtype, numbers), []).append((param, grad, entries))
+                place = accelerated if array.__class__ is accelerated else device_of(array)
+                waiting.setdefault((place, array.dtype, numbers), []).append((param, grad, entries))
                 continue
             if kind is None:
                 parts = None if array.__class__ is np.ndarray else _parts([param, grad, *buffers])

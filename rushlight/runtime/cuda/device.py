@@ -159,7 +159,10 @@ class CudaDevice(DeviceType):
         return self.generators[self._current()]
 
     def optimizer_step(self, update: Any, group: dict[str, Any], numbers: tuple[Any, ...], tensors: list[list[Any]]) -> bool:
-        return optimizer_step(self.cupy, update, group, numbers, tensors)
+        if self.only is not None:
+            return optimizer_step(self.cupy, update, group, numbers, tensors)
+        with self.active(self.device_of(tensors[0][0])):
+            return optimizer_step(self.cupy, update, group, numbers, tensors)
 
     def dropout_factors(self, array: Any, p: float) -> Any:
         return self.default_generator().dropout_factors(array, p) if array.dtype.kind == "f" or array.dtype in HALF_PRECISION else None

@@ -74,13 +74,14 @@ _tables: dict[Any, Any] = {}
 
 
 def _blocks(cupy: Any, sizes: tuple[int, ...]) -> Any:
-    """For each block the tensor, and the part of it, that it updates: on the device, kept for sizes that come again."""
-    found = _places.get(sizes)
+    """For each block the tensor, and the part of it, that it updates: on the current device, kept for sizes that come again."""
+    key = (cupy.cuda.runtime.getDevice(), sizes)
+    found = _places.get(key)
     if found is None:
         rows = [(at, part) for at, size in enumerate(sizes) for part in range(-(-size // _CHUNK))]
         if len(_places) > 64:
             _places.clear()
-        found = _places[sizes] = cupy.asarray(np.array(rows, np.int32).reshape(-1, 2))
+        found = _places[key] = cupy.asarray(np.array(rows, np.int32).reshape(-1, 2))
     return found
 
 
@@ -117,7 +118,7 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
 def _table(cupy: Any, addresses: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
     """A table of addresses and sizes on the device: gradients come back to the same memory step after step, so that a table is kept for later."""
     capturing = cupy.cuda.get_current_stream().is_capturing()  # a graph has its own, which lives as long as it does
-    found = None if capturing else _tables.get((addresses, sizes))
+    found = None if capturing else _tables.get((addresses, sizes))  # no two devices have memory at one address
     if found is None:
         count = len(sizes)
         table = np.concatenate([np.array(addresses, np.int64).reshape(count, -1), np.array(sizes, np.int64)[:, None]], axis=1)
