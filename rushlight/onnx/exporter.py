@@ -30,6 +30,7 @@ from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
 from .program import ONNXProgram
 from .proto import OnnxModel
+from .registered import adapted
 from .registration import registry
 
 FIRST_OPSET = 7
@@ -88,7 +89,6 @@ class ExportRequest:
         keep_initializers_as_inputs: bool | None, modules_as_functions: Any,
     ) -> None:  # fmt: skip
         newest = newest_opset()
-        self.model = model
         self.opset = GLOBALS.export_onnx_opset_version if opset_version is None else opset_version
         if isinstance(self.opset, bool) or not isinstance(self.opset, int) or not FIRST_OPSET <= self.opset <= newest:
             raise ExportInputError(
@@ -97,7 +97,7 @@ class ExportRequest:
             )
         if not callable(model):
             raise TypeError(f"export() takes a Module or a function, not {type(model).__name__}")
-        self.args, self.kwargs = split_arguments(model, args, kwargs)
+        self.model, self.args, self.kwargs = adapted(model, *split_arguments(model, args, kwargs))
         if isinstance(model, OnnxGraphModule):  # a file that is written again keeps its names
             plain = not self.kwargs and all(isinstance(each, TensorBase) for each in self.args)
             input_names = input_names or (model.input_names[: len(self.args)] if plain else None)

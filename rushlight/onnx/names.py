@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 from ..capture.trace.capture import Captured, bind_arguments, holds_tensor
 from ..core.base import TensorBase
 from ..core.symbolic import Expression, SymbolicInt
+from ..nn.modules.module import Module
 from .errors import ExportInputError
 from .ir import OnnxValue
 
@@ -71,6 +73,7 @@ def shapes_by_position(shapes: Any, model: Any, args: tuple[Any, ...], kwargs: d
                 walk(each, part, f"{name}_{key}")
 
     bound = bind_arguments(model, args, kwargs)
+    shapes = without_packs(shapes, model, args, kwargs)
     if isinstance(shapes, dict):
         unknown = set(shapes) - {name for name, _ in bound}
         if unknown:
@@ -82,6 +85,42 @@ def shapes_by_position(shapes: Any, model: Any, args: tuple[Any, ...], kwargs: d
         if holds_tensor(value):
             walk(value, shapes.get(name) if isinstance(shapes, dict) else (shapes[position] if position < len(shapes) else None), name)
     return found
+
+
+def without_packs(shapes: Any, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``dynamic_shapes`` in which an entry for ``*args`` or ``**kwargs`` is replaced by the entries in it."""
+    try:
+        signature = inspect.signature(model.forward if isinstance(model, Module) else model)
+    except (TypeError, ValueError):
+        return shapes
+    bound = signature.bind(*args, **kwargs).arguments
+    kinds = {name: signature.parameters[name].kind for name in bound}
+    if isinstance(shapes, dict):
+        found = dict(shapes)
+        for name, kind in kinds.items():
+            if name in found and kind is inspect.Parameter.VAR_POSITIONAL:
+                found.update({f"{name}_{index}": each for index, each in enumerate(found.pop(name) or ())})
+            elif name in found and kind is inspect.Parameter.VAR_KEYWORD:
+                found.update(found.pop(name) or {})
+        return found
+    listed: list[Any] = []
+    for name, shape in zip(bound, shapes):
+        if kinds[name] is inspect.Parameter.VAR_POSITIONAL and _is_pack(shape, len(bound[name])):
+            listed += shape
+        elif kinds[name] is inspect.Parameter.VAR_KEYWORD and isinstance(shape, dict) and set(shape) <= set(bound[name]):
+            listed += [shape.get(key) for key in bound[name]]
+        else:
+            listed.append(shape)
+    return [*listed, *list(shapes)[len(bound) :]]
+
+
+def _is_pack(shape: Any, count: int) -> bool:
+    """Whether an entry has one for each of several arguments, and is not that of one tensor, whose entries are dimensions."""
+    return (
+        isinstance(shape, (tuple, list))
+        and len(shape) == count
+        and all(each is None or isinstance(each, (dict, tuple, list)) for each in shape)
+    )
 
 
 def input_symbols(dynamic_axes: Any, captured: Captured, output_names: list[str]) -> None:

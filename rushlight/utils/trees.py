@@ -24,6 +24,11 @@ def register(kind: type, take_apart: Callable[[Any], tuple[Any, Any]], put_toget
     _registered[kind] = (take_apart, put_together)
 
 
+def registered(beside: tuple[type, ...]) -> bool:
+    """Whether users have registered classes that derive from none of these."""
+    return any(not issubclass(kind, (deque, *beside)) for kind in _registered)
+
+
 def _keyed(build: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
     return lambda value: (list(value.values()), tuple(value)), build
 
@@ -146,4 +151,4 @@ def transform(function: Callable[..., Any], value: Any) -> Any:
     return structure.unflatten([function(leaf) for leaf in leaves])
 
 
-__all__ = ["LEAF", "Structure", "flatten", "register", "spread", "transform"]
+__all__ = ["LEAF", "Structure", "flatten", "register", "registered", "spread", "transform"]
