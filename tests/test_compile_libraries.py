@@ -18,6 +18,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.capture.compile.config import settings as compile_settings
+from rushlight.capture.compile.record.callables import is_users
 from rushlight.compat.higher_order import associative_scan
 
 # -- a library ------------------------------------------------------------------------------------------------------------------------
@@ -584,3 +585,21 @@ def test_gradients_of_some_outputs_need_no_more_than_the_forward_has_kept() -> N
             for ours, each in zip(found, eager):
                 assert (ours is None) == (each is None)
                 assert ours is None or torch.allclose(ours, each, atol=1e-5)
+
+
+def test_the_class_of_tensors_is_no_users_class_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's name of the class: its operators, which are filled in when they are first used, are not guarded."""
+    monkeypatch.setattr(torch.Tensor, "__module__", "torch")
+
+    class Kind(torch.Tensor):
+        pass
+
+    def program(x: Any, y: Any) -> Any:
+        return sum([x, y, x + y]) // 1
+
+    compiled = torch.compile(program, fullgraph=True)
+    for _ in range(3):
+        assert torch.equal(compiled(torch.ones(2), torch.ones(2)), torch.full((2,), 4.0))
+    text = str(torch.compiler.explain(compiled)(torch.ones(2), torch.ones(2)))
+    assert "0 recompilations" in text and "Tensor.__dict__" not in text
+    assert not is_users(torch.Tensor) and is_users(Kind)

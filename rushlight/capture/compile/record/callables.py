@@ -11,6 +11,8 @@ import weakref
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+from ....tensor.tensor import Tensor
+
 PACKAGE = __name__.partition(".")[0]
 
 # Class methods of builtin classes that make a new value.
@@ -113,6 +115,8 @@ _known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weak
 def is_users(kind: type) -> bool:
     """Whether a class is written in Python by a user: neither the package's nor the standard library's."""
     root = str(kind.__module__).partition(".")[0]
+    if kind is Tensor:  # which PyTorch's users find in another module
+        return False
     return bool(kind.__flags__ & (1 << 9)) and root != PACKAGE and root != "builtins" and root not in sys.stdlib_module_names
 
 
