@@ -48,6 +48,10 @@ CASES: dict[str, Any] = {
     "index_add": (lambda a: torch.zeros(4, 4, 5).index_add(0, torch.tensor([1, 1, 3]), a), A),
     "index": (lambda a: a[:, torch.tensor([[-1, 0], [1, 1]])], A),
     "index of the last": (lambda c: c[..., INDEX], C),
+    "indices of several dimensions": (lambda a: a[INDEX[:3] - 2, torch.tensor([[-1], [0]])], A),
+    "indices of the last dimensions": (lambda a: a[:, torch.tensor([[-1, 0], [1, 1]]), INDEX[:2]], A),
+    "indices of all dimensions": (lambda a: a[INDEX[:1] - INDEX[0], INDEX, torch.tensor([[4], [4], [0]])], A),
+    "indices of dimensions apart": (lambda c: c[INDEX[:2] - INDEX[0], :, torch.tensor([[1], [0], [1]])], C),
     "gather": (lambda a: a.gather(1, ALONG), A),
     "gather of the first": (lambda a: a.gather(0, FIRST), A),
     "scatter_add": (lambda a, b: a.scatter_add(1, ALONG[:, :2], b), A, B),
@@ -90,6 +94,23 @@ def test_an_index_out_of_range(bad: int) -> None:
         with pytest.raises(IndexError, match="index out of range"):
             compiled(weight, index)
         np.testing.assert_array_equal(compiled(weight, good).numpy(), (weight[good] * 2).numpy())
+
+
+def test_points_out_of_range_and_of_other_counts() -> None:
+    """Several indices: of any count, repeated, and out of range in one dimension."""
+    x = torch.randn(4, 6, 3)
+    compiled = torch.compile(lambda x, i, j: x[i, j] * 2, backend="native", dynamic=True)
+    for count in (2, 5, 7):
+        i, j = torch.arange(count) % 4 - 1, torch.arange(count)[:, None] % 6
+        given = x.clone().requires_grad_()
+        made, eager = compiled(given, i, j), x[i, j] * 2
+        assert torch.equal(made, eager)
+        (slope,) = torch.autograd.grad(made.sum(), given)
+        counts = torch.zeros(4, 6)
+        counts.index_put_((i.expand(count, count), j.expand(count, count)), torch.tensor(2.0), accumulate=True)
+        assert torch.equal(slope, counts[..., None].expand(4, 6, 3))
+    with pytest.raises(IndexError):
+        compiled(x, torch.tensor([0, 1]), torch.tensor([[6], [0]]))
 
 
 def test_an_index_out_of_range_after_a_call() -> None:

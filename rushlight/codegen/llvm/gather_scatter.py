@@ -18,6 +18,8 @@ from ...schedule.routines.movement import (
     ElementGather,
     ElementScatterAdd,
     Movement,
+    PointGather,
+    PointScatterAdd,
     RowGather,
     RowScatter,
     RowScatterAdd,
@@ -174,8 +176,73 @@ def checked(c: IRBuilder, index: Scalar, size: Any, wraps: bool) -> Scalar:
     return c.select(good, index, c.integer(0))
 
 
+def places(op: PointGather | PointScatterAdd, rank: int) -> tuple[list[int], list[int]]:
+    """The dimensions that are kept whole: those before the places of the indices in the result, and those behind."""
+    kept = [dim for dim in range(rank) if dim not in op.dims]
+    return kept[: op.at], kept[op.at :]
+
+
+def named(c: IRBuilder, loops: Loops, op: PointGather | PointScatterAdd, sizes: Sequence[Any], strides: Sequence[Any]) -> Scalar:
+    """The offset of the place that the indices name, in a tensor of these sizes; their buffers follow on ``%b1``."""
+    result = c.integer(0)
+    for number, (dim, index) in enumerate(zip(op.dims, op.indices)):
+        found = checked(c, loops.load(f"%b{number + 2}", index, loops.indices[op.at :]), sizes[dim], True)
+        result = c.add(result, c.scale(found, strides[dim]))
+    return result
+
+
+def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any) -> Any:
+    source = op.source
+    before, behind = places(op, len(source.shape))
+    outer = (*[source.shape[dim] for dim in before], *op.indices[0].shape)
+
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        c, strides = IRBuilder(module), row_major(spec.shape)
+        with ExitStack() as nest:
+            loops = Loops(c, nest, outer, 0 if outer else None)
+            begin = c.add(
+                named(c, loops, op, source.shape, source.strides), loops.place([source.strides[dim] for dim in before], source.offset)
+            )
+            to = loops.place(strides)
+            inner = Loops(c, nest, [source.shape[dim] for dim in behind])
+            value = c.load("%b1", c.add(begin, inner.place([source.strides[dim] for dim in behind])), TYPES[source.dtype])
+            c.store(value, "%b0", c.add(to, inner.place(strides[len(outer) :])))
+        buffers = [routine, source.value, *[each.value for each in op.indices], STATUS]
+        return [finish(module, c, "point_gather", buffers, outer[0] if outer else 1, routine.size)]
+
+    return builder.routine([source, *op.indices], [spec], node, write)[0]
+
+
+def point_scatter_add(builder: TensorIRBuilder, op: PointScatterAdd, spec: Any, node: Any) -> Any:
+    """One thread adds, in the order of the indices, unless a dimension before them is whole: then it is split."""
+    grad, shape = op.grad, tuple(spec.shape)
+    before, behind = places(op, len(shape))
+    outer = (*[shape[dim] for dim in before], *op.indices[0].shape)
+
+    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+        type, strides = TYPES[spec.dtype], row_major(shape)
+        c = IRBuilder(module)
+        with c.loop(FIRST, LAST) as at:
+            c.store(c.constant(type, 0), "%b0", at)
+        pieces = [finish(module, c, "zeros", [routine], routine.size, routine.size)]
+        c = IRBuilder(module)
+        with ExitStack() as nest:
+            loops = Loops(c, nest, outer, 0 if before else None)
+            to = c.add(named(c, loops, op, shape, strides), loops.place([strides[dim] for dim in before]))
+            begin = loops.place(grad.strides, grad.offset)
+            inner = Loops(c, nest, [shape[dim] for dim in behind])
+            value = c.load("%b1", c.add(begin, inner.place(grad.strides[len(outer) :])), type)
+            accumulate(c, value, "%b0", c.add(to, inner.place([strides[dim] for dim in behind])), spec.dtype)
+        buffers = [routine, grad.value, *[each.value for each in op.indices], STATUS]
+        return [*pieces, finish(module, c, "point_scatter_add", buffers, outer[0] if before else 1, math.prod(grad.shape))]
+
+    return builder.routine([grad, *op.indices], [spec], node, write)[0]
+
+
 @llvm.register("embedding", "index_select", "index")
-def row_gather(builder: TensorIRBuilder, op: RowGather, spec: Any, node: Any) -> Any:
+def row_gather(builder: TensorIRBuilder, op: RowGather | PointGather, spec: Any, node: Any) -> Any:
+    if isinstance(op, PointGather):
+        return point_gather(builder, op, spec, node)
     source, index, dim = op.source, op.index, op.dim
     outer = (*source.shape[:dim], *index.shape)
 
@@ -196,7 +263,9 @@ def row_gather(builder: TensorIRBuilder, op: RowGather, spec: Any, node: Any) ->
 
 
 @llvm.register("embedding_backward", "index_select_backward", "index_add", "index_backward")
-def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd, spec: Any, node: Any) -> Any:
+def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd | PointScatterAdd, spec: Any, node: Any) -> Any:
+    if isinstance(op, PointScatterAdd):
+        return point_scatter_add(builder, op, spec, node)
     base, grad, index, dim = op.base, op.grad, op.index, op.dim
     shape = tuple(spec.shape)
     before, behind = shape[:dim], shape[dim + 1 :]

@@ -81,6 +81,29 @@ class RowScatterAdd:
 
 
 @dataclass(frozen=True)
+class PointGather:
+    """What several dimensions have at the places that as many indices name; those are of one shape, and count from the end where they are negative.
+
+    Their shape is put at dimension ``at`` of the result, between the dimensions that are kept whole.
+    """
+
+    source: Reference
+    dims: tuple[int, ...]
+    indices: tuple[Reference, ...]
+    at: int
+
+
+@dataclass(frozen=True)
+class PointScatterAdd:
+    """Zeros with what belongs to the places of a `PointGather` added at these."""
+
+    grad: Reference
+    dims: tuple[int, ...]
+    indices: tuple[Reference, ...]
+    at: int
+
+
+@dataclass(frozen=True)
 class RowScatter:
     """A copy of a base with slices along a dimension replaced: those that an index names, the last of several."""
 
@@ -359,16 +382,42 @@ def index_copy(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node:
     return RowScatter(base, source, dim % len(base.shape), index)
 
 
+def several_indices(indices: Any, shape: Sequence[Any]) -> tuple[tuple[int, ...], tuple[Reference, ...], int] | None:
+    """The dimensions and the indices of one shape, where several dimensions are indexed by integers; and where that shape begins in the result's."""
+    dims = tuple([at for at, each in enumerate(indices) if each is not None])
+    given = [indices[at] for at in dims]
+    if len(dims) < 2 or any(each.dtype not in INDEX_DTYPES for each in given):
+        return None
+    beside = dims[-1] - dims[0] == len(dims) - 1
+    at, count = dims[0] if beside else 0, max(len(each.shape) for each in given)
+    common = tuple(shape[at : at + count])
+    return dims, tuple([each.broadcast(common) for each in given]), at
+
+
 @routine.register("index")
 def index(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     found = single_index(args[1])
-    return NotImplemented if found is None else row_gather(builder, args[0], *found, spec, wraps=True)
+    if found is not None:
+        return row_gather(builder, args[0], *found, spec, wraps=True)
+    several = several_indices(args[1], spec.shape)
+    if several is None or not takes(builder, args[0], *several[1]) or not math.prod(spec.shape):
+        return NotImplemented
+    return PointGather(args[0], *several)
 
 
 @routine.register("index_backward")
 def index_backward(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     found = single_index(args[2])
-    return NotImplemented if found is None else row_scatter_add(builder, None, args[0], *found, spec, wraps=True)
+    if found is not None:
+        return row_scatter_add(builder, None, args[0], *found, spec, wraps=True)
+    grad = args[0]
+    several = several_indices(args[2], grad.shape)
+    fits = several is not None and takes(builder, grad, *several[1]) and math.prod(spec.shape)
+    return (
+        PointScatterAdd(grad, *several)
+        if several is not None and fits and spec.dtype.kind != "b" and grad.dtype == spec.dtype
+        else NotImplemented
+    )
 
 
 @routine.register("gather")
