@@ -110,3 +110,36 @@ def test_the_class_of_tensors_is_no_users_class_under_another_name(monkeypatch: 
     text = str(torch.compiler.explain(compiled)(torch.ones(2), torch.ones(2)))
     assert "0 recompilations" in text and "Tensor.__dict__" not in text
     assert not is_users(torch.Tensor) and is_users(Kind)
+
+
+def scaled(x: Any, by: float = 2.0, shift: int = 0, name: str | None = None) -> Any:
+    return x * by + shift
+
+
+class Layer(nn.Linear):
+    """A Module with a ``__call__`` of its own, as layers have that may be recomputed."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **kwargs)
+
+    def forward(self, x: Any) -> Any:
+        names = scaled.__code__.co_varnames
+        return scaled(super().forward(x)) if "by" in names else x
+
+
+def test_guards_that_follow_from_others_are_not_made() -> None:
+    model = nn.Sequential(Layer(3, 3), Layer(3, 3))
+    x = torch.ones(2, 3)
+    compiled = torch.compile(model, fullgraph=True)
+    assert torch.equal(compiled(x), model(x))
+    found = torch.compiler.explain(compiled)(x).out_guards
+    assert not [each for each in found if "co_varnames" in each or "_hooks'" in each]
+    assert len([each for each in found if "__defaults__" in each]) == 1  # one for the tuple, none for what is in it
+    before = scaled.__defaults__
+    try:
+        scaled.__defaults__ = (3.0, 1, None)
+        assert torch.equal(compiled(x), model(x))
+    finally:
+        scaled.__defaults__ = before
+    model[1].register_forward_hook(lambda module, args, output: output + 1)
+    assert torch.equal(compiled(x), model(x))

@@ -8,6 +8,8 @@ from typing import Any
 from ....nn.modules.module import Module
 from ..record.graph_breaks import Break
 from ..record.registry import handles
+from ..vm import operator_forms
+from ..vm.frame import Inline
 
 
 def capture(function: Any) -> Callable[[Any], Any]:
@@ -85,6 +87,12 @@ _parameters = capture(Module.named_parameters)(members("_parameters"))
 _buffers = capture(Module.named_buffers)(members("_buffers"))
 capture(Module.parameters)(values(_parameters))
 capture(Module.buffers)(values(_buffers))
+
+
+@capture(Module.__call__)
+def _call(recorder: Any, module: Module, *args: Any, **kwargs: Any) -> Any:
+    """What a class with a ``__call__`` of its own reaches by ``super()``: one guard that there are no hooks, and not one for each table of them."""
+    return Inline(operator_forms.call_forward, (module, args, kwargs), {}) if recorder.has_no_hooks(module) else NotImplemented
 
 
 @capture(Module.named_modules)

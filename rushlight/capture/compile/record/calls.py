@@ -139,9 +139,13 @@ class Recorder(ContainerRecorder):
         return self.native(frame, function, args, kwargs)
 
     def is_plain_module(self, module: Module) -> bool:
-        """Whether a call of a Module is a call of its forward alone: no hooks, which is guarded."""
+        """Whether a call of a Module is a call of its forward alone."""
+        return type(module).__call__ is Module.__call__ and self.has_no_hooks(module)
+
+    def has_no_hooks(self, module: Module) -> bool:
+        """Whether ``Module.__call__`` only calls the forward: no hooks, which is guarded."""
         fields = module.__dict__
-        if type(module).__call__ is not Module.__call__ or id(fields) in self.snapshots or "_compiled_call_impl" in fields:
+        if id(fields) in self.snapshots or "_compiled_call_impl" in fields:
             return False
         own = [fields.get(name) for name in HOOKS]
         if None in own or any(own) or any(GLOBAL_HOOKS) or any(id(each) in self.snapshots for each in (*own, *GLOBAL_HOOKS)):
@@ -245,9 +249,14 @@ class Recorder(ContainerRecorder):
             self.guards.add(Kind.CODE, source, function.__code__)
             if function.__defaults__:
                 place = self.new_source.attribute(source, "__defaults__")
-                for index, each in enumerate(function.__defaults__):
-                    self.guard_value(self.new_source.item(place, index), each)
-                self.guards.length(place, function.__defaults__, function.__defaults__)
+                if "<locals>" not in function.__qualname__ and all(isinstance(each, PRIMITIVES) for each in function.__defaults__):
+                    self.guards.add(
+                        Kind.IDENTITY, place, function.__defaults__
+                    )  # made once, where the function is defined: one guard is enough
+                else:
+                    for index, each in enumerate(function.__defaults__):
+                        self.guard_value(self.new_source.item(place, index), each)
+                    self.guards.length(place, function.__defaults__, function.__defaults__)
         if function.__kwdefaults__:
             place = self.new_source.attribute(source, "__kwdefaults__")
             for name, each in function.__kwdefaults__.items():

@@ -8,7 +8,7 @@ import enum
 import functools
 import operator
 import sys
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ....core.base import TensorBase
@@ -267,6 +267,11 @@ class ValueRecorder(NameRecorder):
                 return inlined
         elif kind is functools.cached_property or kind is dataclasses.Field or value is flags:  # a capture is always something special
             return getattr(value, name)
+        elif kind is CodeType:  # which is as it is
+            source = self.sources.get(id(value))
+            if source is not None:
+                self.guards.identity(source, value)
+            return self.track_fresh(getattr(value, name))
         return self.load_plain(value, name)
 
     def descriptor(self, value: Any, kind: type, name: str) -> Any:

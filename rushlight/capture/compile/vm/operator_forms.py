@@ -23,6 +23,11 @@ def instantiate_anew(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     return instance
 
 
+def call_forward(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of a Module without hooks."""
+    return module.forward(*args, **kwargs)
+
+
 def binary(methods: tuple[Any, ...], symbol: str, a: Any, b: Any) -> Any:
     """An operator: methods are (function, whether its arguments are swapped), in the order in which they are asked."""
     for method, swapped in methods:
