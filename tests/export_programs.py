@@ -334,6 +334,87 @@ class Autocast(nn.Module):
             return (x @ x).float()
 
 
+class Regions(nn.Module):
+    """Regions without gradients, with several results, and one in autocast between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        a = x + 1
+        with torch.no_grad():
+            b = a * 2
+            c = b.sin()
+            d = c.cos()
+        e = b + d
+        with torch.no_grad():
+            f = e * torch.tensor(3.0)
+        return e, f + c
+
+
+class Precisions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = x + 1
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            z = self.layer(y)
+            with torch.autocast("cpu", enabled=False):
+                w = z.float() @ y.t()
+        return w + 1
+
+
+class Assigned(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(3))
+        self.register_buffer("m", torch.zeros(3))
+
+    def forward(self, x):
+        self.n += x
+        self.m = self.m * 2 + x
+        self.n.mul_(2)
+        return self.n + self.m
+
+
+class Written(nn.Module):
+    def forward(self, x, y):
+        z = x.clone()
+        z[0] = 5
+        z[1] = 2.5
+        z[:, 1] = x[:, 0]
+        z[1, 2] = True
+        a, b = torch.broadcast_tensors(x, y)
+        return z, a + b, x.contiguous(), x.expand(2, 3), x.squeeze(), x.to(torch.float64), x.float(), x + 1
+
+
+class Checked(nn.Module):
+    def forward(self, x, n):
+        k = n.item()
+        torch._check(k > 1)
+        torch._check(k < x.shape[0])
+        return torch.ones(k).sum()
+
+
+class Heads(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(4, 2, batch_first=True)
+
+    def forward(self, x, y, mask):
+        a, weights = self.attention(x, y, y)
+        b, _ = self.attention(x, x, x, attn_mask=mask, need_weights=False)
+        return a, weights, b
+
+
+class Joined(nn.Module):
+    def forward(self, x, y):
+        return torch.cat([x, y])[: x.shape[0]], x.view(x.shape[0] * 3)
+
+
 def numbers(*shape, dtype=None):
     """Numbers that are the same everywhere."""
     count = 1
@@ -396,6 +477,13 @@ def cases():
         ("items", Items(), (f(3), torch.tensor(3)), {}, None),
         ("scripted", Scripted(), (f(4),), {}, None),
         ("autocast", Autocast(), (f(2, 2),), {}, None),
+        ("regions", Regions(), (f(2, 3),), {}, None),
+        ("precisions", Precisions(), (f(2, 3),), {}, None),
+        ("assigned", Assigned(), (f(3),), {}, None),
+        ("written", Written(), (f(2, 3), f(2, 3)), {}, None),
+        ("checked", Checked(), (f(4), torch.tensor(3)), {}, None),
+        ("heads", Heads().eval(), (f(2, 3, 4), f(2, 5, 4), torch.ones(3, 3).tril() == 0), {}, None),
+        ("joined", Joined(), (f(4, 3), f(5, 3)), {}, ({0: batch}, {0: length})),
     ]
 
 

@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import random
+import re
 import zipfile
 from pathlib import Path
 
@@ -19,12 +20,8 @@ from rushlight.export.errors import ArchiveError, UserError
 
 DATA = zipfile.ZipFile(Path(__file__).parent / "data" / "export" / "programs.zip")
 TEXTS, ERRORS = json.loads(DATA.read("texts.json")), json.loads(DATA.read("errors.json"))
-# Where our functions write a program in other operators than PyTorch's, or leave out nodes that do nothing.
-DIFFERENT = {
-    "counter": "a copy_ of a buffer to itself", "loop_weights": "a size that nothing uses", "attention_dynamic": "numbers of sizes", "writes": "a number as a constant tensor",
-    "pointwise": "to() of the same type, _assert_tensor_metadata", "losses": "broadcast_tensors of equal shapes", "repeated": "a number in a name", "sizes": "PyTorch refuses it",
-    "encoder": "views in attention", "encoder_train": "views in attention", "items": "a number in a name", "autocast": "casts instead of wrap_with_autocast", "nested_dynamic": "which of two equal sizes has the name",
-}  # fmt: skip
+# PyTorch refuses a reshape of a dynamic size for reasons of its strides, which do not matter here.
+DIFFERENT = {"sizes"}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +86,7 @@ def test_leaves_the_module_as_it_was(programs):
 
 
 # Which of several equal sizes gives its name, or in which order names are listed.
-OTHER_NAMES = {"equal auto": "{s77: VR[2, int_oo]}", "multiple": "{s77: VR[0, int_oo], 2*s77: VR[0, int_oo]}"}
+OTHER_NAMES = {"multiple": "{s77: VR[0, int_oo], 2*s77: VR[0, int_oo]}"}
 
 
 @pytest.mark.parametrize("name", list(ERRORS))
@@ -164,7 +161,9 @@ def test_round_trip(exported, name, tmp_path):
     again = rushlight.export.load(tmp_path / "program.pt2", extra_files=extra)
     assert extra == {"note": "text"}
     if name != "rows":  # which of its lists were tuples is not in the file
-        assert text(again) == text(ep)
+        names = dict(re.findall(r"(submod_\d+) = self\.(submod_\d+)", text(ep)))
+        # A file has the names of graphs, and not those of the nodes that read them: so do PyTorch's programs once they are loaded.
+        assert text(again) == re.sub(r"(?<!\.)(?<!class )\bsubmod_\d+", lambda found: names.get(found[0], found[0]), text(ep))
     rushlight.manual_seed(0)
     wanted = compat.pytree.tree_leaves(copy.deepcopy(ep).module()(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
     rushlight.manual_seed(0)

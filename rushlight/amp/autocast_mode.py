@@ -39,6 +39,8 @@ class _Settings(threading.local):
         self.nesting = 0
         # (id of a tensor, type) -> the tensor (so that the id stays its own), its version and its cast
         self.cache: dict[Any, tuple[Any, int, Any]] = {}
+        self.entered: list[autocast] = []  # the contexts that are open
+        self.casting = False  # whether what runs is a cast that was not asked for
         self.always: _Casting | None = None  # the interceptor that `set_autocast_enabled` puts in
 
 
@@ -116,7 +118,13 @@ def _cast_all(args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
 
 def _cast_value(value: Any, dtype: Any) -> Any:
     if isinstance(value, TensorBase):
-        return cached_cast(value, dtype) if _eligible(value) and value._array.dtype is not dtype.numpy else value
+        if not _eligible(value) or value._array.dtype is dtype.numpy:
+            return value
+        _settings.casting = True
+        try:
+            return cached_cast(value, dtype)
+        finally:
+            _settings.casting = False
     if value.__class__ in (list, tuple) and any(isinstance(each, TensorBase) for each in value):
         return type(value)([_cast_value(each, dtype) for each in value])
     return value
@@ -179,9 +187,11 @@ class autocast:
         autocast_increment_nesting()
         casting = _Casting().__enter__() if self._enabled else None
         self._entered.append((before, casting))
+        _settings.entered.append(self)
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        _settings.entered.remove(self)
         before, casting = self._entered.pop()
         if casting is not None:
             casting.__exit__()
@@ -203,6 +213,16 @@ class autocast:
         made.device, made.fast_dtype, made._enabled, made._cache_enabled = self.device, self.fast_dtype, self._enabled, self._cache_enabled
         made._entered = []
         return made
+
+
+def entered() -> tuple[autocast, ...]:
+    """The contexts that are open in this thread, the outermost first."""
+    return tuple(_settings.entered)
+
+
+def is_casting() -> bool:
+    """Whether the op that runs is a cast that autocast has put in."""
+    return _settings.casting
 
 
 # -- its settings ------------------------------------------------------------------------------------------------

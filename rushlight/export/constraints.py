@@ -204,6 +204,9 @@ def _replaced(found: list[Dimension], name: str, formula: Expression, each: Dime
         if partner.follows and not offset:  # the one that is open follows the one that is not
             return _replaced(found, str(partner.formula), each.formula, partner, each, 0)  # type: ignore[arg-type]
         raise _equal(each, partner) if not offset else _related(each, partner, f"{partner.name} {'+' if offset > 0 else '-'} {abs(offset)}")
+    other = formula.as_symbol
+    if other is not None and name < other:  # of two names that which is the first as a text stays, as in PyTorch
+        name, formula = other, Expression.symbol(name)
     for one in found:
         assert one.formula is not None
         known = {each: Expression.symbol(each) for each in one.formula.symbols()}

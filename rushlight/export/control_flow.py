@@ -19,6 +19,7 @@ from .higher_order import OPERATORS
 class ControlFlow(Tracer):
     """What a tracer does when a program branches, loops or scans by functions."""
 
+    turns: dict[str, None]  # symbols for how often loops run
     graphs: dict[str, Any]  # of branches and bodies, by name
     nested: Callable[[], Any]
     operator_node: Callable[..., Node]
@@ -88,6 +89,8 @@ class ControlFlow(Tracer):
             args = (self.argument(pred), *graphs, (*nodes, *more)) if kind == "cond" else (*graphs, nodes, more)
             node = self.operator_node(OPERATORS[kind], args)
             self.depends.add(node)
+            if kind == "while_loop" and state.grad_enabled and any(each._requires_grad for each in (*operands, *outside.values())):
+                self.turns[str(self.new_symbol(node, None, 1).expression)] = None
             if any(each.meta.get("impure") for inner, _ in made.values() for each in inner.graph.nodes):
                 raise CaptureError(f"{kind}: the functions of an exported program may not write to tensors in place")
             results = self.control_results(node, made, kind)

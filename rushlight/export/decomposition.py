@@ -88,8 +88,13 @@ def default_decompositions() -> CustomDecompTable:
     return CustomDecompTable()
 
 
+_COPY_IN_PLACE = table["copy_"]
+
+
 class FunctionalTracer(ExportTracer):
     """Records operators as an exported program has them, without writes; ``core`` decomposes composites."""
+
+    of_functions = False
 
     def __init__(self, names: Any, core: bool, left: set[Any]) -> None:
         super().__init__(names)
@@ -98,12 +103,15 @@ class FunctionalTracer(ExportTracer):
         self.left = left  # operators that stay as they are
         self.keeping = False
         self.running: Any = None  # the operator of the program that is being written by others
+        self.before: dict[Node, Node] = {}  # of operators that have given an operand itself: the node that this was
         self.foreign: set[Any] = set()  # those of which something is left that PyTorch does not have
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if op.of_storage:
             return NotImplemented
         base = op.functional or op
+        if op is _COPY_IN_PLACE and args[0] is args[1]:
+            return args[0]
         if whole.of(base) and not self.keeping:
             self.keeping = True
             try:
@@ -126,6 +134,18 @@ class FunctionalTracer(ExportTracer):
                 return NotImplemented
             return Tracer.__call__(self, op, args, out)
         return super().__call__(op, args, out)
+
+    def results(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
+        if op.functional is None and isinstance(result, TensorBase) and any(result is each for each in args):
+            self.before[node] = self.node_of(result)
+        super().results(op, args, recorded, node, result)
+
+    def value_of(self, tensor: Any) -> Node:
+        """The node of what was last written to a tensor."""
+        node = self.node_of(tensor)
+        while node in self.before:
+            node = self.before[node]
+        return node
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         found = None
@@ -277,9 +297,9 @@ def _captured(ep: ExportedProgram, functions: dict[Any, Any], core: bool, kept: 
         state.capture = None
         outputs = [tracer.argument(each) for each in results]
         changed = [
-            (spec, tracer.node_of(value))
+            (spec, tracer.value_of(value))
             for spec, mine, value in zip(ep.graph_signature.input_specs, inputs, given.values())
-            if isinstance(value, TensorBase) and tracer.node_of(value) is not mine
+            if isinstance(value, TensorBase) and tracer.value_of(value) is not mine
         ]
         state.capture = tracer
     if tracer.foreign - kept:

@@ -428,11 +428,14 @@ def _name(found: list[Dimension]) -> None:
             name = each.spec.__name__
             if not each.low <= each.size <= each.high:
                 raise ConstraintViolationError(f"{each.size} not in range [{each.low}, {each.high}]")
-            if name not in roots:
-                roots[name] = Expression.symbol(symbols.name(each.source)), each.size, each.source
-            elif roots[name][1] != each.size:
-                raise UserError(f"{each.source} = {each.size} is not equal to {roots[name][2]} = {roots[name][1]}")
-            each.formula = roots[name][0]
+            symbol, (_, size, source) = symbols.name(each.source), roots.get(name, (None, each.size, each.source))
+            if size != each.size:
+                raise UserError(f"{each.source} = {each.size} is not equal to {source} = {size}")
+            if name not in roots or symbol < str(roots[name][0]):  # of several names that which is the first as a text, as PyTorch has it
+                roots[name] = Expression.symbol(symbol), size, source
+    for each in found:
+        if isinstance(each.spec, Dim) and not isinstance(each.spec, _DerivedDim):
+            each.formula = roots[each.spec.__name__][0]
     for each in found:
         if isinstance(each.spec, _DerivedDim):
             root = each.spec.root
@@ -460,7 +463,7 @@ class ValueRanges:
         self.lower, self.upper = lower, upper
 
     def __repr__(self) -> str:
-        return f"VR[{self.lower}, {self.upper}]"
+        return f"VR[{'-int_oo' if self.lower <= -int_oo else self.lower}, {self.upper}]"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ValueRanges) and (self.lower, self.upper) == (other.lower, other.upper)

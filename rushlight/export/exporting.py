@@ -163,6 +163,7 @@ def _constraints(captured: Capture, ranges: dict[str, ValueRanges], found: list[
     for name, bounds in ranges.items():
         if any(name in _symbols_of(node.meta.get("val")) for node in captured.tracer.graph.nodes):
             used[symbol_of(Expression.symbol(name))] = bounds
+    used.update((symbol_of(Expression.symbol(name)), ValueRanges(1, int_oo)) for name in captured.tracer.turns)
     for each in found:
         formula = each.formula
         if formula is not None and formula.as_symbol is None and hasattr(each.spec, "root"):

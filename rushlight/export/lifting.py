@@ -31,6 +31,8 @@ from .graph_signature import (
 from .higher_order import OPERATORS
 from .tracing import Capture, ExportTracer, Guard
 
+_COMPARISONS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "==": "eq", "!=": "ne"}
+_FULL_NAMES = ("sym_size", "_assert_tensor_metadata")  # operators that PyTorch's passes put in: nodes are named with their overloads
 _PREFIXES = {InputKind.PARAMETER: "p_", InputKind.BUFFER: "b_", InputKind.CONSTANT_TENSOR: "c_"}
 
 
@@ -216,47 +218,92 @@ class _Copier:
     ) -> None:  # fmt: skip
         self.made, self.tracer, self.here, self.attributes, self.constants = made, tracer, here, attributes, constants
         self.guards, self.ranges = guards, ranges
-        self.number = 0
+        self.named: dict[Node, str] = {}  # of nodes in regions: the names that they had in one graph
+        self.within = 0  # in how many branches and bodies what is copied is
 
     def run(self, graph: Any) -> None:
-        """Copy all nodes: those that read sizes of inputs first, regions without gradients as graphs of their own."""
+        """Copy all nodes: those that read sizes of inputs first, regions in other modes as graphs of their own."""
         nodes = [node for node in graph.nodes if node.op not in ("placeholder", "output")]
         first = [node for node in nodes if _reads_input(node)]
-        for node in first:
-            self.copy(self.made.graph, node)
-        rest = [node for node in nodes if not _reads_input(node)]
-        at = 0
-        while at < len(rest):
-            region = self.region(rest, at)
-            if region:
-                self.wrap(rest[at : at + region])
-                at += region
-            else:
-                self.copy(self.made.graph, rest[at])
-                self.asserted(rest[at])
-                at += 1
+        names = self.size_names(first)
+        for node in sorted(first, key=lambda node: list(names).index((node.args[0], node.args[1]))):
+            self.copy(self.made.graph, node, names[node.args[0], node.args[1]])
+        compared = {guard.text({}): guard for guard in self.tracer.guards if any(name.startswith("u") for name in guard.symbols)}
+        self.strict = [guard for guard in compared.values() if guard.how in ("<", ">") and guard.right.constant is not None]
+        for guard in compared.values():  # comparisons of the program, in whose place the checks of its sizes stand
+            self.reserve(_COMPARISONS[guard.how])
+        self.place(self.made.graph, self.made.submodules, [node for node in nodes if not _reads_input(node)], 0)
 
-    def region(self, nodes: list[Node], at: int) -> int:
-        """How many nodes from here on were recorded in another grad mode than the program began with."""
-        count = 0
-        while at + count < len(nodes):
-            mode = nodes[at + count].meta.get("grad")
-            if (
-                nodes[at + count].op == "get_attr"
-                and "graph" not in nodes[at + count].meta
-                or (mode is None and count and nodes[at + count].target is operator.getitem)
-            ):
-                count += 1 if count else 0
-                if not count:
-                    return 0
+    def reserve(self, name: str) -> str:
+        """Take a name in the main graph."""
+        names = self.made.graph._names
+        found = names.free(name)
+        names.taken.add(found)
+        return found
+
+    def size_names(self, first: list[Node]) -> dict[tuple[Node, int], str]:
+        """The names of nodes that read sizes of inputs: PyTorch numbers those of all dynamic sizes, after those that the program has read."""
+        for _ in first:
+            self.reserve("sym_size_int")
+        inputs = dict.fromkeys([node for node in self.here if node.op == "placeholder"])
+        dynamic = [
+            (node, dim)
+            for node in inputs
+            for dim, size in enumerate(getattr(node.meta.get("val"), "shape", ()))
+            if isinstance(size, SymbolicInt)
+        ]
+        return {each: self.reserve("sym_size_int") for each in (dynamic if first else ())}
+
+    def place(self, graph: Any, submodules: dict[str, Any], nodes: list[Node], depth: int) -> None:
+        """Copy nodes into a graph, with regions of one mode as nodes that run graphs of their own."""
+        groups = self.groups(nodes, depth)
+        numbers, number = [], 0
+        for at, (mode, _) in enumerate(groups):  # PyTorch cuts the graph into parts, and numbers all of them
+            number += 1 if mode is not None or at else 0
+            numbers.append(number)
+        if groups and isinstance(groups[-1][0], bool):
+            number += 1
+        count = number + 1
+        for (mode, part), number in zip(groups, numbers):
+            if mode is not None:
+                self.wrap(graph, submodules, part, mode, depth, f"submod_{number}", f"submod_{count}")
+                count += 1
                 continue
-            if mode is None or mode == self.tracer.grad_mode:
-                break
-            count += 1
-        return count
+            for node in part:
+                self.copy(graph, node)
+                if graph is self.made.graph:
+                    self.asserted(node)
 
-    def copy(self, graph: Any, node: Node) -> Any:
+    def groups(self, nodes: list[Node], depth: int) -> list[tuple[Any, list[Node]]]:
+        """Nodes that follow each other in one mode: None, a grad mode, or a context of autocast.  Constants are in that of what follows them."""
+        found: list[tuple[Any, list[Node]]] = []
+        constants: list[Node] = []
+        for node in nodes:
+            if _is_constant(node):
+                constants.append(node)
+                continue
+            mode = self.mode(node, depth)
+            if not found or found[-1][0] is not mode:
+                found.append((mode, []))
+            found[-1][1].extend([*constants, node])
+            constants = []
+        return [*found, (None, constants)] if constants else found
+
+    def mode(self, node: Node, depth: int) -> Any:
+        """The mode that a node runs in, within regions of a depth: None where it is that of the program."""
+        if node.target is operator.getitem:
+            return self.mode(node.args[0], depth)
+        contexts = node.meta.get("autocast", ())
+        if len(contexts) > depth:
+            return contexts[depth]
+        grad = node.meta.get("grad")
+        return None if grad is None or grad == self.tracer.grad_mode or depth > len(contexts) else grad
+
+    def copy(self, graph: Any, node: Node, name: str | None = None) -> Any:
         """Copy one node."""
+        if node.meta.get("cast") and node.meta.get("autocast"):
+            self.here[node] = self.here[node.args[0]]  # the region does that
+            return self.here[node]
         if node.op == "get_attr" and "graph" not in node.meta:
             target = self.constants.get(node, node.target)
             placed = self.attributes[target]
@@ -266,7 +313,11 @@ class _Copier:
                     "call_function", find_overload("aten", "lift_fresh_copy", "default"), (placed,), {}, "lift_fresh_copy"
                 )
                 fresh.meta.update(_meta(node, self.tracer), val=placed.meta["val"])
-                placed = graph.create_node("call_function", find_overload("aten", "detach_", "default"), (fresh,), {}, "detach_")
+                placed = (
+                    fresh
+                    if node.meta.get("number")
+                    else graph.create_node("call_function", find_overload("aten", "detach_", "default"), (fresh,), {}, "detach_")
+                )
                 placed.meta.update(fresh.meta)
             self.here[node] = placed
             return placed
@@ -279,10 +330,14 @@ class _Copier:
         args, kwargs = map_arg(node.args, self.here.__getitem__), map_arg(dict(node.kwargs), self.here.__getitem__)
         args, kwargs = _without_views(args), _without_views(kwargs)
         target = node.target
-        name = None
-        if hasattr(target, "_overloadpacket"):
+        if name is not None:
+            self.made.graph._names.taken.discard(name)
+        elif hasattr(target, "_overloadpacket"):
             packet = target._overloadpacket.__name__
-            name = graph._target_to_str(packet) if target._overloadname != "int" or packet != "sym_size" else "sym_size_int"
+            name = packet if packet not in _FULL_NAMES else f"{packet}_{target._overloadname}"
+            name = graph._target_to_str(name)
+        if graph is not self.made.graph and not self.within:  # of a region: names of the main graph
+            name = self.reserve(name or graph._target_to_str(target))
         made = graph.create_node(node.op, target, args, kwargs, name)
         made.meta.update(_meta(node, self.tracer))
         if node.meta.get("impure"):
@@ -319,11 +374,15 @@ class _Copier:
             for how, sign, edge in ((operator.ge, ">=", bounds.lower), (operator.le, "<=", bounds.upper)):
                 if abs(edge) < 2**62:
                     self.check(how, sign, read, name, edge)
+            for guard in self.strict:
+                if guard.left.as_symbol == name and guard.right.constant is not None:
+                    self.check(operator.lt if guard.how == "<" else operator.gt, guard.how, read, name, guard.right.constant)
 
     def check(self, how: Any, sign: str, read: Any, name: str, edge: int) -> None:
         compared = self.made.graph.create_node("call_function", how, (read, edge), {}, how.__name__)
         compared.meta["val"] = Condition(f"{name} {sign} {edge}")
-        message = f"Runtime assertion failed for expression {name} {sign} {edge} on node '{compared.name}'"
+        text = f"{edge} < {name}" if sign == ">" else f"{name} {sign} {edge}"
+        message = f"Runtime assertion failed for expression {text} on node '{compared.name}'"
         checked = self.made.graph.create_node(
             "call_function", find_overload("aten", "_assert_scalar", "default"), (compared, message), {}, "_assert_scalar_default"
         )
@@ -333,6 +392,7 @@ class _Copier:
         """The graph of a branch or body as a module."""
         graph = Graph()
         outer, self.here = self.here, dict(self.here)
+        self.within += 1
         self.tracer, tracer = inner, self.tracer
         around, self.made.submodules = self.made.submodules, {}  # graphs within have names of their own
         names = [self.here[each].name for each in inner.outside]
@@ -349,58 +409,62 @@ class _Copier:
                 self.copy(graph, node)
         within, self.made.submodules = self.made.submodules, around
         self.here, self.tracer = outer, tracer
+        self.within -= 1
         _remove_dead(graph)
         return GraphModule(within, graph)
 
-    def wrap(self, nodes: list[Node]) -> None:
-        """A region in another grad mode: one node that runs its graph in that mode."""
+    def wrap(self, around: Any, submodules: dict[str, Any], nodes: list[Node], mode: Any, depth: int, name: str, label: str) -> None:
+        """A region in another mode: one node that runs its graph in that mode."""
+        shared = [node for node in nodes if _is_constant(node) and any(user not in nodes for user in node.users)]
+        for node in shared:
+            self.copy(around, node)
+        nodes = [node for node in nodes if node not in shared]
         inside = set(nodes)
         graph = Graph()
         outer, self.here = self.here, dict(self.here)
-        wanted: list[Any] = []
+        wanted: dict[Node, Node] = {}  # what the region reads, as nodes around it
         for node in nodes:
-            for each in node.all_input_nodes:
-                if each not in inside and each not in wanted:
-                    wanted.append(each)
-        for node in nodes:
-            if node.op == "get_attr" and "graph" not in node.meta:
-                wanted.append(node)
-        given = []
-        for each in dict.fromkeys(wanted):
-            if each not in outer:
-                self.here = outer
-                self.copy(self.made.graph, each)
-                self.here = dict(outer)
-        for each in dict.fromkeys(wanted):
-            mine = placeholder_named(graph, outer[each].name)
-            mine.meta.update(outer[each].meta)
-            given.append(outer[each])
-            self.here[each] = mine
-        mode = bool(next(node.meta["grad"] for node in nodes if node.meta.get("grad") is not None))
-        for node in nodes:
-            if not (node.op == "get_attr" and "graph" not in node.meta):
+            if _is_constant(node):
+                wanted[node] = self.attributes[self.constants.get(node, node.target)]
+            wanted.update((each, outer[each]) for each in (_uncast(each, inside) for each in node.all_input_nodes) if each not in inside)
+        inputs = [node for node in self.made.graph.nodes if node.op == "placeholder"]
+        given = list(dict.fromkeys(wanted.values()))
+        mine: dict[Node, Node] = {}
+        for each in given:
+            numbered = not isinstance(mode, bool) and each in inputs
+            mine[each] = placeholder_named(graph, f"arg{inputs.index(each)}_1" if numbered else each.name)
+            mine[each].meta.update(each.meta)
+        for each, around_it in wanted.items():
+            self.here[each] = mine[around_it]
+        attributes, self.attributes = self.attributes, {key: mine.get(each, each) for key, each in self.attributes.items()}
+        within: dict[str, Any] = {}
+        if isinstance(mode, bool):
+            for node in nodes:
                 self.copy(graph, node)
-        leaving = [
-            node for node in nodes if node in self.here and node.op == "call_function" and any(user not in inside for user in node.users)
-        ]
+        else:
+            self.place(graph, within, nodes, depth + 1)
+        self.attributes = attributes
+        users = [each for node in nodes[-1].graph.nodes if node not in inside for each in node.all_input_nodes if each in inside]
+        leaving = list(dict.fromkeys(each for each in users if each.op == "call_function"))
         leaving += [node for node in nodes if node.op == "call_function" and node not in leaving and self.is_output(node)]
         graph.output(tuple(self.here[node] for node in leaving))
         _remove_dead(graph)
-        self.number += 1
-        name = f"submod_{self.number}"
-        self.made.submodules[name] = GraphModule({}, graph)
+        submodules[name] = GraphModule(within, graph)
+        made = [self.named.get(node) or self.here[node].name for node in leaving]
+        self.named.update(zip(leaving, made))
         self.here = outer
-        module = self.made.graph.create_node("get_attr", name, (), {}, name)
-        label = (
-            self.made.graph._target_to_str(getattr(leaving[0].target, "_overloadpacket", leaving[0].target))
-            if leaving
-            else "wrap_with_set_grad_enabled"
-        )
-        node = self.made.graph.create_node("call_function", OPERATORS["wrap_with_set_grad_enabled"], (mode, module, *given), {}, label)
+        module = around.create_node("get_attr", name, (), {}, label)
+        kind = "wrap_with_set_grad_enabled" if isinstance(mode, bool) else "wrap_with_autocast"
+        how = (mode,) if isinstance(mode, bool) else (mode.device, mode.fast_dtype, mode._enabled, mode._cache_enabled)
+        around._names.taken.difference_update(made)
+        node = around.create_node("call_function", OPERATORS[kind], (*how, module, *given), {}, made[0] if len(made) == 1 else kind)
         node.meta["val"] = tuple([_fake_of(each.meta.get("val")) for each in leaving])
         node.meta["impure"] = True
+        if len(made) > 1:
+            for _ in made:
+                self.reserve("getitem")
         for at, each in enumerate(leaving):
-            part = self.made.graph.create_node("call_function", operator.getitem, (node, at), {}, "getitem")
+            part = around.create_node("call_function", operator.getitem, (node, at), {}, "getitem" if len(made) == 1 else made[at])
             part.meta.update(_meta(each, self.tracer))
             self.here[each] = part
 
@@ -411,6 +475,7 @@ class _Copier:
         return node in found
 
     outputs: Any = ()
+    strict: list[Guard] = []  # comparisons with constants that are no ranges as they stand
 
 
 def _without_views(value: Any) -> Any:
@@ -418,6 +483,18 @@ def _without_views(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_views(each) for key, each in value.items()}
     return value
+
+
+def _is_constant(node: Node) -> bool:
+    """Whether a node reads a tensor, rather than a graph."""
+    return node.op == "get_attr" and "graph" not in node.meta
+
+
+def _uncast(node: Node, inside: set[Node]) -> Node:
+    """What a region of autocast reads: not casts that it makes itself."""
+    while node in inside and node.meta.get("cast"):
+        node = node.args[0]
+    return node
 
 
 def _reads_input(node: Node) -> bool:

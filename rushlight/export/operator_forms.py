@@ -11,12 +11,14 @@ from ..core.devices import device as Device
 from ..core.facets import Facet
 from ..graph.node import Node
 from ..ops.aten_calls import REDUCTIONS
+from .attention_form import attention
 
 # The operator (with ".overload" where that is not found by the arguments), and its arguments by name or in their order.
 Form = tuple[str, Any]
 forms: Facet[Callable[..., Form | None]] = Facet(
     "aten form", "the operator of PyTorch's that an op is exported as, from its arguments; None where its body is exported"
 )
+broadcasts: Facet[bool] = Facet("aten broadcasts", "losses whose functions call ``broadcast_tensors`` first")
 rewrites: Facet[Callable[..., Any]] = Facet("aten rewrite", "what PyTorch's function of the same name runs, in the place of an op")
 whole: Facet[bool] = Facet("aten whole", "composites that draw random numbers, and stay one operator when others are decomposed")
 picks: Facet[bool] = Facet("aten picks", "ops whose number of rows depends on data")
@@ -91,7 +93,7 @@ def _slice(input: Any, dim: int = 0, start: Any = None, end: Any = None, step: A
     return "slice.Tensor", {
         "self": input,
         "dim": dim,
-        "start": 0 if start is None else start,
+        "start": 0 if start is None and not isinstance(end, Node) else start,
         "end": END if end is None else end,
         "step": step,
     }
@@ -418,6 +420,7 @@ _register(
 },
 )  # fmt: skip
 whole.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "nn_functional_feature_alpha_dropout")
+broadcasts.set(True, "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 picks.set(True, "nonzero", "argwhere", "masked_select")
 reshapes.set(True, "view", "view_shape")
 typed.set(True, "softmax", "log_softmax")
@@ -470,6 +473,7 @@ _register(
     rewrites,
     {
     "div": _reciprocal, "kl_div": _kl_div, "softsign": _softsign, "norm": _plain_norm, "normalize": _normalize,
+    "multi_head_attention_forward": attention,
     **{f"adaptive_max_pool{dims}d": _max_pool_pair(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
 },
 )  # fmt: skip

@@ -11,11 +11,16 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from ..amp.autocast_mode import entered, is_autocast_cache_enabled, is_casting, set_autocast_cache_enabled
 from ..capture.trace.capture import Scopes
 from ..compat import pytree
 from ..core import symbolic
 from ..core.base import Spec, TensorBase, make, spec_of
-from ..core.declare import Op
+from ..core.declare import Op, table
+from ..core.devices import device as Device
+from ..core.dtypes import BY_NUMPY
 from ..core.state import state
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
@@ -23,11 +28,14 @@ from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..ops.overloads import OpOverload, find_overload
 from ..symbols import sym_max, sym_min
+from ..tensor.layout import strided
 from .aten_forms import call_of
 from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
-from .operator_forms import picks, rewrites
+from .operator_forms import broadcasts, picks, rewrites
 
+_BROADCAST = table["broadcast_tensors"].call
+_CONTIGUOUS = table["contiguous"].call
 _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
@@ -88,6 +96,7 @@ class ExportTracer(ControlFlow):
     """Records PyTorch's operators while a program runs."""
 
     keeps_control = True
+    of_functions = True  # whether what is recorded are calls of PyTorch's functions, which do a little more than their operators
 
     def __init__(self, names: Any = (), parent: ExportTracer | None = None) -> None:
         super().__init__(names, keep_function=lambda function: False, escaped=self.refuse)
@@ -97,6 +106,7 @@ class ExportTracer(ControlFlow):
         self.grad_mode: bool = state.grad_enabled if parent is None else parent.grad_mode
         self.derived: dict[str, tuple[int, int]] = {}  # symbols of which an input has only a linear function: its factor and offset
         self.unbacked: dict[str, None] = {}  # symbols that are values of tensors
+        self.turns: dict[str, None] = {} if parent is None else parent.turns  # symbols for how often loops run that gradients go through
         self.result: Any = None  # of a branch or body: what it returns
         self.outside: list[Node] = []  # and the nodes around it that are its inputs
         self.graphs: dict[str, Any] = {}  # the graphs of branches and bodies, by name
@@ -107,24 +117,39 @@ class ExportTracer(ControlFlow):
     def __enter__(self) -> ExportTracer:
         super().__enter__()
         self.comparing, symbolic.escape.compared = symbolic.escape.compared, self.compared
+        self.cached = is_autocast_cache_enabled()
+        set_autocast_cache_enabled(False)  # a cast that is kept would be one of the region that made it
         return self
 
     def __exit__(self, *exception: Any) -> None:
         symbolic.escape.compared = self.comparing
+        set_autocast_cache_enabled(self.cached)
         super().__exit__(*exception)
 
     # -- operators -----------------------------------------------------------------------------------------------
 
+    def recorded(self, function: Any, *args: Any) -> Any:
+        """The result of a function, whose calls of ops are recorded."""
+        state.interceptors.append(self)
+        try:
+            return function(*args)
+        finally:
+            state.interceptors.remove(self)
+
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         expansion = rewrites.of(op)
         if expansion is not None and out is None:
-            state.interceptors.append(self)  # what it calls is recorded
-            try:
-                found = expansion(*args)
-            finally:
-                state.interceptors.remove(self)
+            found = self.recorded(expansion, *args)
             if found is not NotImplemented:
                 return found
+        if not self.of_functions:
+            pass
+        elif broadcasts.of(op):
+            args = (*self.recorded(_BROADCAST, *args[:2]), *args[2:])
+        elif op.call is _BROADCAST:
+            return self.broadcast(op, args)
+        elif op.call is _CONTIGUOUS and args[1] is None and args[0].is_contiguous():
+            return args[0]  # PyTorch's method does not ask the operator then
         base = op.functional or op
         if base.body is not None and base.kernel is None:
             state.capture, before = None, state.capture
@@ -135,6 +160,47 @@ class ExportTracer(ControlFlow):
             if known is None or out is not None:
                 return NotImplemented  # its body is recorded
         return super().__call__(op, args, out)
+
+    def broadcast(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """``broadcast_tensors``: of those that have the shape already, it gives themselves."""
+        found = super().__call__(op, args, None)
+        made = [tensor if tensor._array.shape == each._array.shape else each for tensor, each in zip(args[0], found)]
+        for tensor, each in zip(made, found):
+            if tensor is not each:
+                self.bind(tensor, self.entries[id(each)].node, self.shape_of(tensor))
+        return tuple(made)
+
+    def left_as_it_is(self, tensor: Any, dtype: Any) -> None:
+        """``tensor.to(dtype)`` of that type: an operator that gives the tensor itself, and what reads it later reads that."""
+        if state.capture is not self or dtype is None or not self.of_functions:
+            return
+        state.capture = None
+        try:
+            node = self.node_of(tensor)
+            self.check_type(node)
+            made = self.operator_node(find_overload("aten", "to", "dtype"), (node, dtype))
+            self.bind(tensor, made, self.shape_of(tensor))
+        finally:
+            state.capture = self
+
+    def check_type(self, node: Node) -> None:
+        """Before a conversion: that the tensor has the type that it had in the capture."""
+        known = node.meta["val"]
+        options = {"dtype": BY_NUMPY[known.dtype], "device": known.device or Device("cpu"), "layout": strided}
+        checked = self.operator_node(find_overload("aten", "_assert_tensor_metadata", "default"), (node,), options)
+        checked.meta["impure"] = True
+
+    def number_to_write(self, value: Any, target: Any) -> Any:
+        """A number as a constant tensor, which is what PyTorch's ``target[...] = value`` writes."""
+        if state.capture is not self or not self.of_functions or isinstance(value, (SymbolicInt, SymbolicFloat)) or target.is_quantized:
+            return value
+        state.capture = None
+        try:
+            made = make(np.asarray(value, target._array.dtype))
+            self.node_of(made).meta["number"] = True
+        finally:
+            state.capture = self
+        return made
 
     def shapes(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> Any:
         if picks.of(op) and isinstance(result, TensorBase) and result._array.__class__ is not Spec:
@@ -163,8 +229,11 @@ class ExportTracer(ControlFlow):
             node = super().emit(op, recorded, keywords)
         else:
             overload, args, kwargs = found
+            if self.of_functions and overload._overloadpacket.__name__ == "to" and not is_casting():
+                self.check_type(args[0])
             node = self.operator_node(overload, args, kwargs)
         node.meta["grad"] = state.grad_enabled
+        node.meta["cast"] = is_casting()
         if op.functional is not None or keywords or (found is not None and found[0]._schema.is_mutable):
             node.meta["impure"] = True
         return node
@@ -177,6 +246,7 @@ class ExportTracer(ControlFlow):
         if any(each in self.depends for each in node.all_input_nodes):
             self.depends.add(node)
         node.meta["grad"] = state.grad_enabled
+        node.meta["autocast"] = entered()
         return node
 
     # -- sizes and numbers ---------------------------------------------------------------------------------------
@@ -359,10 +429,9 @@ def trace(
             state.capture = None
             outputs = [tracer.argument(each) for each in flatten(result)]
             assigned = [
-                (path, tracer.node_of(value))
-                for path, owner, name, stand_in in _held(mod)
-                for value in (owner._buffers.get(name),)
-                if value is not None and stand_in is not None and path in dict(standing) and value is not dict(standing)[path]
+                (path, owner._buffers.assigned[name])
+                for path, owner, name, value in _held(mod)
+                if value is not None and path in dict(standing) and name in owner._buffers.assigned
             ]
             state.capture = tracer
     return Capture(tracer, inputs, outputs, assigned, calls)
@@ -422,6 +491,24 @@ def _held(mod: Module) -> list[tuple[str, Any, str, Any]]:
     ]
 
 
+class AssignedBuffers(dict[str, Any]):
+    """The buffers of a Module, with the nodes of those that are assigned while it runs."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        super().__init__(given)
+        self.assigned: dict[str, Node] = {}
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        tracer = state.capture
+        if isinstance(value, TensorBase) and tracer is not None:
+            state.capture = None
+            try:
+                self.assigned[name] = tracer.node_of(value)
+            finally:
+                state.capture = tracer
+
+
 @contextmanager
 def swapped(mod: Module, values: bool) -> Any:
     """Put stand-ins in the place of a Module's parameters and buffers, so that a run leaves it as it was."""
@@ -446,6 +533,7 @@ def swapped(mod: Module, values: bool) -> Any:
                     place[name] = made[id(value)]
                     standing.append((prefix + name, place[name]))
         kept.append((vars(owner), dict(vars(owner))))
+        vars(owner)["_buffers"] = AssignedBuffers(owner._buffers)
     try:
         yield standing, constants
     finally:

@@ -18,6 +18,7 @@ from ..core.declare import table
 from ..core.devices import META, accelerator, available, device, device_type_of, device_types, on_device
 from ..core.errors import ArgumentError, GradientError, NotSupported, OperationError, ShapeError
 from ..core.overrides import ask_plain, overridable
+from ..core.state import state
 from ..ops.create.factories import as_dtype
 from .construct import array_of
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, preserve_format
@@ -101,6 +102,8 @@ def _converted(tensor: Any, place: Any, dtype: Any, copy: bool, memory_format: A
     if copy or (dtype is not None and dtype.numpy is not array.dtype):
         result = table["cast"].call(tensor, dtype or tensor.dtype)
     elif memory_format is preserve_format or memory_format is _suggested_format(tensor):
+        if state.capture is not None:
+            state.capture.left_as_it_is(tensor, dtype)
         return tensor
     return result if memory_format is preserve_format else result.contiguous(memory_format=memory_format)
 

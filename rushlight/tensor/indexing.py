@@ -85,6 +85,13 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if ask_plain(setitem, (self, index, value), {}) is NotImplemented:
             raise
         return
+    if not is_tensor and state.capture is not None:
+        value = state.capture.number_to_write(value, self)
+        is_tensor = isinstance(value, TensorBase)
+        if is_tensor and not indices:
+            target = _view(self, steps, key) if steps else self
+            (target.fill_ if target._array.ndim else target.copy_)(value)
+            return
     target = _view(self, steps, key) if steps else self
     if not is_tensor:
         if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
@@ -168,15 +175,16 @@ def _plan(self: Any, items: tuple[Any, ...]) -> tuple[list[Step], tuple[Any, ...
     for item in items:
         kind = item.__class__
         if kind is int or kind is SymbolicInt:
-            if not -shape[source] <= item < shape[source]:
-                raise _out_of_bounds(item, source, shape[source])
+            size = shape[source] if kind is int else self.shape[source]  # a symbolic one is compared with a size that may be symbolic
+            if not -size <= item < size:
+                raise _out_of_bounds(item, source, size)
             steps.append((_SELECT, (dim, item)))
             key.append(item)
             source += 1
         elif kind is slice:
             start, stop, step = _bounds(item)
             moved = start is not None and (start.__class__ is not int or start != 0)  # a symbolic one may be 0 in this run alone
-            if step.__class__ is not int or step != 1 or moved or (stop is not None and (stop < shape[source] or flags.special)):
+            if step.__class__ is not int or step != 1 or moved or (stop is not None and (flags.special or stop < shape[source])):
                 steps.append((_SLICE, (dim, start, stop, step)))
             key.append(slice(start, stop, step))
             dim += 1

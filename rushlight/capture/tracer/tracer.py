@@ -453,6 +453,13 @@ class Tracer(SymbolicSizes):
             self.escaped(how, "its value depends on the inputs")
         return None
 
+    def number_to_write(self, value: Any, target: Any) -> Any:
+        """What ``target[...] = value`` writes, where a value is a number."""
+        return value
+
+    def left_as_it_is(self, tensor: Any, dtype: Any) -> None:
+        """``tensor.to(dtype)`` is the tensor itself; nothing is recorded."""
+
     def elements(self, tensor: Any) -> Any:
         """The elements of a tensor as Python values, where they can be guarded; a capture without guards can't."""
         return NotImplemented

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ops.nn.attention_forward import canonical_mask
 from .. import functional as F
 from ..init import constant_, xavier_normal_, xavier_uniform_
 from .linear import NonDynamicallyQuantizableLinear
@@ -78,6 +79,8 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[Any, Any]:  # fmt: skip
         """What each query gathers from the values, and the weights it gave them (or None)."""
+        key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
+        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
         turned = self.batch_first and query.dim() == 3
         if turned:
             same_key, same_value = key is query, value is key

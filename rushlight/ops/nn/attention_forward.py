@@ -60,8 +60,7 @@ def canonical_mask(mask: Any, name: str, other: Any, other_name: str, dtype: Any
         )
     if not is_bool:
         return mask
-    zeros = table["zeros"].call(mask._array.shape, dtype=dtype, device=mask.device)
-    return zeros.masked_fill(mask, _MINUS_INFINITY)
+    return table["zeros_like"].call(mask, dtype=dtype).masked_fill_(mask, _MINUS_INFINITY)
 
 
 def _projected(query: Any, key: Any, value: Any, weights: Any, bias: Any) -> tuple[Any, Any, Any]:
