@@ -94,3 +94,29 @@ def test_captures_record_the_ops_that_run():
         torch.testing.assert_close(compiled(x), program(x))
     assert "rushlight.sin" in str(torch.jit.trace(program, (x,)).graph)
     assert torch.autograd.grad(program(x), x)[0].allclose(2 * torch.cos(x))
+
+
+def test_operators_inside_of_functions():
+    """What traces and decomposed programs hold in the place of functions."""
+    aten, F = torch.ops.aten, torch.nn.functional
+    matrix = torch.arange(1.0, 17.0).reshape(4, 4).sin() + 4 * torch.eye(4)
+    image, weight = torch.arange(96.0).reshape(1, 2, 6, 8).cos(), torch.arange(54.0).reshape(3, 2, 3, 3).sin()
+    heads, scores = torch.arange(24.0).reshape(1, 2, 3, 4).sin(), torch.tensor([[1.0, 2.0, float("-inf")], [float("-inf")] * 3])
+    pairs = [
+        (aten._convolution_mode(image, weight, None, [1, 1], "same", [1, 1], 1), F.conv2d(image, weight, padding="same")),
+        (aten._conv_depthwise2d(image, weight[:2, :1], [3, 3], None, [1, 1], [1, 1], [1, 1]), F.conv2d(image, weight[:2, :1], padding=1, groups=2)),
+        (aten._safe_softmax(scores, -1), torch.stack([scores[0].softmax(0), torch.zeros(3)])),
+        (aten._scaled_dot_product_attention_math(heads, heads, heads, is_causal=True)[0], F.scaled_dot_product_attention(heads, heads, heads, is_causal=True)),
+        (aten._weight_norm(weight, torch.ones(3, 1, 1, 1), 0).flatten(1).norm(dim=1), torch.ones(3)),
+        (aten._linalg_det(matrix)[0], torch.linalg.det(matrix)),
+        (aten._linalg_det(matrix)[1], torch.linalg.lu_factor(matrix.T)[0]),
+        (aten._linalg_slogdet(matrix)[1], torch.linalg.slogdet(matrix)[1]),
+        (aten._linalg_solve_ex(matrix, torch.eye(4))[0], torch.linalg.inv(matrix)),
+        (aten._linalg_eigh(matrix + matrix.T)[0], torch.linalg.eigvalsh(matrix + matrix.T)),
+        (aten._linalg_svd(matrix, False, False)[1], torch.linalg.svdvals(matrix)),
+        (aten._unsafe_masked_index(matrix[0], torch.tensor([True, False]), [torch.tensor([1, 9])], 7.0), torch.stack([matrix[0, 1], torch.tensor(7.0)])),
+        (aten._reshape_from_tensor(matrix, aten._shape_as_tensor(torch.ones(2, 8))), matrix.reshape(2, 8)),
+        (aten.pad_sequence([torch.ones(1), torch.ones(2)], True, 3.0, "left"), torch.tensor([[3.0, 1.0], [1.0, 1.0]])),
+    ]  # fmt: skip
+    for found, expected in pairs:
+        torch.testing.assert_close(found, expected)

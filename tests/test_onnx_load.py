@@ -574,3 +574,15 @@ def test_sizes_that_the_older_exporter_pads_with_are_numbers():
         x = torch.randn(2, length, 3)
         expected = nn.functional.pad(x, (0, 0, 0, -length % 4))
         assert torch.equal(loaded(x), expected) and torch.equal(compiled(x), expected)
+
+
+def test_products_whose_rows_are_the_first_dimension():
+    """What ONNX Runtime makes of a product of transposed batches."""
+    text = (
+        header(18, ', "com.microsoft": 1')
+        + """ g (float[2,3,4] a, float[5,3,4] b) => (float[3,2,5] y) {
+        y = com.microsoft.FusedMatMul<transBatchA = 1, transBatchB = 1, transB = 1, alpha = 0.5>(a, b)
+    }"""
+    )
+    a, b = torch.arange(24.0).reshape(2, 3, 4), torch.arange(60.0).reshape(5, 3, 4)
+    assert torch.equal(torch.onnx.load(model_of(text))(a, b), torch.einsum("ikc,jkc->kij", a, b) * 0.5)

@@ -244,6 +244,40 @@ class Block(nn.Module):
         return self.norm(x + self.down(F.gelu(self.up(x))))
 
 
+class Table(nn.Module):
+    """An embedding that others use, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(7, 4)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.words(ids)
+
+
+class User(nn.Module):
+    """Calls a Module that is not its own, and reads its weight: a trace passes both."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__()
+        self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(4, 4))
+        object.__setattr__(self, "table", table)
+
+    def forward(self, x: Tensor, ids: Tensor) -> Tensor:
+        return F.linear(self.layer(x) + self.table(ids), self.table.words.weight)
+
+
+class Sharing(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = Table()
+        self.inner = nn.ModuleDict({"user": User(self.table)})
+        self.conv = nn.Conv1d(7, 3, 3, padding="same")
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.conv(self.inner["user"](self.table(ids), ids + 1).transpose(1, 2))
+
+
 Row = tuple[str, Any, list[tuple[str, tuple[Any, ...]]]]
 
 
@@ -288,3 +322,4 @@ def models() -> Iterator[Row]:
     yield "dynamic_script", script(dynamic), [("forward", (torch.randn(2, 4),))]
     recurrent = quantization.quantize_dynamic(Recurrent(), {nn.LSTM}, dtype=torch.qint8)
     yield "dynamic_lstm_script", script(recurrent), [("forward", (torch.randn(3, 2, 4),))]
+    yield "sharing_trace", trace(Sharing(), torch.tensor([[1, 2, 3]])), [("forward", (torch.tensor([[4, 0, 5], [1, 1, 2]]),))]

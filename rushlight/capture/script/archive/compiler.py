@@ -69,6 +69,9 @@ def _is_small(value: Any) -> bool:
     )
 
 
+MOST_INLINED = 10_000  # calls of methods that take Modules: each is a copy of the method's code
+
+
 class Unmade:
     """An object whose class is known and whose ``__init__`` comes next."""
 
@@ -105,6 +108,7 @@ class ArchiveCompiler(Operators):
         self.declared = None
         self.self_type = self_type
         self.counted = {}
+        self.inlining: list[ast.FunctionDef] = []
 
     # -- types -----------------------------------------------------------------------------------------------------------
 
@@ -449,8 +453,45 @@ class ArchiveCompiler(Operators):
 
     def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of a method of a Module."""
+        if any(isinstance(each, ModuleValue) for each in (*arguments, *keywords.values())):
+            return self.inlined(base, name, arguments, keywords, node)
         program = self.reader.method(base.module, name, self, node)
         if program is None:
             raise ScriptError(f"Module '{type(base.module).__name__}' has no method '{name}'", self.source, node)
         target = base.path if name == "forward" and base.path and not self.reader.has_hooks(base.module) else base.below(name)
         return self.call_scripted(target, ScriptMethod(base.module, program, name), arguments, keywords, node, "call_module")
+
+    def inlined(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
+        """A call of a method that takes Modules, as traces have it of Modules that are used outside of their owners: its statements, here.
+
+        Which Module is meant is known where the method is called, and its path begins at the Module whose code that is.
+        """
+        described = self.reader.class_of(base.module)
+        definition = None if described is None else described.methods.get(name)
+        if definition is None:
+            raise ScriptError(f"Module '{type(base.module).__name__}' has no method '{name}'", self.source, node)
+        self.reader.inlined += 1
+        if self.reader.inlined > MOST_INLINED:
+            raise ScriptError(f"the archive calls methods that take Modules more than {MOST_INLINED} times", self.source, node)
+        *body, last = definition.body
+        if (
+            definition in self.inlining
+            or not isinstance(last, ast.Return)
+            or any(isinstance(each, ast.Return) for one in body for each in ast.walk(one))
+        ):
+            why = "calls itself" if definition in self.inlining else "returns before its end"
+            raise ScriptError(f"the archive's method '{described.qualified}.{name}', which takes Modules, {why}", self.source, node)
+        names = [each.arg for each in definition.args.args]
+        values = {**dict(zip(names, [base, *arguments])), **keywords}
+        if len(arguments) + 1 > len(names) or set(values) != set(names):
+            raise ScriptError(f"the archive's method '{described.qualified}.{name}' takes {', '.join(names[1:])}", self.source, node)
+        block, before = self.block, (self.block.env, self.block.assigned, self.source, self.code_file)
+        block.env, block.assigned = values, set()
+        self.source, self.code_file = TextSource(definition, described.file, NAMES, self.reader.constants), described.file
+        self.inlining.append(definition)
+        try:
+            self.statements(body, {each.id for each in ast.walk(last) if isinstance(each, ast.Name)})
+            return None if last.value is None else self.expression(last.value)
+        finally:
+            self.inlining.pop()
+            block.env, block.assigned, self.source, self.code_file = before

@@ -29,7 +29,7 @@ from ..run.program import ScriptProgram
 from ..script_class import ScriptClass, adopt
 from ..script_function import ScriptFunction
 from ..script_module import RecursiveScriptModule
-from .code_text import CUSTOM, CodeClass, CodeFile, SourceCode, literal
+from .code_text import CUSTOM, CodeClass, CodeFile, ModuleClass, SourceCode, literal
 from .compiler import ArchiveCompiler
 from .packed import Empty, packed_of
 from .unpickling import ObjectUnpickler, unpickled
@@ -137,6 +137,7 @@ class ProgramReader:
         self.functions: dict[str, ScriptFunction | None] = {}
         self.programs: dict[Any, ScriptProgram] = {}
         self.compiling: list[Any] = []
+        self.inlined = 0  # calls that are copies of what is called
         self.modules: list[Any] = []
         self.counts: dict[Graph, int] = {}  # of the steps of graphs that run while the archive is read
         self.known: dict[Any, Any] = {}  # parameters and buffers by where their elements are
@@ -375,10 +376,21 @@ class ProgramReader:
         return described is not None and any(described.lists.get(each) for each in _HOOKS)
 
     def methods_of(self, module: Any) -> dict[str, ScriptProgram]:
-        """All methods of a Module."""
+        """All methods of a Module, without those that take Modules: they are part of what calls them."""
         described = module.__dict__["_script_archive"]
-        found = {name: self.method(module, name, None, definition) for name, definition in described.methods.items()}
+        found = {
+            name: self.method(module, name, None, definition)
+            for name, definition in described.methods.items()
+            if not self.takes_modules(definition, described.file)
+        }
         return {name: each for name, each in found.items() if each is not None}
+
+    def takes_modules(self, definition: ast.FunctionDef, file: CodeFile) -> bool:
+        """Whether a method has a Module among its arguments, beside its own."""
+        return any(
+            each.annotation is not None and isinstance(self.code.type_of(each.annotation, file), ModuleClass)
+            for each in definition.args.args[1:]
+        )
 
     def method(self, module: Any, name: str, compiler: Any, node: ast.AST) -> ScriptProgram | None:
         """The program of a method, which all Modules of a class have; None where there is none."""

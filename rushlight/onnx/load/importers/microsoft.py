@@ -135,8 +135,8 @@ def fused_conv(node: NodeContext, x: Any, w: Any, b: Any = None, z: Any = None) 
 
 @importer("FusedMatMul", "TransposeMatMul", domain=DOMAIN)
 def fused_matmul(node: NodeContext, a: Any, b: Any) -> Any:
-    if node.get("transBatchA", 0) or node.get("transBatchB", 0):
-        raise node.not_supported("batches are transposed, too")
+    a = rl.movedim(a, 0, -2) if node.get("transBatchA", 0) else a  # the rows are the first dimension, before those of the batch
+    b = rl.movedim(b, 0, -2) if node.get("transBatchB", 0) else b
     a = rl.transpose(a, -1, -2) if node.get("transA", 0) else a
     b = rl.transpose(b, -1, -2) if node.get("transB", 0) else b
     return rl.matmul(a, b) * node.get("alpha", 1.0)
