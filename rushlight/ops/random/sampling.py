@@ -244,8 +244,9 @@ def log_normal_fill(input: Tensor, mean: float = 1, std: float = 2, *, generator
 
 
 def _random_fill(stream: Any, array: Any, shape: Any, from_: Any, to: Any) -> Any:
-    if from_ is None:
+    if from_ is None and to is None:
         return stream.integers_full(shape, array.dtype)
+    from_ = 0 if from_ is None else from_
     return stream.integers(shape, array.dtype, whole_number(from_, "from"), None if to is None else whole_number(to, "to"))
 
 

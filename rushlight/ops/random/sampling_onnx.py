@@ -140,7 +140,7 @@ def log_normal_fill_form(g: Any, input: Any, mean: float, std: float, generator:
 def random_fill_form(g: Any, input: Any, from_: Any, to: Any, generator: Any) -> Any:
     kind = g.outputs[0].dtype
     largest = 2 if kind.kind == "b" else (2 ** (np.finfo(kind).nmant + 1) + 1 if kind.kind == "f" else int(np.iinfo(kind).max))
-    low, high = (0, largest) if from_ is None else ((0, from_) if to is None else (from_, to))
+    low, high = (0, largest if to is None else to) if from_ is None else ((0, from_) if to is None else (from_, to))
     return _whole(g, _uniform(g, input), low, high)
 
 

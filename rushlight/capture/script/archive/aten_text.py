@@ -18,6 +18,7 @@ _RENAMED = {
     "nn_functional_fold": "col2im", "cast": "to", "max_all": "max", "min_all": "min", "median_all": "median", "max_dim": "max", "min_dim": "min",
     "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where", "unique": "_unique2",
     "gelu_exact": "gelu", "real_part": "real",
+    **{f"{name}_fill{end}": f"{name}{end}" for name in ("uniform", "normal", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random") for end in ("", "_")},
 }  # fmt: skip
 _FILLED: dict[str, Any] = {"cudnn_enabled": True, "cudnn_enable": True, "padding_idx": -1, "sparse": False, "scale_grad_by_freq": False}
 _NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be called by an op, beside what the table of spellings says
@@ -25,7 +26,7 @@ _NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be ca
     "split_size": ("split_size", "split_size_or_sections"), "split_sizes": ("split_sizes", "split_size_or_sections"), "tensors": ("tensors", "tensor"),
     "sections": ("sections", "indices_or_sections"), "dim": ("dim", "dims", "axis"), "mat2": ("mat2", "other"), "vec": ("vec", "other"), "batch1": ("batch1", "input"), "batch2": ("batch2",),
     "source": ("source", "src"), "approximate": ("approximate",), "repeats": ("repeats", "sizes"), "dims": ("dims", "dim", "sizes"), "p": ("p", "ord"), "exponent": ("exponent", "other"),
-    "equation": ("equation",), "condition": ("condition", "input"), "negative_slope": ("negative_slope",),
+    "equation": ("equation",), "from": ("from_",), "condition": ("condition", "input"), "negative_slope": ("negative_slope",),
 }  # fmt: skip
 _NONE = frozenset(
     ("_stacklevel", "size_average", "reduce", "inplace", "out", "layout", "pin_memory", "requires_grad", "generator", "memory_format")
