@@ -206,7 +206,8 @@ def refuse(node: Any) -> None:
             f"Couldn't export Python function '{node.meta['python']}': it is marked with jit.ignore, and stays Python. Write it so that it can be "
             f"scripted{source_of(node, '; ')}"
         )
-    if node.op == "call_function" and node.target is dict:
+    # A program of an archive can't be written in another way; dicts of programs that are scripted here are refused as PyTorch refuses them.
+    if node.op == "call_function" and node.target is dict and not (node.meta.get("source") or ("",))[0].startswith("code/__torch__"):
         raise CaptureError(
             "Exporting the operator 'prim::DictConstruct' to ONNX is not supported. Return a tuple or a NamedTuple, or trace the program instead of "
             f"scripting it{source_of(node, '; ')}"

@@ -13,6 +13,7 @@ from ..registry import NodeContext, importer
 from .convolution import conv
 from .pooling import average_pool
 from .quantization import centred, dequantize_linear, dynamic_quantize_linear, quantize_linear, saturated, type_number
+from .recurrent import lstm
 
 DOMAIN = "com.microsoft"
 
@@ -110,6 +111,20 @@ def matmul_integer_to_float(
 def dynamic_quantize_matmul(node: NodeContext, a: Any, b: Any, b_scale: Any, b_zero: Any = None, bias: Any = None) -> Any:
     narrow, scale, zero = dynamic_quantize_linear(node, a)
     return matmul_integer_to_float(node, narrow, b, scale, b_scale, zero, b_zero, bias)
+
+
+@importer("DynamicQuantizeLSTM", domain=DOMAIN)
+def dynamic_quantize_lstm(
+    node: NodeContext, x: Any, w: Any, r: Any, b: Any = None, lengths: Any = None, h: Any = None, c: Any = None, p: Any = None, w_scale: Any = None,
+    w_zero: Any = None, r_scale: Any = None, r_zero: Any = None,
+) -> Any:  # fmt: skip
+    """An LSTM with narrow weights.  ONNX Runtime rounds the inputs of its products, too, from step to step; here they are as they are."""
+    inner = NodeContext("LSTM", "", 14, node.attributes, node.outputs, node.name)
+    weights = []
+    for each, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
+        spread = lambda part: None if part is None else part.reshape(part.shape[0], 1, -1)  # noqa: E731 (for a direction, or for each of its columns)
+        weights.append(real(each, spread(scale), spread(zero)).transpose(1, 2))
+    return lstm(inner, x, *weights, b, lengths, h, c, p)
 
 
 # -- fused operators ------------------------------------------------------------------------------------------------------------------
