@@ -33,6 +33,21 @@ def test_tensors_of_one_number_stand_for_numbers() -> None:
     assert torch.equal(torch.cdist(x, x, p=one), torch.cdist(x, x, p=1.0))
 
 
+def test_sparse_gradients_are_rebuilt_by_new() -> None:
+    """How optimizers make a sparse gradient with other values (SM3 of pytorch-optimizer, and many copies of the old SparseAdam)."""
+    gradient = torch.sparse_coo_tensor([[0, 2]], [[1.0, 2.0], [3.0, 4.0]], (4, 2))
+    again = gradient.new(gradient._indices(), gradient._values() * 2, gradient.size())
+    assert torch.equal(again.to_dense(), gradient.to_dense() * 2)
+    assert gradient.new(gradient._indices(), gradient._values()).shape == (3, 2)
+    empty = gradient.new().resize_as_(gradient)
+    assert (empty.shape, empty._nnz(), empty.sparse_dim(), empty.dense_dim()) == ((4, 2), 0, 1, 1)
+    for made in (gradient.new(3, 2), gradient.new_zeros(3, 2), gradient.new_empty((3, 2))):
+        assert made.layout is torch.sparse_coo and made.shape == (3, 2)
+    assert gradient.new(gradient.size()).shape == (4, 2)
+    with pytest.raises(TypeError, match="SparseTensor.new\\(sequence\\) only accepts sizes"):
+        gradient.new((3, 2))
+
+
 def test_namespaces_of_operators_have_their_class() -> None:
     assert type(torch.ops.aten).__name__ == "_OpNamespace"
 
@@ -76,6 +91,10 @@ def test_event_files_refuse_lists(tmp_path: Any) -> None:
         writer.add_mesh("points", [[[1.0, 2.0, 3.0]]])
 
 
+def doubled(n: int) -> int:
+    return n * 2
+
+
 def listed(sizes: list[int] | None = None) -> int:
     return 0 if sizes is None else len(sizes)
 
@@ -106,6 +125,11 @@ def test_scripts_turn_tuples_into_lists() -> None:
         return sizes
 
     script = torch.jit.script
+
+    def truth(flag: bool) -> int:
+        return doubled(flag)
+
+    assert script(truth)(True) == 2  # torchani gives a flag in the place of a charge
     assert script(called)((3, 4)) == 2
     assert script(returned)(3) == [3, 3]
     assert (script(assigned)(3), script(assigned)(3, [1, 2, 3])) == (5, 4)

@@ -531,6 +531,8 @@ def _owned_on_device(gradient: Any, leaf: Any) -> bool:
     array = gradient._array
     if gradient._storage is not None or isinstance(array, (np.ndarray, Spec)) or array.__class__ is not leaf.__class__:
         return False
+    if array.__class__ in SPARSE:
+        return False
     if not _sole_base(array) or array.dtype != leaf.dtype or array.strides != leaf.strides:
         return False
     return getrefcount(gradient) <= _REFERENCES

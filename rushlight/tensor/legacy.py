@@ -15,7 +15,7 @@ from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, OperationError, ValueRangeError
 from ..core.overrides import dispatches_operators
 from ..core.size import Size
-from ..core.sparse import SPARSE, backend_of
+from ..core.sparse import SPARSE, Coordinates, backend_of
 from ..ops.create.factories import checked_size
 from .construct import array_of, finished
 from .layout import strided
@@ -191,9 +191,23 @@ def make_wrapper_subclass(
     return result.requires_grad_(True) if requires_grad else result
 
 
+def _new_sparse(self: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """``new`` of a tensor in coordinate format: of indices and values, as optimizers rebuild sparse gradients, or an empty one of a size."""
+    if args and isinstance(args[0], TensorBase):
+        return table["sparse_coo_tensor"].call(*args, **named)
+    if len(args) == 1 and isinstance(args[0], (tuple, list)) and not isinstance(args[0], Size):
+        raise ArgumentError(
+            "SparseTensor.new(sequence) only accepts sizes.  Please use torch.sparse_coo_tensor() or construct a dense tensor."
+        )
+    size = args[0] if args and isinstance(args[0], Size) else args or (0,)
+    return table["sparse_coo_tensor"].call(size, dtype=self.dtype, **named)
+
+
 def new(self: Any, *args: Any, **named: Any) -> Any:
     """What the constructor of the tensor's own type gives; ``new_empty`` and ``new_tensor`` are clearer."""
     named.setdefault("device", self.device)
+    if self._array.__class__ is Coordinates:
+        return _new_sparse(self, args, named)
     return legacy_tensor(BY_NUMPY[self._array.dtype], args, named, True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ...compiler import (
@@ -35,6 +36,11 @@ reset_code_caches = reset
 def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool | None = None, **options: Any) -> Any:
     """The older spelling of ``compile``."""
     return lambda function: compile(function, backend=backend, fullgraph=nopython, dynamic=dynamic, **options)
+
+
+def is_dynamo_supported() -> bool:
+    """Whether programs can be compiled by this Python."""
+    return (3, 11) <= sys.version_info[:2] <= (3, 13)
 
 
 __getattr__ = missing("rushlight._dynamo")

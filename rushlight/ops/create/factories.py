@@ -20,7 +20,7 @@ from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, scal
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
-from ...core.sparse import empty_sparse
+from ...core.sparse import SPARSE, empty_sparse
 from ...core.widening import COMPLEX32
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
@@ -468,6 +468,11 @@ def _as_input(input: Any, dtype: Any, device: Any) -> dict[str, Any]:
     return {"dtype": BY_NUMPY[numpy_dtype(dtype, input._array.dtype)], "device": input.device if device is None else device}
 
 
+def _layout_of(input: Any, layout: Any) -> Any:
+    """The layout that is asked for, else the input's where it is a sparse one."""
+    return input.layout if layout is None and input._array.__class__ in SPARSE else layout
+
+
 _NEW: dict[str, Any] = {"namespace": None, "method": True, "out": False, "vjp": {}}
 
 
@@ -477,7 +482,8 @@ def new_zeros(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """Zeros of the tensor's own type."""
-    return zeros(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
+    options = _as_input(input, dtype, device)
+    return zeros(size, layout=_layout_of(input, layout), requires_grad=requires_grad, pin_memory=pin_memory, **options)
 
 
 @composite(**_NEW)
@@ -495,7 +501,8 @@ def new_empty(
     pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of the same type whose elements are whatever was in memory."""
-    return empty(size, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory, **_as_input(input, dtype, device))
+    options = _as_input(input, dtype, device)
+    return empty(size, layout=_layout_of(input, layout), requires_grad=requires_grad, pin_memory=pin_memory, **options)
 
 
 @composite(**_NEW)

@@ -18,6 +18,7 @@ from ..frontend.types import (
     ANY,
     BOOL,
     COMPLEX,
+    DEVICE,
     FLOAT,
     INT,
     NONE,
@@ -101,10 +102,12 @@ class Core:
         return value
 
     def converted(self, value: ScriptValue, wanted: Type) -> ScriptValue:
-        """A value where a type is asked for: tensors of one element become numbers, tuples with elements of one type lists of it."""
+        """A value where a type is asked for: tensors of one element and truth values become numbers, tuples of one type lists."""
         given = value.type
-        if given is TENSOR:
+        if given == TENSOR or given == BOOL and wanted != COMPLEX:
             return self.emit(IMPLICIT[wanted], (value.arg,), wanted) if wanted in IMPLICIT else value
+        if given == STR and wanted == DEVICE:
+            return self.emit(device, (value.arg,), DEVICE)
         if given.__class__ is TupleType and given.elements:
             inner = without_none(wanted)
             if isinstance(inner, ListType) and all(each == inner.element for each in given.elements):

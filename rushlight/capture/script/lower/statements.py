@@ -209,8 +209,8 @@ class Statements(Contexts):
         if value.__class__ is ScriptValue and value.type is NEVER and value.arg is not graph_functions.UNSET:
             value = ScriptValue(ANY, value.arg)
         block = self.block
-        if block.parent is not None and value.__class__ is ScriptValue and value.type.__class__ is TupleType:
-            outer = block.parent.find(name)  # inside a branch or a loop a variable keeps its type, and tuples are converted to it
+        if block.parent is not None and value.__class__ is ScriptValue and (value.type.__class__ is TupleType or value.type == BOOL):
+            outer = block.parent.find(name)  # inside a branch or a loop a variable keeps its type, and these are converted to it
             value = self.converted(value, outer.type) if outer.__class__ is ScriptValue else value
         block.env[name] = value
         block.assigned.add(name)
