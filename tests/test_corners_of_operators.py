@@ -53,7 +53,11 @@ def test_one_sample_may_have_a_vector_as_its_target():
     [
         (lambda: torch.cat([torch.ones(1), torch.ones(1)], out=torch.empty(2, dtype=torch.int64)), TypeError, "can't be cast"),
         (lambda: torch.hstack([torch.ones(1)], out=torch.empty(1, dtype=torch.int64)), TypeError, "torch.cat"),
-        (lambda: torch.index_select(torch.ones(2, 2), 1, torch.tensor([2])), RuntimeError, "out of bounds"),
+        (
+            lambda: torch.index_select(torch.ones(2, 2), 1, torch.tensor([2])),
+            RuntimeError,
+            "INDICES element is out of DATA bounds, id=2 axis_dim=2",
+        ),
         (lambda: torch.index_select(torch.empty(0, 1), 0, torch.tensor([0])), RuntimeError, "should be positive"),
         (lambda: torch.index_select(torch.ones(2), 0, torch.tensor([2])), IndexError, "out of bounds"),
         (lambda: torch.cummax(torch.ones(3), 0, out=(torch.empty(3), torch.empty(3))), RuntimeError, "Long but found Float"),
@@ -81,6 +85,12 @@ def test_a_mask_says_what_is_wrong_with_the_shape_before_the_type():
     numbers = torch.arange(3)
     with pytest.raises(RuntimeError, match="shape mismatch"):
         numbers[torch.tensor([True, False, True])] = torch.tensor([])
+
+
+def test_out_may_have_its_device_named():
+    numbers = torch.ones(2)
+    assert torch.zeros(2, device="cpu", out=numbers) is numbers and numbers.tolist() == [0.0, 0.0]
+    assert torch.full((2,), 3.0, device=torch.device("cpu"), layout=torch.strided, out=numbers).tolist() == [3.0, 3.0]
 
 
 def test_vectors_of_nothing_join_along_any_dimension():

@@ -5,7 +5,8 @@
 
 A mutant is the source of one file with one change: a sign, a factor, a comparison, a number off by one, another axis, a dropped term, a condition turned round.
 The file stays as it is: the tests run in a process whose importer takes the mutant in its place.  For a file of ops the tests are those of its ops
-(``tests/test_ops.py``, ``tests/test_onnx_ops.py`` for ONNX forms) and their part of the recorded slice of random calls; ``--tests`` names others.
+(``tests/test_ops.py``, ``tests/test_onnx_ops.py`` for ONNX forms) and their part of the recorded slice of random calls; for one of schedules or lowerings
+those of compiled programs that share a word with its name, then the general ones; ``--tests`` names others.
 A mutant that the tests do not notice has survived: either a test is missing, or the change changes nothing.
 """
 
@@ -124,6 +125,8 @@ def tests_of(file: Path, module: str) -> list[list[str]]:
 
     from rushlight.core.declare import table
 
+    if module.split(".")[1] in LOWERED:
+        return tests_of_lowering(file)
     text = file.read_text()
     names = [op.name for op in table.values() if op.functional is None and op.source_module == module]
     if not names:  # kernels and ONNX forms: the ops of the files that import them
@@ -146,6 +149,21 @@ def tests_of(file: Path, module: str) -> list[list[str]]:
     if file.stem.endswith("_onnx") or "onnx=" in text:
         found.append(["tests/test_onnx_ops.py", "-k", exported])
     return found if not file.stem.endswith("_onnx") else found[::-1]
+
+
+COMPILED = ("tests/test_native.py", "tests/test_native_planning.py", "tests/test_native_vectorization.py", "tests/test_native_ops.py")
+LOWERED = ("schedule", "codegen", "passes", "runtime")  # the rooms of what compiled programs are made by
+
+
+def tests_of_lowering(file: Path) -> list[list[str]]:
+    """The arguments of pytest that run the tests of a schedule, a lowering or a pass: those by its name first, then the general ones."""
+    words = {word.rstrip("s")[:5] for part in file.relative_to(ROOT).with_suffix("").parts[2:] for word in part.split("_")}
+    own = [
+        f"tests/{each.name}"
+        for each in sorted((ROOT / "tests").glob("test_*.py"))
+        if {word.rstrip("s")[:5] for word in each.stem.split("_")[1:]} & words and f"tests/{each.name}" not in COMPILED
+    ]
+    return [[each] for each in (*own, *COMPILED)]
 
 
 def run_tests(file: Path, module: str, source: str, runs: list[list[str]], mutated: Path, path: str, timeout: int) -> str:

@@ -15,7 +15,7 @@ from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
-from .devices import CPU, META, accelerator, alone, array_kinds, device_of, device_type_of, device_types
+from .devices import CPU, META, accelerator, alone, array_kinds, as_device, device_of, device_type_of, device_types
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
@@ -147,7 +147,7 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
             wanted, values[position] = values[position], found
             if wanted is not None and wanted is not found:
                 raise DtypeError(f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})")
-        elif parameter.name == "device" and values[position] is not None and values[position] != out.device:
+        elif parameter.name == "device" and values[position] is not None and as_device(values[position]).type != out.device.type:
             raise OperationError(f"device type {values[position]} does not match device type of out parameter ({out.device})")
         elif parameter.name == "layout" and values[position] is not None and values[position] != out.layout:
             kinds = [str(each).removeprefix("torch.").removesuffix("_coo").title() for each in (values[position], out.layout)]
@@ -503,7 +503,7 @@ class OutRule(NamedTuple):
     text: str
     also: tuple[str, ...] = ()
     cast: bool = False  # only one that the result can't be cast to is refused, with a TypeError
-    alone: bool = False  # only where the op has a single tensor: with several it promotes types
+    alone: bool = False  # only where the op has a single tensor, and that is not complex: otherwise types are promoted
 
 
 exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
@@ -516,7 +516,9 @@ _C_NAMES = {
 def check_out_type(op: Op, args: tuple[Any, ...], wanted: Any, found: Any) -> None:
     """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
     rule = exact_out.of(op)
-    if rule is None or BY_NUMPY[found].name in rule.also or (rule.alone and any(isinstance(each, TensorBase) for each in args[1:])):
+    if rule is None or BY_NUMPY[found].name in rule.also:
+        return
+    if rule.alone and (any(isinstance(each, TensorBase) for each in args[1:]) or args[0]._array.dtype.kind == "c"):
         return
     if rule.cast:
         if not can_cast(BY_NUMPY[wanted], BY_NUMPY[found]):

@@ -50,4 +50,4 @@ exact_out.set(
     OutRule("torch.cat(): input types can't be cast to the desired output type {found}", cast=True),
     *"cat stack hstack vstack dstack column_stack".split(),
 )
-exact_out.set(OutRule(_UNPROMOTED, alone=True), "clamp", "clamp_max", "clamp_min")
+exact_out.set(OutRule(_UNPROMOTED, alone=True), "abs", "clamp", "clamp_max", "clamp_min")

@@ -60,7 +60,13 @@ def _index_select_kernel(xp: Any, input: Any, dim: int, index: Any) -> Any:
     size = input.shape[dim] if input.ndim else 1
     if input.ndim > 1 and index.size and not size:
         raise ShapeError("index_select(): self indexing axis dim should be positive")
-    check_bounds(index, dim, size, ShapeError if dim else DimensionError)  # PyTorch has another loop for other dimensions than the first
+    try:
+        check_bounds(index, dim, size)
+    except DimensionError as error:
+        if not dim:
+            raise
+        wrong = index[(index < 0) | (index >= size)].flat[0]  # PyTorch has another loop for other dimensions than the first
+        raise ShapeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}") from error
     return xp.take(input.reshape(dimensioned(input.shape)), index.reshape(-1), axis=dim).reshape(spec.shape)
 
 
