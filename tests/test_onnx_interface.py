@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 
+import onnx
 import pytest
 from support.onnx_files import run_onnx
 from test_onnx_export import close, load
@@ -145,3 +147,34 @@ def test_opsets_before_9(opset):
     close(run_onnx(exported, x)[0], model(x))
     with pytest.raises(errors.UnsupportedOperatorError, match="opset"):
         torch.onnx.export(lambda x: torch.where(x > 0, x, -x), (x,), opset_version=opset)
+
+
+def test_what_follows_from_parameters_is_stored_with_them():
+    class Folded(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(15.0).reshape(5, 3))
+
+        def forward(self, x):
+            return torch.matmul(x, self.weight.transpose(0, 1)), x * self.weight.transpose(0, 1).sum(1)
+
+    proto = torch.onnx.export(Folded(), (torch.ones(2, 3),), dynamo=True).model_proto
+    assert [node.op_type for node in proto.graph.node] == ["MatMul", "Mul"]
+    assert sorted(tuple(each.dims) for each in proto.graph.initializer) == [(3,), (3, 5)]
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_equal_parameters_are_stored_once_in_evaluation_mode(training):
+    class Equal(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = (torch.nn.Parameter(torch.tensor([1.0, 2.0])) for _ in range(2))
+
+        def forward(self, x):
+            return x * self.first + self.second
+
+    stream = io.BytesIO()
+    mode = torch.onnx.TrainingMode.TRAINING if training else torch.onnx.TrainingMode.EVAL
+    torch.onnx.export(Equal(), (torch.ones(2),), stream, training=mode, dynamo=False)
+    names = {each.name for each in onnx.load_model_from_string(stream.getvalue()).graph.initializer}
+    assert names == ({"first", "second"} if training else {"first"})

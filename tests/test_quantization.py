@@ -101,7 +101,7 @@ def test_what_is_not_defined_is_refused(call):
         lambda: quantized().numpy(), lambda: torch.tensor([1, 2], dtype=torch.quint8), lambda: torch.zeros(2, dtype=torch.qint8),
         lambda: torch.ones(2).to(torch.quint8), lambda: torch.ones(2).int_repr(), lambda: torch.ones(2).q_scale(),
         lambda: quantized().q_per_channel_scales(), lambda: by_channel().q_scale(), lambda: by_channel().relu(),
-        lambda: by_channel().t(), lambda: torch.iinfo(torch.quint8), lambda: torch.promote_types(torch.quint8, torch.float32),
+        lambda: by_channel().t(), lambda: torch.iinfo(torch.quint8).dtype, lambda: torch.promote_types(torch.quint8, torch.float32),
         lambda: torch.quantize_per_tensor(torch.ones(2).double(), 0.1, 0, torch.quint8),
         lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 300, torch.quint8),
         lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.uint8),

@@ -348,13 +348,18 @@ class iinfo:
         type = PYTHON_TYPES.get(type, type)
         if type.category != INTEGRAL:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        if type.integer is not None:
-            raise NotImplementedError(f"\"dtype\" not implemented for '{legacy_name(type)}': ask for the limits of {type.integer}")
-        limits = np.iinfo(type.numpy)
+        limits = np.iinfo(type.numpy if type.integer is None else type.integer)
         self.bits = limits.bits
         self.min = int(limits.min)
         self.max = int(limits.max)
-        self.dtype = type.name
+        self._type = type
+
+    @property
+    def dtype(self) -> str:
+        """The name of the type; that of a quantized one is not told, as in PyTorch."""
+        if self._type.integer is not None:
+            raise NotImplementedError(f"\"dtype\" not implemented for '{legacy_name(self._type)}'")
+        return self._type.name
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -53,6 +53,7 @@ class OnnxLowering:
         self.folding = folding
         self.parameters = parameters
         self.g = OpsetBuilder(opset, folding)
+        self.computed: dict[Any, OnnxValue] = {}  # from parameters, and stored beside them
         self.g.keeps_aten = mode is not OperatorExportTypes.ONNX
         self.values: dict[Node, Any] = {}
         self.initializers: dict[str, OnnxValue] = {}
@@ -144,8 +145,19 @@ class OnnxLowering:
             tensor = self.tracer.tensor_of(name)
             if isinstance(tensor._array, QuantizedArray):
                 return self.array(tensor._array, name)
-            self.initializers[name] = self.g.initializer(name, tensor._array, self.folding)
+            same = self.equal_to(tensor._array) if self.folding else None
+            self.initializers[name] = same if same is not None else self.g.initializer(name, tensor._array, self.folding)
         return self.initializers[name]
+
+    def equal_to(self, array: np.ndarray) -> OnnxValue | None:
+        """A tensor that is stored already and has the same elements: in evaluation mode one stands for both."""
+        for each in self.initializers.values():
+            other = each.constant
+            if other is None or other.dtype != array.dtype or other.shape != array.shape or each.name not in self.g.params_dict:
+                continue
+            if other is array or (np.array_equal(other.reshape(-1)[:8], array.reshape(-1)[:8]) and np.array_equal(other, array)):
+                return each
+        return None
 
     def array(self, array: np.ndarray, name: str) -> OnnxValue:
         """A tensor whose elements are known: a Constant node, or stored in the file where it is large."""
@@ -160,7 +172,27 @@ class OnnxLowering:
         if not self.folding or node in self.captured.tracer.depends or quantized.is_kept(node.table_op):
             return None
         tensor = self.captured.tracer.known.get(node)
-        return None if tensor is None else self.array(tensor._array, node.name)
+        if tensor is None:
+            return None
+        array = tensor._array
+        if not isinstance(array, QuantizedArray) and array.ndim and node.op != "get_attr" and self.follows_from_stored(node):
+            key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= SMALL else id(array)
+            if key not in self.computed:
+                self.computed[key] = self.g.initializer(node.name, np.array(array), True)
+            return self.computed[key]
+        return self.array(array, node.name)
+
+    def follows_from_stored(self, node: Node) -> bool:
+        """Whether a node computes with a parameter or buffer: what follows from those is stored as they are."""
+        pending, seen = [node], {node}
+        while pending:
+            for each in pending.pop().all_input_nodes:
+                if each.op == "get_attr" and each.target not in self.tracer.constants:
+                    return True
+                if each not in seen:
+                    seen.add(each)
+                    pending.append(each)
+        return False
 
     def argument(self, value: Any) -> Any:
         """An argument with values in place of nodes."""

@@ -49,14 +49,24 @@ from .graph_names import (
     _jit_pass_lint,
 )
 from .script_names import (
+    AnyType,
+    BoolType,
+    ComplexType,
+    DeviceObjType,
     DictType,
     EnumType,
     FileCheck,
+    FloatType,
+    InferredType,
+    IntType,
     ListType,
+    NoneType,
+    NumberType,
     OptionalType,
     ScriptDict,
     ScriptList,
     ScriptMethod,
+    StringType,
     TupleType,
     UnionType,
     _freeze_module,
@@ -71,6 +81,7 @@ from .script_names import (
     _jit_set_inline_everything_mode,
     _jit_set_num_profiled_runs,
     _jit_set_tracer_state_warn,
+    _jit_try_infer_type,
     _set_graph_executor_optimize,
 )
 

@@ -28,6 +28,22 @@ def is_legacy_batchedtensor(tensor: Any) -> bool:
 is_gradtrackingtensor = is_functionaltensor = is_legacy_batchedtensor
 
 
+_fallback = [True]
+
+
+def _is_vmap_fallback_enabled() -> bool:
+    """Whether ops without a rule for batches may run example by example, as it was set."""
+    return _fallback[0]
+
+
+def _set_vmap_fallback_enabled(enabled: bool) -> None:
+    """Remember whether ops without a rule for batches may run example by example: each has a rule, or is made of such."""
+    _fallback[0] = bool(enabled)
+
+
+_is_vmap_fallback_warning_enabled, _set_vmap_fallback_warning_enabled = _is_vmap_fallback_enabled, _set_vmap_fallback_enabled
+
+
 def get_unwrapped(tensor: Any) -> Any:
     """The tensor with the whole batch."""
     return tensor._value if isinstance(tensor, BatchedTensor) else tensor

@@ -6,19 +6,43 @@ from typing import Any
 
 from ...capture.script.frontend.script_containers import ScriptDict as ScriptDict_
 from ...capture.script.frontend.script_containers import ScriptList as ScriptList_
+from ...capture.script.frontend.types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, NONE, NUMBER, OBJECT, STR, Type, checker, type_of
 from ...capture.script.frontend.types import DictType as DictType_
 from ...capture.script.frontend.types import EnumType as EnumType_
 from ...capture.script.frontend.types import ListType as ListType_
 from ...capture.script.frontend.types import OptionalType as OptionalType_
 from ...capture.script.frontend.types import TupleType as TupleType_
-from ...capture.script.frontend.types import Type, checker, type_of
 from ...capture.script.frontend.types import UnionType as UnionType_
 from ...capture.script.module_part import freeze_part as _freeze_module
+from ...core.dtypes import dtype
 from ...jit import ScriptMethod as ScriptMethod_
+from ...tensor.layout import layout, memory_format
 from ...testing.file_check import FileCheck as FileCheck_
 
 ScriptDict, ScriptList, ScriptMethod, FileCheck = ScriptDict_, ScriptList_, ScriptMethod_, FileCheck_
 DictType, EnumType, ListType, OptionalType, TupleType, UnionType = DictType_, EnumType_, ListType_, OptionalType_, TupleType_, UnionType_
+
+
+class _Single:
+    """A simple type by the name of its class: ``IntType.get()`` is the type."""
+
+    def __init__(self, kind: Type) -> None:
+        self._kind = kind
+
+    def get(self) -> Type:
+        """The type."""
+        return self._kind
+
+    def __call__(self) -> Type:
+        return self._kind
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return instance is self._kind
+
+
+IntType, FloatType, BoolType, StringType, NoneType, AnyType, NumberType, ComplexType, DeviceObjType = map(
+    _Single, (INT, FLOAT, BOOL, STR, NONE, ANY, NUMBER, COMPLEX, DEVICE)
+)
 _settings = {"optimize": True, "inline": False, "warn": True, "runs": 1}
 
 
@@ -85,3 +109,63 @@ def _jit_set_tracer_state_warn(value: bool) -> None:
 def _jit_get_tracer_state_warn() -> bool:
     """Whether traces warn, as it was set."""
     return bool(_settings["warn"])
+
+
+class InferredType:
+    """The type that a value has in scripts, or why it has none."""
+
+    def __init__(self, found: Type | str) -> None:
+        self._found = found
+
+    def success(self) -> bool:
+        """Whether there is a type."""
+        return not isinstance(self._found, str)
+
+    def type(self) -> Type:
+        """The type."""
+        if isinstance(self._found, str):
+            raise RuntimeError(f"there is no type: {self._found}")
+        return self._found
+
+    def reason(self) -> str:
+        """Why there is no type."""
+        return self._found if isinstance(self._found, str) else ""
+
+
+def _jit_try_infer_type(obj: Any) -> InferredType:
+    """The type of a value in scripts, where it has one."""
+    return InferredType(_inferred(obj))
+
+
+def _inferred(obj: Any) -> Type | str:
+    if isinstance(obj, (dtype, layout)):
+        return INT
+    if isinstance(obj, (list, dict)):
+        if not obj:
+            return "List trace inputs must have elements" if isinstance(obj, list) else "Dictionary inputs must have entries"
+        groups = [list(obj)] if isinstance(obj, list) else [list(obj), list(obj.values())]
+        what = (
+            "List inputs to traced functions must have consistent element type"
+            if isinstance(obj, list)
+            else "Dictionary inputs to traced functions must have consistent type"
+        )
+        kinds = []
+        for group in groups:
+            found = list(map(_inferred, group))
+            for each in found:
+                if isinstance(each, str):
+                    return each
+                if each != found[0]:
+                    return f"{what}. Found {found[0]} and {each}"
+            kinds.append(found[0])
+        return ListType_(kinds[0]) if isinstance(obj, list) else DictType_(*kinds)  # type: ignore[arg-type]
+    if isinstance(obj, tuple) and not hasattr(obj, "_fields"):
+        parts = list(map(_inferred, obj))
+        return next((each for each in parts if isinstance(each, str)), None) or TupleType_(tuple(parts))  # type: ignore[arg-type]
+    kind = type_of(obj)
+    if kind in (OBJECT, ANY) or isinstance(obj, (type, range, memory_format)):
+        return (
+            "Only tensors and (possibly nested) tuples of tensors, lists, or dicts are supported as inputs or outputs of traced functions, "
+            f"but instead got value of type {type(obj).__name__}."
+        )
+    return kind

@@ -42,6 +42,10 @@ class Type:
         """The type as an annotation."""
         return self.name
 
+    def isSubtypeOf(self, other: Type) -> bool:
+        """Whether values of this type may stand where the other is asked for."""
+        return assignable(self, other)
+
     def __reduce__(self) -> Any:
         return (parse_type, (repr(self),))
 
