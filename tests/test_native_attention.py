@@ -127,3 +127,29 @@ def test_other_processors(triple: str, features: str, tile: tuple[int, int], mon
     )
     model = torch.nn.GRU(5, 30)
     assert_native_matches_eager(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "row", "float"])
+@pytest.mark.parametrize(("length", "source"), [(37, 37), (20, 51), (51, 20)])
+def test_many_weights_are_not_kept(kind: str, length: int, source: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a long sequence are computed again, some rows at a time: results and gradients of eager mode, and of a first compiled call, are the same."""
+    from rushlight.ops.nn import attention
+
+    torch.manual_seed(0)
+    query, key, value = torch.randn(2, 3, length, 8), torch.randn(2, 3, source, 8), torch.randn(2, 3, source, 5)
+    masks = {"bool": torch.rand(2, 3, length, source) > 0.3, "row": torch.rand(source) > 0.3, "float": torch.randn(length, source)}
+
+    def run(query: Any, key: Any, value: Any) -> Any:
+        return F.scaled_dot_product_attention(query, key, value, masks.get(kind), is_causal=kind == "causal")
+
+    want = results_and_gradients(run, [query, key, value])
+    monkeypatch.setattr(attention, "MANY_WEIGHTS", 0)
+    monkeypatch.setattr(attention, "BLOCK_OF_WEIGHTS", 6 * source * 4)
+    sizes: list[int] = []
+    plain = attention._attention_of
+    monkeypatch.setattr(attention, "_attention_of", lambda xp, *args: sizes.append(args[0].shape[-2]) or plain(xp, *args))  # type: ignore[func-returns-value]
+    compiled = torch.compile(run, backend="native")
+    for function in (run, compiled, compiled):
+        for one, other in zip(want, results_and_gradients(function, [query, key, value])):
+            np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
+    assert max(sizes) == 4 and len(sizes) >= 2 * (length // 4)

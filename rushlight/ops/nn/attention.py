@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,9 @@ from ...core.symbolic import sqrt
 from ..reduce.sums import sum_axes
 from . import attention_onnx as onnx_forms
 from .softmax import near_zero
+
+MANY_WEIGHTS = 1 << 24  # that are not kept for the gradient: a sequence of 4,096 has as many for each head
+BLOCK_OF_WEIGHTS = 1 << 21  # that are computed at a time
 
 
 def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> tuple[Any, Any]:
@@ -69,8 +74,38 @@ def _in_parts(task: Any, arrays: list[Any], work: int) -> None:
     over_rows(lambda start, end: task(slice(start, end)), count, arrays[-1].size, work)
 
 
-@compiled("attention")
 def _attention_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Any]:
+    """The output and the weights; of many, no weights are kept, and those of some rows computed at a time."""
+    specs = _attention_meta(query, key, value, mask, causal, scale)
+    if xp is not np or specs[1].size < MANY_WEIGHTS:
+        return _whole_attention(xp, query, key, value, mask, causal, scale)  # type: ignore[no-any-return]
+    output = np.empty(specs[0].shape, specs[0].dtype)
+    for rows, columns, masked in _blocks(specs[1].shape, mask, causal):
+        part = _attention_of(np, query[..., rows, :], key[..., columns, :], value[..., columns, :], masked, False, scale)
+        output[..., rows, :] = part[0]
+    return [output, np.empty(0, query.dtype)]
+
+
+def _blocks(shape: tuple[int, ...], mask: Any, causal: bool) -> Iterator[tuple[slice, slice, Any]]:
+    """Rows of a matrix of weights that are computed at a time, the columns that they need, and the mask of those."""
+    *batch, length, source = shape
+    step = max(1, BLOCK_OF_WEIGHTS // (math.prod(batch) * source))
+    for start in range(0, length, step):
+        end = min(start + step, length)
+        if causal:
+            columns = min(source, end)
+            yield slice(start, end), slice(columns), np.tri(end - start, columns, start, dtype=bool)
+        else:
+            own = mask if mask is None or mask.ndim < 2 or mask.shape[-2] == 1 else mask[..., start:end, :]
+            yield slice(start, end), slice(None), own
+
+
+@compiled("attention")
+def _whole_attention(xp: Any, *args: Any) -> list[Any]:
+    return _attention_of(xp, *args)
+
+
+def _attention_of(xp: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float) -> list[Any]:
     output, weights = [xp.empty(spec.shape, spec.dtype) for spec in _attention_meta(query, key, value, mask, causal, scale)]
     if causal:
         mask = xp.tri(*weights.shape[-2:], dtype=bool)
@@ -112,9 +147,11 @@ def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, ma
     made = None if alone.array_type is None else shortcuts("attention_gradients", g, query, key, value, weights, scale, causal, mask)
     if made is not None:
         return (*made, None)
-    # A device that keeps no weights, but what they can be computed from again, needs the mask for it.
-    masks = () if device_of(weights._array) in (CPU, META) else (mask,)
-    return (*attention_backward(g, query, key, value, weights, scale, causal, *masks), None)
+    # Weights that were not kept, or what a device keeps to compute them again, need the mask.
+    if device_of(weights._array) in (CPU, META):
+        kept = weights._array.ndim == query._array.ndim
+        return (*attention_backward(g, query, key, value, weights if kept else None, scale, causal, *(() if kept else (mask,))), None)
+    return (*attention_backward(g, query, key, value, weights, scale, causal, mask), None)
 
 
 def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any) -> list[Spec]:
@@ -127,10 +164,29 @@ def _backward_meta(grad: Any, query: Any, key: Any, value: Any, weights: Any, sc
     ]
 
 
-@compiled("attention_backward")
 def _attention_backward_kernel(
     xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any
 ) -> list[Any]:
+    shape = _attention_meta(query, key, value, mask, causal, scale)[1].shape
+    if xp is not np or weights is not None or math.prod(shape) < MANY_WEIGHTS:
+        return _whole_backward(xp, grad, query, key, value, weights, scale, causal, mask)  # type: ignore[no-any-return]
+    made = [np.zeros(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale, causal, mask)]
+    for rows, columns, masked in _blocks(shape, mask, causal):
+        own = (query[..., rows, :], key[..., columns, :], value[..., columns, :])
+        part = _attention_of(np, *own, masked, False, scale)[1]
+        found = _backward_of(np, grad[..., rows, :], *own, part, scale, False, None)
+        made[0][..., rows, :] = found[0]
+        for total, one in zip(made[1:], found[1:]):
+            total[..., columns, :] += one
+    return made
+
+
+@compiled("attention_backward")
+def _whole_backward(xp: Any, *args: Any) -> list[Any]:
+    return _backward_of(xp, *args)
+
+
+def _backward_of(xp: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any) -> list[Any]:
     if weights is None:
         weights = _attention_kernel(xp, query, key, value, mask, causal, scale)[1]
     specs = _backward_meta(grad, query, key, value, weights, scale, causal, mask)
