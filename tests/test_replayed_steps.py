@@ -243,3 +243,78 @@ def test_random_steps(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         torch.set_default_device("cpu")
     assert counted()["warm"]
+
+
+class Normalised(nn.Module):
+    """Layers with all that a first call has to get right: statistics that are written to, indices, unpacked shapes, a generator, a factory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places = nn.Embedding(5, 4), nn.Embedding(3, 4)
+        self.norm, self.layers = nn.BatchNorm1d(4), nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+
+    def forward(self, index: Any) -> Any:
+        x = self.words(index) + self.places(torch.arange(index.shape[1], device="cuda"))
+        b, t, c = x.shape
+        x = self.norm(x.view(b * t, c))
+        for layer in self.layers:
+            x = layer(x)
+        first, second = (each.relu() for each in x.split(2, 1))
+        return first * second
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_the_first_call_is_computed_by_the_program(half: bool) -> None:
+    torch.manual_seed(0)
+    plain = Normalised().to("cuda")
+    models = [plain, copy.deepcopy(plain)]
+    optimizers = [torch.optim.SGD(each.parameters(), 0.1) for each in models]
+    index = torch.tensor([[0, 1, 2], [3, 4, 0]]).to("cuda")
+
+    def step(model: Any, optimizer: Any) -> Any:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", torch.bfloat16, enabled=half):
+            loss = model(index).float().square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    compiled = torch.compile(step, fullgraph=True)
+    for number in range(4):
+        losses = [step(models[0], optimizers[0]).item(), compiled(models[1], optimizers[1]).item()]
+        assert sum(counted().values()) == number + 1  # the program has run: no op did by itself
+        np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5, atol=3e-3 if half else 0)
+        for one, other in zip(models[0].state_dict().values(), models[1].state_dict().values()):
+            np.testing.assert_allclose(other.cpu().numpy(), one.cpu().numpy(), rtol=1e-5, atol=2e-2 if half else 1e-6)
+        for one, other in zip(models[0].parameters(), models[1].parameters()):
+            np.testing.assert_allclose(other.grad.cpu().numpy(), one.grad.cpu().numpy(), rtol=1e-4, atol=5e-2 if half else 1e-6)
+
+
+def test_a_first_call_that_needs_values_computes_what_it_needs() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(4, 3).to("cuda").requires_grad_()
+    seen: list[float] = []
+
+    def function(x: Any) -> Any:
+        y = (x * 2).tanh()
+        seen.append(y.sum().item())
+        if y.mean() > 5:
+            return y
+        return y[1:].exp().sum()
+
+    wanted = function(x)
+    (gradient,) = torch.autograd.grad(wanted, x)
+    found = torch.compile(function)(x)
+    (other,) = torch.autograd.grad(found, x)
+    np.testing.assert_allclose(found.item(), wanted.item(), rtol=1e-6)
+    np.testing.assert_allclose(other.cpu().numpy(), gradient.cpu().numpy(), rtol=1e-6)
+    assert len(seen) == 2 and abs(seen[0] - seen[1]) < 1e-6
+
+
+def test_errors_of_a_first_call_are_those_of_eager_mode() -> None:
+    a, b = torch.randn(2, 3).to("cuda"), torch.randn(2, 3).to("cuda")
+    with pytest.raises(RuntimeError) as wanted:
+        (a + 1) @ b
+    with pytest.raises(RuntimeError) as found:
+        torch.compile(lambda a, b: (a + 1) @ b)(a, b)
+    assert str(found.value) == str(wanted.value)

@@ -231,6 +231,7 @@ class TritonBackend(Backend):
     """Triton kernels for graphs on a kind of device: ``cuda``, or ``cpu`` where Triton interprets them."""
 
     name = "triton"
+    defers_first_call = True
 
     def __init__(self, kind: str = "cuda") -> None:
         self.kind = kind

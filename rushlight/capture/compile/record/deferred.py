@@ -1,7 +1,7 @@
 """Deferred ops: results of the first call that are computed by the compiled graph, unless something needs them before.
 
-A back-end that makes fast code can compute the results of the first call, too, so ops on large tensors need not run while the program is
-captured.  Their results are tensors without data until then.  Whatever may read one (an op that can't be deferred, a call that is not
+A back-end that makes fast code can compute the results of the first call, too, so ops on large tensors, and all ops on a GPU (whose kernels would have to be
+compiled, to be used once), need not run while the program is captured.  Their results are tensors without data until then.  Whatever may read one (an op that can't be deferred, a call that is not
 captured, a graph break) has all of them computed first, op by op.
 
 Gradients of such tensors are deferred too, and so are writes with them: a whole training step is computed by its compiled graph.
@@ -11,18 +11,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
 from sys import getrefcount
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from ....amp.autocast_mode import autocast
+from ....autograd.grad_mode import enable_grad, no_grad, set_grad_enabled
 from ....core import kernel_providers
 from ....core.base import Spec, TensorBase, make, spec_of
+from ....core.devices import as_device, device, device_of, device_type_of
 from ....core.dispatch import dispatch, dispatch_in_place
+from ....core.dtypes import dtype as DType
+from ....core.facets import Facet
 from ....core.node import next_sequence
+from ....core.size import Size
 from ....core.state import fake_mode, state
 from ....graph.node import only_computes
+from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
 from ....nn.parameter import Parameter
 from ....optim.optimizer import Optimizer
@@ -31,6 +39,7 @@ from ...tracer.tracer import tensors_in
 from ..annotations import marks
 from ..guards.guards import is_op
 from ..vm.frame import Frame
+from ..vm.generator import InterpretedGenerator
 from ..vm.instructions import called
 from .callables import is_users
 from .graph_functions import freed_node, is_freed, set_grad_mode, set_inference_mode, with_freed_history
@@ -40,13 +49,38 @@ from .tracer import CompileTracer, checks_values
 WORTHWHILE = 1 << 18  # bytes of a tensor from which deferring pays
 # Instructions that move values, or compute with them by ops.
 _PLAIN = frozenset(
-    "load_const load_local store_local load_global load_deref push_null pop copy swap jump jump_if_none jump_if_not_none is return_value binary unary build_tuple call load_attr".split()
+    """load_const load_local store_local load_local_and_clear delete_local make_cell load_global load_deref store_deref delete_deref push_null pop copy swap jump
+    jump_if_none jump_if_not_none is return_value binary unary build_tuple build_list build_map build_const_key_map build_slice list_append map_add list_to_tuple
+    make_function return_generator yield_value call load_attr""".split()
 )
-_CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0))
-_ITERATED = frozenset(kind for each in _CONTAINERS for kind in (type(each), type(iter(each))))
+_CONTAINERS: tuple[Any, ...] = ((), [], {}, {}.values(), {}.items(), range(0), zip(), enumerate(()))
+_ITERATED = frozenset(
+    (*[kind for each in _CONTAINERS for kind in (type(each), type(iter(each)))], Size, InterpretedGenerator, ModuleList, ModuleDict)
+)
 _NUMBERS = frozenset((int, float, bool, str, type(None)))
-_ABOUT = frozenset("shape dtype ndim requires_grad size dim".split())  # attributes that a tensor without data has
+_COMPARED = _NUMBERS | {Size, DType, device}
+_HELD = (tuple, list, dict, Size, ModuleList, ModuleDict, Sequential)  # what an item can be taken from
+_KEYS = _NUMBERS | {slice, type(...)}
+_BUILTINS = frozenset((isinstance, issubclass, len, range, zip, enumerate, callable, slice, hasattr, iter))
+_ABOUT = frozenset(
+    "shape dtype ndim requires_grad size dim device is_cuda numel is_floating_point".split()
+)  # what is known of a tensor without data
+_CASTS = frozenset("float half bfloat16 double int long bool to type_as".split())  # methods that call ops
 deferrable_methods[dict] = ("values", "items", "keys")  # they look at what a dict has, and not at the elements of tensors
+_CONTEXTS = (
+    autocast,
+    nullcontext,
+    no_grad,
+    enable_grad,
+    set_grad_enabled,
+)  # they change modes, which deferred calls keep, and read no tensor
+deferrable_methods.update(dict.fromkeys(_CONTEXTS, ("__enter__", "__exit__")))
+checks_layout: Facet[bool] = Facet("checks layout", "what the op refuses follows from shapes and strides, which tensors without data have")
+checks_layout.set(True, "view", "view_as")
+running_statistics: Facet[tuple[int, ...]] = Facet(
+    "running statistics", "the position of the argument that says whether the op writes to statistics, and their positions"
+)
+running_statistics.set((5, 1, 2), "nn_functional_batch_norm")
 _MODES = (set_grad_mode, set_inference_mode)
 
 
@@ -59,7 +93,7 @@ class DeferredOps:
         self.pending: dict[int, Any] = {}  # tensors without data, by id
         self.fakes: dict[int, tuple[Any, Any]] = {}  # of tensors with data, by id: themselves, and as they are without
         self.written: dict[int, Any] = {}  # tensors with data that are to be written to, by id
-        self.owners: set[int] = set()  # the ids of the arrays whose memory that is
+        self.owners: set[tuple[str, int]] = set()  # whose memory that is
         self.writes: set[Any] = set()  # the nodes that do so
         self.stopped = False
 
@@ -77,7 +111,19 @@ class DeferredOps:
     def can_defer(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether a call of an op can be deferred: a pure op on floating-point tensors, one of them large."""
         tracer, recorder, function = self.tracer, self.tracer.recorder, op.functional or op
-        if self.stopped or out is not None or function.factory or not only_computes(function, args) or (checks_values(op) and not op.view):
+        written = statistics_of(function, args)
+        if (
+            self.stopped
+            or out is not None
+            or not (written or only_computes(function, args))
+            or (checks_values(op) and not op.view and op not in checks_layout)
+        ):
+            return False
+        if any(
+            parameter.name == "device" and value is not None and not function.factory for parameter, value in zip(function.parameters, args)
+        ):
+            return False
+        if function.factory and not (self.calls and makes_on_gpu(function, args)):
             return False
         if (
             state.interceptors
@@ -92,17 +138,22 @@ class DeferredOps:
         large = False
         for each in tensors_in(args):
             array, deferring = each._array, id(each) in self.pending
-            if type(each) not in (Tensor, Parameter) or array.dtype.char not in "fd" or not (deferring or array.__class__ is np.ndarray):
+            if type(each) not in (Tensor, Parameter) or not (deferring or is_plain(array)):
                 return False
-            large = large or deferring or (array.nbytes >= WORTHWHILE and not op.view) or self.is_written(each)
-        return large if op is function else bool(self.calls) and self.can_write(args)
+            elsewhere = on_gpu(array)  # kernels find there what is wrong with an index, and say so later
+            if not elsewhere and array.dtype.char not in "fd":
+                return False
+            large = large or deferring or elsewhere or (array.nbytes >= WORTHWHILE and not op.view) or self.is_written(each)
+        if written:
+            return large and all(on_gpu(each._array) and self.can_write((each,)) for each in written)
+        return large or function.factory if op is function else bool(self.calls) and self.can_write(args)
 
     def is_written(self, tensor: Any) -> bool:
         """Whether a deferred op writes to the memory of a tensor with data, or may."""
         if not self.owners:
             return False
         found = owner(tensor._array)
-        return found is None or id(found) in self.owners
+        return found is None or found in self.owners
 
     def can_write(self, args: tuple[Any, ...]) -> bool:
         """Whether a write to the first argument can be deferred: no gradients go through it."""
@@ -110,7 +161,9 @@ class DeferredOps:
         if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
             return False
         array = target._array
-        return id(target) in self.pending or (array.flags.writeable and array.flags.c_contiguous and owner(array) is not None)
+        if id(target) in self.pending:
+            return True
+        return (on_gpu(array) or array.flags.writeable) and array.flags.c_contiguous and owner(array) is not None
 
     def is_independent(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
         """Whether an op that is run now depends on no deferred one."""
@@ -134,7 +187,16 @@ class DeferredOps:
         if any(each is value for each in made for value in tensors_in(given)):
             return NotImplemented
         self.defer(op, args, made)
+        for each in statistics_of(op, args):
+            self.note_write(each)
         return result
+
+    def note_write(self, target: Any) -> None:
+        """Note that a tensor with data is written to."""
+        found = owner(target._array)
+        assert found is not None
+        self.written[id(target)] = target
+        self.owners.add(found)
 
     def write(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> Any:
         """The same for an in-place op, given the result of its functional form."""
@@ -145,8 +207,7 @@ class DeferredOps:
             self.defer(op, args, [target])
         else:
             self.calls.append((op, args, [], state.grad_enabled))
-            self.written[id(target)] = target
-            self.owners.add(id(owner(target._array)))
+            self.note_write(target)
         return target
 
     def defer(self, op: Any, args: tuple[Any, ...], made: list[Any]) -> None:
@@ -176,7 +237,10 @@ class DeferredOps:
             or any(each._grad_fn is not None for each, _ in self.fakes.values())
         ):
             return False
-        return all(each is None or (type(each) is Tensor and each._grad_fn is None and each._array.dtype.char in "fd") for each in given)
+        return all(
+            each is None or (type(each) is Tensor and each._grad_fn is None and (on_gpu(each._array) or each._array.dtype.char in "fd"))
+            for each in given
+        )
 
     def originals(self) -> dict[int, Any]:
         """The tensors with data, by the id of the fake tensor that stands for each in the history."""
@@ -201,18 +265,26 @@ class DeferredOps:
         instruction = frame.bytecode.instructions[frame.index]
         if instruction.op in ("for_iter", "get_iter", "unpack_sequence"):
             return type(frame.stack[-1]) in _ITERATED
+        if instruction.op == "before_with":
+            return type(frame.stack[-1]) in _CONTEXTS
         if instruction.op in ("compare", "jump_if_false", "jump_if_true"):
-            return all(type(each) in _NUMBERS for each in frame.stack[-2 if instruction.op == "compare" else -1 :])
+            return all(type(each) in _COMPARED for each in frame.stack[-2 if instruction.op == "compare" else -1 :])
+        if instruction.op == "contains":
+            return type(frame.stack[-2]) in _COMPARED
+        if instruction.op == "get_item":
+            held, key = frame.stack[-2:]
+            keys = key if type(key) is tuple and isinstance(held, TensorBase) else (key,)
+            return (type(held) in _HELD or isinstance(held, TensorBase)) and all(type(each) in _KEYS for each in keys)
         if instruction.op not in _PLAIN:
             return False
         if instruction.op == "load_attr":
             value, name = frame.stack[-1], instruction.argument
             if isinstance(value, TensorBase):
                 found = getattr(type(value), name, None)
-                return name in _ABOUT or is_op(found) or found is Tensor.backward
+                return name in _ABOUT or name in _CASTS or is_op(found) or found is Tensor.backward
             if name in deferrable_methods.get(type(value), ()):
                 return True
-            return isinstance(value, (Module, ModuleType)) or is_users(type(value))
+            return isinstance(value, (Module, ModuleType)) or type(value) in _COMPARED or is_users(type(value))
         if instruction.op == "call":
             first, second = frame.stack[-instruction.argument[0] - 2 :][:2]
             return self.may_call(called(first, second))
@@ -222,9 +294,13 @@ class DeferredOps:
         """Whether a function is an op, or is inlined; or asks a tensor for its shape."""
         if id(function) in marks or id(getattr(function, "__func__", None)) in marks:
             return False
+        if function.__class__ is type or (
+            isinstance(function, BuiltinMethodType) and isinstance(function.__self__, (ModuleType, type(None)))
+        ):
+            return function in _BUILTINS or function.__module__ == "math"  # of numbers: a tensor is asked for its value, which computes it
         if isinstance(function, (MethodType, BuiltinMethodType)):
             owner, name = function.__self__, function.__name__
-            if name in deferrable_methods.get(type(owner), ()) or (isinstance(owner, TensorBase) and name in _ABOUT):
+            if name in deferrable_methods.get(type(owner), ()) or (isinstance(owner, TensorBase) and (name in _ABOUT or name in _CASTS)):
                 return True
             if isinstance(owner, (type, Optimizer)):  # the bodies of a custom Function are captured by themselves
                 return False
@@ -292,7 +368,7 @@ class DeferredOps:
         made = run(*[value for _, value in tracer.inputs])
         for each in () if self.writes else wanted:
             found = made[places[id(each)]]
-            if found._array.__class__ is not np.ndarray or found._view is not None or found._array.shape != each._array.shape:
+            if not is_plain(found._array) or found._view is not None or found._array.shape != each._array.shape:
                 return self.compute()
         self.clear()
         for each in wanted:
@@ -310,8 +386,36 @@ class DeferredOps:
         return any(id(each) not in places and getrefcount(each) > known[id(each)] + 4 for each in self.pending.values())
 
 
-def owner(array: Any) -> Any:
-    """The array whose memory this is; None where it is that of something else."""
+def is_plain(array: Any) -> bool:
+    """Whether an array is NumPy's, or a GPU's, with its elements."""
+    return array.__class__ is np.ndarray or (
+        array.__class__ is not Spec and on_gpu(array) and array.__class__ is device_type_of(array).array_type
+    )
+
+
+def statistics_of(op: Any, args: tuple[Any, ...]) -> list[Any]:
+    """The running statistics that a call of batch normalisation writes to."""
+    found = running_statistics.of(op)
+    if found is None or not args[found[0]]:
+        return []
+    return [args[at] for at in found[1:] if args[at] is not None]
+
+
+def makes_on_gpu(op: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a factory that is given numbers makes a tensor on a GPU."""
+    named = [value for parameter, value in zip(op.parameters, args) if parameter.name == "device"]
+    return len(named) == 1 and not any(True for _ in tensors_in(args)) and as_device(named[0]).type == "cuda"
+
+
+def on_gpu(array: Any) -> bool:
+    """Whether an array, or one that is described, is on a GPU."""
+    return array.__class__ is not np.ndarray and device_of(array).type == "cuda"
+
+
+def owner(array: Any) -> tuple[str, int] | None:
+    """Whose memory this is: the array that owns it, or its address on a GPU; None where it is that of something else."""
+    if on_gpu(array):
+        return None if array.__class__ is Spec else ("cuda", array.data.mem.ptr)
     while array.__class__ is np.ndarray and array.base is not None:
         array = array.base
-    return array if array.__class__ is np.ndarray and array.flags.owndata else None
+    return ("cpu", id(array)) if array.__class__ is np.ndarray and array.flags.owndata else None

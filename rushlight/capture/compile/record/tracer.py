@@ -333,7 +333,7 @@ class CompileTracer(Tracer):
             dims = [value for parameter, value in zip(op.parameters, args) if parameter.name == "dim" and type(value) is int]
             self.recorder.specialize(*([shape[dims[0]]] if dims else shape))
         super().results(op, args, recorded, node, result)
-        if self.deferring and op.functional is not None:
+        if self.deferring and not only_computes(op, args):
             self.deferred.writes.add(node)
         for each in tensors_in(result):
             self.track_large(self.entries[id(each)])
