@@ -168,3 +168,21 @@ def test_a_graph_that_was_changed_is_shown_anew():
     (node,) = [each for each in graph.nodes if each.op == "call_function"]
     node.target = torch.mul
     assert "aten::mul" in str(graph) and "aten::add" not in str(graph)
+
+
+def test_tensors_that_a_trace_closed_over_are_constants():
+    held = torch.tensor([1.0, 2.0])
+    traced = jit.trace(lambda x: x + held, torch.ones(2))
+    assert "torch.add(x, _1)" in traced.code and "_1 = CONSTANTS.c0" in traced.code
+    FileCheck().check("prim::Constant[value=<Tensor>]").check("aten::add(%x").run(traced.graph)
+
+
+def test_code_with_constants():
+    class Shift(nn.Module):
+        def forward(self, x, by=torch.tensor([3.0])):
+            return x + by
+
+    code, constants = jit.script(Shift()).code_with_constants
+    assert "CONSTANTS.c0" in code and torch.equal(constants.c0, torch.tensor([3.0]))
+    with pytest.raises(AttributeError):
+        constants.c1

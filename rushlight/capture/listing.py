@@ -35,6 +35,10 @@ class Listing:
 
     def code(self) -> str | None:
         """The program as TorchScript."""
+        return self.code_with_constants()[0]
+
+    def code_with_constants(self) -> tuple[str | None, list[Any]]:
+        """The program as TorchScript, and the tensors that it names ``CONSTANTS.c0`` and so on."""
         return _builder().code(self.graph, self.owner(), *self.what)  # type: ignore[no-any-return]
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import types
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
@@ -48,3 +51,35 @@ def boolean_dispatch(
 
     chosen.__name__, chosen.__module__ = func_name, module_name
     return chosen
+
+
+def get_callable_argument_names(fn: Callable[..., Any]) -> list[str]:
+    """The names of the parameters that may be given by position or by name; none, where there are others than those."""
+    try:
+        parameters = inspect.signature(fn).parameters
+    except (TypeError, ValueError):
+        return []
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [name for name, each in parameters.items() if each.kind is kinds]
+
+
+def is_optional(ann: Any) -> bool:
+    """Whether an annotation is one of a value or None."""
+    if ann is Optional:
+        raise RuntimeError("Attempted to use Optional without a contained type. Please add a contained type, e.g. Optional[int]")
+    return typing.get_origin(ann) in (Union, types.UnionType) and type(None) in typing.get_args(ann)
+
+
+def is_list(ann: Any) -> bool:
+    """Whether an annotation is one of a list."""
+    return typing.get_origin(ann) is list
+
+
+def is_dict(ann: Any) -> bool:
+    """Whether an annotation is one of a dict."""
+    return typing.get_origin(ann) is dict
+
+
+def is_tuple(ann: Any) -> bool:
+    """Whether an annotation is one of a tuple."""
+    return typing.get_origin(ann) is tuple

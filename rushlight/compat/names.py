@@ -53,6 +53,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",
     "torch.jit._trace": "rushlight.compat.jit_trace",
+    "torch.jit._recursive": "rushlight.compat.jit_recursive",
     "torch.onnx._constants": "rushlight.compat.onnx_constants",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",
@@ -62,8 +63,49 @@ PRIVATE_NAMES: dict[str, str] = {
 }
 PRIVATE_NAMES.update({f"torch.onnx.symbolic_opset{number}": "rushlight.compat.symbolic_opset" for number in range(7, 21)})
 
+_LAYERS = "modules modules.activation modules.batchnorm modules.conv modules.dropout modules.embedding_ops modules.functional_modules modules.linear "
+_LAYERS += "modules.normalization modules.rnn modules.utils activation batchnorm conv dropout embedding_ops functional_modules linear normalization rnn utils"
+for _old in ("torch.nn", "torch.ao.nn"):  # the files of PyTorch's packages of quantized layers: each package is one module here
+    for _name, _parts in {
+        "quantized": _LAYERS,
+        "quantized.dynamic": "modules modules.conv modules.linear modules.rnn",
+        "qat": "modules modules.conv modules.linear modules.embedding_ops",
+        "qat.dynamic": "modules modules.linear",
+        "quantizable": "modules modules.activation modules.rnn",
+        "intrinsic": "modules modules.fused",
+        "intrinsic.qat": "modules modules.conv_fused modules.linear_fused modules.linear_relu",
+        "intrinsic.quantized": "modules modules.conv_relu modules.linear_relu modules.bn_relu",
+    }.items():
+        _home = "rushlight.ao.nn." + _name.replace("qat.dynamic", "qat")
+        PRIVATE_NAMES.update({f"{_old}.{_name}.{_part}": _home for _part in _parts.split()})
+    PRIVATE_NAMES[f"{_old}.qat.dynamic"] = "rushlight.ao.nn.qat"
+PRIVATE_NAMES.update(
+    {
+        f"torch.nn.{_name}": f"rushlight.ao.nn.{_name}"
+        for _name in ("quantizable", "quantized.dynamic", "quantized.functional", "intrinsic.qat", "intrinsic.quantized")
+    }
+)
+
 # PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
 PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark", "torch.cuda.amp"}
+PACKAGES |= {
+    f"{_old}.{_name}"
+    for _old in ("torch.nn", "torch.ao.nn")
+    for _name in (
+        "quantized.modules",
+        "quantized.dynamic",
+        "quantized.dynamic.modules",
+        "qat.modules",
+        "qat.dynamic",
+        "qat.dynamic.modules",
+        "quantizable.modules",
+        "intrinsic.modules",
+        "intrinsic.qat",
+        "intrinsic.qat.modules",
+        "intrinsic.quantized",
+        "intrinsic.quantized.modules",
+    )
+}
 
 # Packages that come with PyTorch under a name of their own.
 OTHER_PACKAGES = {

@@ -53,8 +53,8 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
         *(["forward"] if "forward" in mod._script_programs else []),
         *(name for name in preserved_attrs or () if name in mod._script_programs),
     ]
-    expanded = _expanded(mod)
-    graphs = {name: inlined(mod._script_programs[name].graph, expanded) for name in dict.fromkeys(names)}
+    whole = expanded(mod)
+    graphs = {name: inlined(mod._script_programs[name].graph, whole) for name in dict.fromkeys(names)}
     written = _aliased(mod, set().union(*map(_written, graphs.values())))
     for path in written:  # which stay as they are
         _preserve(mod, made, path)
@@ -126,7 +126,7 @@ def _all_nodes(graph: Graph) -> list[Node]:
     return [*nodes, *(inner for node in nodes for body in node.bodies.values() for inner in _all_nodes(body))]
 
 
-def _expanded(mod: Any) -> Any:
+def expanded(mod: Any) -> Any:
     """The Module with those of the package scripted too, as far as their source lets."""
     made: Any = object.__new__(type(mod))
     made.__dict__.update(mod.__dict__)
@@ -143,7 +143,7 @@ def _expanded_child(child: Any) -> Any:
         if any(map(needs_python, made._script_programs.values())):
             return child
         child = made
-    return _expanded(child) if isinstance(child, ScriptModule) else child
+    return expanded(child) if isinstance(child, ScriptModule) else child
 
 
 def _as_script(mod: TracedModule) -> ScriptModule:

@@ -24,6 +24,18 @@ from .run.program import ScriptProgram
 from .transform.inline import inlined
 
 
+class ConstMap:
+    """The constants of a program as attributes: ``c0``, ``c1``."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self.const_mapping = {f"c{at}": value for at, value in enumerate(values)}
+
+    def __getattr__(self, attr: str) -> Any:
+        if attr not in self.__dict__.get("const_mapping", {}):
+            raise AttributeError(attr)
+        return self.const_mapping[attr]
+
+
 class ScriptCallable:
     """What scripted functions and methods have in common: a program, and what it says about itself."""
 
@@ -46,6 +58,12 @@ class ScriptCallable:
         """The program as TorchScript; as Python, where that can't say it."""
         listing = self.graph.listing
         return (listing.code() if listing is not None else None) or self._program.code
+
+    @property
+    def code_with_constants(self) -> tuple[str, ConstMap]:
+        """The program as TorchScript, and what holds the tensors that it names ``CONSTANTS.c0`` and so on."""
+        code, constants = self.graph.listing.code_with_constants()
+        return code or self._program.code, ConstMap(constants)
 
     graph: Any
 

@@ -247,6 +247,11 @@ class ScriptModule(Module, metaclass=_Constructed):
         return self._script_forward().code
 
     @property
+    def code_with_constants(self) -> Any:
+        """``forward`` as TorchScript, and what holds its constants."""
+        return self._script_forward().code_with_constants
+
+    @property
     def original_name(self) -> str:
         """The name of the class that was scripted."""
         return self._script_class.__name__

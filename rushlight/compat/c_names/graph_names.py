@@ -7,7 +7,10 @@ from typing import Any
 from ...capture.script.aten_graph import passes
 from ...capture.script.aten_graph.ir import AtenBlock, AtenGraph, AtenNode, AtenValue
 from ...capture.script.aten_graph.run import run
+from ...capture.script.freeze import expanded
+from ...capture.script.script_module import ScriptModule
 from ...capture.script.transform.inline import inlined
+from ...capture.trace.jit_trace import TracedModule
 from ...graph import Graph as CapturedGraph
 from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
 
@@ -91,8 +94,9 @@ def _jit_pass_inline(graph: Any) -> None:
     if isinstance(graph, AtenGraph):
         return
     listing = graph.listing
-    whole = inlined(graph, listing.owner())
-    listing.made = type(listing)(whole, listing.what[0], listing.owner(), *listing.what[1:])()
+    owner = listing.owner()
+    owner = expanded(owner) if isinstance(owner, ScriptModule) and not isinstance(owner, TracedModule) else owner
+    listing.made = type(listing)(inlined(graph, owner), listing.what[0], owner, *listing.what[1:])()
     listing.changed = True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.missing import missing
 from ...func import functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+from ...fx.experimental.proxy_tensor import make_fx
 from ..make_functional import (
     FunctionalModule,
     FunctionalModuleWithBuffers,

@@ -7,6 +7,7 @@ with blocks.  Types and lines of the user's program come from the graph of which
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from ....core.errors import CaptureError
@@ -216,8 +217,8 @@ def build(graph: Graph, owner: Any, signature: Signature | None, name: str, trac
         return None
 
 
-def code(graph: Graph, owner: Any, signature: Signature | None, name: str, traced: bool, is_method: bool) -> str | None:
-    """A program as TorchScript; None where a step of it has no such form."""
+def code(graph: Graph, owner: Any, signature: Signature | None, name: str, traced: bool, is_method: bool) -> tuple[str | None, list[Any]]:
+    """A program as TorchScript (None where a step of it has no such form), and the tensors in it."""
     writer = ProgramWriter(owner)
     if owner is not None:
         writer.current.append(owner)
@@ -225,7 +226,8 @@ def code(graph: Graph, owner: Any, signature: Signature | None, name: str, trace
         signature = signature or traced_program(graph, name).signature
         text = dedented(GraphText(writer, None if owner is None else "").function(graph, signature, name))
     except CaptureError:
-        return None
+        return None, []
+    text = re.sub(r"self\.(_tensor_constant\d+)", lambda found: writer.constant(getattr(owner, found[1])), text)
     head, _, body = text.partition("\n")
     heading: Any = ast.parse(head + " pass").body[0]
     parameters = [f"{each.arg}: {ast.unparse(each.annotation)}" if each.annotation is not None else each.arg for each in heading.args.args]
@@ -234,7 +236,8 @@ def code(graph: Graph, owner: Any, signature: Signature | None, name: str, trace
     if owner is not None and not is_method:
         parameters = parameters[1:]
     result = f" -> {ast.unparse(heading.returns)}" if heading.returns is not None else " -> Tensor" if not traced_tuple(graph) else ""
-    return f"def {name}({f',{chr(10)}    '.join(parameters)}){result}:\n{body}\n"
+    shown = f"def {name}({f',{chr(10)}    '.join(parameters)}){result}:\n{body}\n"
+    return shown, writer.constants
 
 
 def traced_tuple(graph: Graph) -> bool:

@@ -8,9 +8,11 @@ import weakref
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.dtypes import float64
 from ....core.errors import CaptureError
 from ....graph import Graph, Node
 from ....nn.modules.module import Module
+from ....tensor.construct import tensor
 from ..archive.graph_text import GraphText
 from ..archive.schema_calls import fits, overloads_of, result_type
 from ..archive.writer import ProgramWriter
@@ -193,6 +195,13 @@ class ExpressionBuilder:
             held = self.writer.constants[int(node.attr[1:])]
             return self.constant(held, sized(held) if isinstance(held, TensorBase) else None)
         path = _path(node)
+        if path[:1] == ["self"] and (
+            len(path) == 2 and is_constant(path[1]) or "self" not in self.scope
+        ):  # a tensor that a trace closed over
+            held = self.owner
+            for part in path[1:]:
+                held = getattr(held, part)
+            return self.constant(held, sized(held) if isinstance(held, TensorBase) else None)
         if path and path[0] not in self.scope:  # a member of an enumeration
             return self.constant(".".join(path), hint)
         base = self.expression(node.value)
@@ -384,9 +393,9 @@ class ExpressionBuilder:
         number = value.toIValue()
         if node._kind != "prim::Constant" or isinstance(number, (str, TensorBase, type(None))):
             return value
-        kind = Sized({bool: "Bool", int: "Long", float: "Double"}.get(type(number), "ComplexDouble"), ())
-        value.setType(kind)
-        node._attributes["value"] = Words("{" + (str(number) if not isinstance(number, bool) else str(int(number))) + "}")
+        held = tensor(number, dtype=float64 if isinstance(number, float) else None)  # traces have numbers of Python in double precision
+        node._attributes["value"] = held
+        value.setType(sized(held))
         return value
 
     def is_tensors(self, given: list[AtenValue], named: dict[Any, AtenValue]) -> bool:
@@ -420,6 +429,11 @@ class ExpressionBuilder:
             parts = [self.constant(each) for each in value]
             return self.value("prim::ListConstruct", parts, ListType(_plain(parts[0].type()) if parts else INT))
         return self.constant(value)
+
+
+def is_constant(name: str) -> bool:
+    """Whether an attribute of a trace is a tensor that is no parameter or buffer of the program."""
+    return re.fullmatch(r"_tensor_constant\d+", name) is not None
 
 
 def _takes_sizes(place: str, name: str) -> bool:
