@@ -96,8 +96,6 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     driver.launchKernel, driver.CUDADriverError = queue, type("CUDADriverError", (Exception,), {})  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy_backends.cuda.api.driver", driver)
-    remembered = importlib.import_module("rushlight.runtime.cuda.remembered")
-    monkeypatch.setattr(remembered, "_several", lambda cupy: False)
     yield made
 
 

@@ -8,6 +8,7 @@ fills); from the third on, the function itself is not called.
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -25,30 +26,21 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     of :mod:`.tape`, and reads no setting that is not among its options."""
     if BLOCKING:  # errors are to come from the call itself
         return function
-    plans: dict[Any, Any] = {}
+    kinds: dict[
+        Any, tuple[Callable[..., Any], dict[Any, Any]]
+    ] = {}  # by the classes of a call's values: how it is described, and what is known
 
     @functools.wraps(function)
     def call(cupy: Any, *values: Any, **options: Any) -> Any:
         if tape.notes is not None:  # part of a call that is noted
             return function(cupy, *values, **options)
-        kind, addresses, bits = cupy.ndarray, list[int](), 0
-        key: list[Any] = []
-        for value in values:
-            if isinstance(value, kind):
-                address = value.data.ptr
-                key += (value.__class__, value.shape, value.strides, value.dtype)
-                addresses.append(address)
-                bits |= address
-            else:
-                key.append(tuple(value) if value.__class__ is list else value)
-        if options:
-            key += options.values()
-        if len(addresses) > 1 and len(set(addresses)) < len(addresses):  # arrays that are one
-            key.append([addresses.index(each) for each in addresses].__repr__())
-        key.append(bits & 63)
-        if _several(cupy):
-            key.append(cupy.cuda.runtime.getDevice())
-        name = tuple(key)
+        given = (*values, *options.values()) if options else values
+        classes = tuple(map(type, given))
+        try:
+            describe, plans = kinds[classes]
+        except KeyError:
+            describe, plans = kinds[classes] = _described(cupy, classes), {}
+        name, addresses = describe(given)
         try:
             plan = plans.get(name)
         except TypeError:  # an option that can't be part of a key
@@ -68,9 +60,27 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@functools.cache
-def _several(cupy: Any) -> bool:
-    return bool(cupy.cuda.runtime.getDeviceCount() > 1)
+def _described(cupy: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
+    """A function of a call's values, of these classes, that gives what its launches depend on, and the addresses of its arrays."""
+    arrays = [at for at, each in enumerate(classes) if issubclass(each, cupy.ndarray)]
+    parts = [f"v{at}.shape, v{at}.strides, v{at}.dtype" if at in arrays else f"tuple(v{at})" if each is list else f"v{at}"
+             for at, each in enumerate(classes)]  # fmt: skip
+    if arrays:
+        parts.append(f"({' | '.join(f'p{at}' for at in arrays)}) & 63")
+    if cupy.cuda.runtime.getDeviceCount() > 1:
+        parts.append("device()")
+    pairs = " or ".join(f"p{one} == p{other}" for one, other in itertools.combinations(arrays, 2))
+    lines = ["def describe(values):", *([f"    {', '.join(f'v{at}' for at in range(len(classes)))}, = values"] if classes else [])]
+    lines += [f"    p{at} = v{at}.data.ptr" for at in arrays]
+    lines += [
+        f"    addresses = [{', '.join(f'p{at}' for at in arrays)}]",
+        f"    name = ({', '.join(parts)},)" if parts else "    name = ()",
+    ]
+    if pairs:  # arrays that are one
+        lines += [f"    if {pairs}:", "        name = (*name, *[addresses.index(each) for each in addresses])"]
+    namespace: dict[str, Any] = {"device": cupy.cuda.runtime.getDevice}
+    exec(compile("\n".join([*lines, "    return name, addresses"]), "<description of a call>", "exec"), namespace)
+    return namespace["describe"]  # type: ignore[no-any-return]
 
 
 class _Unknown(Exception):
