@@ -186,24 +186,37 @@ def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
             copy_to(cupy, each, address, strides)
             address += strides[dim] * each.shape[dim]
         return made
-    key = ("joined", size, rank, count)
+    several = _together((made, *tensors))  # elements that are copied as one
+    unit = size * several
+    key = ("joined", unit, rank, count)
     kernel = _kernels.get(key)
     if kernel is None:
         kernel = _kernels[key] = CudaKernel(
-            cupy, joined_source(size, rank, count), "joined", f"{count}PP{2 * count}I0q{rank * (2 * count + 1)}q", "cat"
+            cupy, joined_source(unit, rank, count), "joined", f"{count}PP{2 * count}I0q{rank * (2 * count + 1)}q", "cat"
         )
-    given, lengths = [], []
+
+    def steps(each: Any) -> list[int]:
+        return [*[step // unit for step in each.strides[:-1]], 1 if several > 1 else each.strides[-1] // size]
+
+    given, lengths, starts = list[int](), list[int](), list[int]()
     for each in tensors:
-        given += [*each.shape, *element_strides(each)]
-        lengths.append(each.size)
-    starts = [0] * count
-    for at in range(1, count):
-        starts[at] = starts[at - 1] + tensors[at - 1].shape[dim] * (strides[dim] // size)
-    blocks = min(-(-most // _THREADS), 132 * 16)
-    kernel(
-        blocks, _THREADS, *[each.data.ptr for each in tensors], made.data.ptr, *lengths, *starts, *element_strides(made), *given, rows=count
-    )
+        given += [*each.shape[:-1], each.shape[-1] // several, *steps(each)]
+        lengths.append(each.size // several)
+        starts.append((address - made.data.ptr) // unit)
+        address += strides[dim] * each.shape[dim]
+    blocks = min(-(-most // (several * _THREADS)), 132 * 16)
+    kernel(blocks, _THREADS, *[each.data.ptr for each in tensors], made.data.ptr, *lengths, *starts, *steps(made), *given, rows=count)
     return made
+
+
+def _together(arrays: tuple[Any, ...]) -> int:
+    """How many neighbours along the last dimension can be copied at once in all of these arrays: as many as 16 bytes have, or one."""
+    size = arrays[0].itemsize
+    several = 16 // size
+    for each in arrays:
+        if each.strides[-1] != size or each.shape[-1] % several or each.data.ptr % 16 or any(step % 16 for step in each.strides[:-1]):
+            return 1
+    return several
 
 
 def joined_source(size: int, rank: int, count: int) -> str:
@@ -239,33 +252,47 @@ def ones(cupy: Any, like: Any) -> Any:
 
 _FLOATS = frozenset(each for each in STORED if each.kind == "f" or each in LOW_PRECISION)
 _casts: dict[Any, Variant] = {}
+_cast_plans: dict[
+    Any, Any
+] = {}  # by layout and dtypes: kernels for aligned addresses and others, blocks, further arguments, strides, alignment
 
 
 def cast(cupy: Any, input: Any, dtype: Any) -> Any:
     """A copy in another floating-point dtype, laid out as the input; other casts are left to the op's own kernel."""
-    have, wanted = input.dtype, dtype.numpy
+    wanted, shape = dtype.numpy, input.shape
+    key = (shape, input.strides, input.dtype, wanted)
+    plan = _cast_plans.get(key)
+    if plan is None:
+        plan = _planned_cast(cupy, input, wanted)
+        if plan is None:
+            return NotImplemented
+        if len(_cast_plans) > 4096:
+            _cast_plans.clear()
+        _cast_plans[key] = plan
+    kernel, slower, blocks, tail, strides, alignment = plan
+    kind, address = cupy.ndarray, input.data.ptr
+    out = kind.__mro__[-2].__new__(kind)
+    out._init(shape, wanted, None, strides)
+    if blocks:
+        (slower if address % alignment else kernel)(blocks, _THREADS, address, out.data.ptr, *tail)
+    return out
+
+
+def _planned_cast(cupy: Any, input: Any, wanted: np.dtype[Any]) -> Any:
+    have, n = input.dtype, input.size
     variant = _casts.get((have, wanted))
     if variant is None:
         if have not in STORED or wanted not in _FLOATS:
-            return NotImplemented
+            return None
         value: Any = ScalarExpression("operand", (), have, 0)
         if wanted in LOW_PRECISION or have in LOW_PRECISION:  # narrow floats are computed with, and rounded from, float32
             value = as_type(value, np.dtype(np.float32))
         variant = _casts[have, wanted] = Variant(Formula("cast", cast), as_type(value, wanted), [(have, True)], cupy)
-    if not input.flags.c_contiguous:
-        out = result_like(cupy, [input], input.shape, wanted)
-        plan = strided_plan(variant, [input], out) if out.size else None
-        if plan is None:
-            return NotImplemented
-        kernel, blocks, tail = plan
-        kernel(blocks, _THREADS, input.data.ptr, out.data.ptr, *tail)
-        return out
-    out = cupy.ndarray(input.shape, wanted)
-    n = out.size
-    if n:
-        address = input.data.ptr
-        variant.flat(not address % (4 * input.itemsize))(-(-n // (_THREADS * 4)), _THREADS, address, out.data.ptr, n)
-    return out
+    if input.flags.c_contiguous:
+        return variant.flat(True), variant.flat(False), -(-n // (_THREADS * 4)), (n,), None, 4 * input.itemsize
+    out = result_like(cupy, [input], input.shape, wanted)
+    plan = strided_plan(variant, [input], out) if n else None
+    return None if plan is None else (plan[0], *plan, out.strides, 1)
 
 
 KERNELS: dict[str, Any] = {"cast": cast, "clone": clone, "reshape_copy": reshape_copy, "cat": cat}
