@@ -1,4 +1,5 @@
-"""Recurrent layers: for each time one product by cuBLASLt and one kernel for all that is pointwise, forward and backward.
+"""Recurrent layers: for each time one product by cuBLASLt and one kernel for all that is pointwise, forward and backward; all of them are one launch where
+their addresses come again (``captured_loops.py``).
 
 Small layers are one kernel for all times (``recurrent_rows.py``).
 
@@ -8,16 +9,18 @@ kernel.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
+from ....core.precision import precision
 from ....ops.nn.rnn import steps
 from .. import gemm
 from ..cudnn import TYPES
 from ..launch import CudaKernel
-from . import recurrent_rows
+from . import captured_loops, recurrent_rows
 from .copies import contiguous, dense
 from .rows import column_sums
 
@@ -136,6 +139,12 @@ class _Times:
         self.order, self.size = steps(batch_sizes, states, reverse), dtype.itemsize
         self.plans: dict[int, Any] = {}
         self.make = lambda count: gemm.plan_of(cupy, count, turned, dtype, adds)
+        self._cupy, self._description = cupy, (turned, dtype, reverse, *self.order)
+
+    def queue(self, name: str, run: Callable[[], None], *depends: Any) -> None:
+        """Run all times, which depend on these addresses and numbers: in one launch where they have come before."""
+        key = (name, precision.allow_tf32, *depends, *self._description)
+        captured_loops.queue(self._cupy, 2 * len(self.order), key, run)
 
     def product(self, count: int, left: int, weight: int, made: int) -> None:
         """The product of so many rows with the weight."""
@@ -165,22 +174,15 @@ def lstm_layer(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, proje
     step = width * times.size
     at = [each.data.ptr for each in (activated, gates, hidden, cell, output, cells, before)]
     given = weight.data.ptr
-    for start, count in times.order:
-        wide, narrow = 4 * start * step, start * step
-        times.product(count, at[2], given, at[0] + wide)
-        kernel(
-            _blocks(count, width),
-            _THREADS,
-            at[0] + wide,
-            at[1] + wide,
-            at[2],
-            at[3],
-            at[4] + narrow,
-            at[5] + narrow,
-            at[6] + narrow,
-            count,
-            width,
-        )
+
+    def run() -> None:
+        for start, count in times.order:
+            wide, narrow = 4 * start * step, start * step
+            times.product(count, at[2], given, at[0] + wide)
+            places = (at[0] + wide, at[1] + wide, at[2], at[3], at[4] + narrow, at[5] + narrow, at[6] + narrow)
+            kernel(_blocks(count, width), _THREADS, *places, count, width)
+
+    times.queue("lstm", run, *at, given)
     return [output, hidden, cell, activated, cells, before]
 
 
@@ -202,10 +204,16 @@ def lstm_backward(
         times, kernel = _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, 4 * width, width)), _kernel(cupy, "lstm_back", dtype)
         step = width * times.size
         at = [each.data.ptr for each in (activated, cells, grad_output, grad_hidden, grad_cell, grad_gates)]
-        for start, count in reversed(times.order):
-            wide, narrow = 4 * start * step, start * step
-            kernel(_blocks(count, width), _THREADS, at[0] + wide, at[1] + narrow, at[2] + narrow, at[3], at[4], at[5] + wide, count, width)
-            times.product(count, at[5] + wide, weight.data.ptr, at[3])
+        given = weight.data.ptr
+
+        def run() -> None:
+            for start, count in reversed(times.order):
+                wide, narrow = 4 * start * step, start * step
+                places = (at[0] + wide, at[1] + narrow, at[2] + narrow, at[3], at[4], at[5] + wide)
+                kernel(_blocks(count, width), _THREADS, *places, count, width)
+                times.product(count, at[5] + wide, given, at[3])
+
+        times.queue("lstm back", run, *at, given)
     of_weight = gemm.layer_weight_gradient(cupy, grad_gates, before, weight.shape)
     return [grad_gates, grad_hidden, grad_cell, of_weight, cupy.ndarray((0,), dtype)]
 
@@ -228,13 +236,15 @@ def gru_layer(cupy: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_
     step = width * times.size
     at = [each.data.ptr for each in (own, gates, hidden, activated, output, before)]
     given, added = weight.data.ptr, 0 if bias is None else bias.data.ptr
-    for start, count in times.order:
-        narrow = start * step
-        times.product(count, at[2], given, at[0])
-        kernel(
-            _blocks(count, width), _THREADS, at[0], added, at[1] + 3 * narrow, at[2], at[3] + 4 * narrow, at[4] + narrow, at[5] + narrow, count,
-            width,
-        )  # fmt: skip
+
+    def run() -> None:
+        for start, count in times.order:
+            narrow = start * step
+            times.product(count, at[2], given, at[0])
+            places = (at[0], added, at[1] + 3 * narrow, at[2], at[3] + 4 * narrow, at[4] + narrow, at[5] + narrow)
+            kernel(_blocks(count, width), _THREADS, *places, count, width)
+
+    times.queue("gru", run, *at, given, added)
     return [output, hidden, activated, before]
 
 
@@ -258,13 +268,15 @@ def gru_backward(
     )
     at = [each.data.ptr for each in (activated, before, grad_output, grad_hidden, grad_gates, grad_own)]
     given, step = weight.data.ptr, width * times.size
-    for start, count in reversed(times.order):
-        narrow = start * step
-        kernel(
-            _blocks(count, width), _THREADS, at[0] + 4 * narrow, at[1] + narrow, at[2] + narrow, at[3], at[4] + 3 * narrow, at[5] + 3 * narrow,
-            count, width,
-        )  # fmt: skip
-        times.product(count, at[5] + 3 * narrow, given, at[3])
+
+    def run() -> None:
+        for start, count in reversed(times.order):
+            narrow = start * step
+            places = (at[0] + 4 * narrow, at[1] + narrow, at[2] + narrow, at[3], at[4] + 3 * narrow, at[5] + 3 * narrow)
+            kernel(_blocks(count, width), _THREADS, *places, count, width)
+            times.product(count, at[5] + 3 * narrow, given, at[3])
+
+    times.queue("gru back", run, *at, given)
     of_weight = gemm.layer_weight_gradient(cupy, grad_own, before, weight.shape)
     return [grad_gates, grad_hidden, of_weight, column_sums(cupy, grad_own, 3 * width)[0]]
 
@@ -282,10 +294,14 @@ def rnn_layer(cupy: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch
         return [output, hidden, before]
     times, kernel = _Times(cupy, batch_sizes, hidden, reverse, dtype, (True, width, width)), _kernel(cupy, "rnn_step", dtype)
     at, given = [each.data.ptr for each in (output, gates, hidden, before)], weight.data.ptr
-    for start, count in times.order:
-        narrow = start * width * times.size
-        times.product(count, at[2], given, at[0] + narrow)
-        kernel(_blocks(count, width), _THREADS, at[0] + narrow, at[1] + narrow, at[2], at[3] + narrow, int(relu), count, width)
+
+    def run() -> None:
+        for start, count in times.order:
+            narrow = start * width * times.size
+            times.product(count, at[2], given, at[0] + narrow)
+            kernel(_blocks(count, width), _THREADS, at[0] + narrow, at[1] + narrow, at[2], at[3] + narrow, int(relu), count, width)
+
+    times.queue("rnn", run, relu, *at, given)
     return [output, hidden, before]
 
 
@@ -304,10 +320,14 @@ def rnn_backward(
         return [grad_gates, grad_hidden, gemm.layer_weight_gradient(cupy, grad_gates, before, weight.shape)]
     times, kernel = _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, width, width)), _kernel(cupy, "rnn_back", dtype)
     at, given = [each.data.ptr for each in (output, grad_output, grad_hidden, grad_gates)], weight.data.ptr
-    for start, count in reversed(times.order):
-        narrow = start * width * times.size
-        kernel(_blocks(count, width), _THREADS, at[0] + narrow, at[1] + narrow, at[2], at[3] + narrow, int(relu), count, width)
-        times.product(count, at[3] + narrow, given, at[2])
+
+    def run() -> None:
+        for start, count in reversed(times.order):
+            narrow = start * width * times.size
+            kernel(_blocks(count, width), _THREADS, at[0] + narrow, at[1] + narrow, at[2], at[3] + narrow, int(relu), count, width)
+            times.product(count, at[3] + narrow, given, at[2])
+
+    times.queue("rnn back", run, relu, *at, given)
     return [grad_gates, grad_hidden, gemm.layer_weight_gradient(cupy, grad_gates, before, weight.shape)]
 
 
