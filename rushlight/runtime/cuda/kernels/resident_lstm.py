@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..gemm import multiplier
+from ..gemm import layer_weight_gradient
 from ..launch import CudaKernel
+from ..remembered import remembered
 from . import recurrent
+from .copies import contiguous
 
 _LARGEST = 128  # hidden units: more weights fit in no multiprocessor
 _IN_REGISTERS = 96  # weights of a thread, of 128
@@ -146,17 +148,20 @@ def _fits(cell: Any, projection: Any, batch_sizes: Any, *arrays: Any) -> bool:
 
 def lstm_layer(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, projection: Any, batch_sizes: Any, reverse: bool) -> Any:
     """One direction of a layer."""
-    batch, size = cell.shape
-    gates = cupy.ascontiguousarray(gates)
-    if not batch or not _fits(cell, projection, batch_sizes, gates, hidden, cell, weight):
+    gates = contiguous(cupy, gates)
+    if not cell.shape[0] or not _fits(cell, projection, batch_sizes, gates, hidden, cell, weight):
         return recurrent.lstm_layer(cupy, gates, hidden, cell, weight, projection, batch_sizes, reverse)
-    total, empty = gates.shape[0], cupy.empty
-    output, cells, before = (empty((total, size), gates.dtype) for _ in range(3))
-    last_hidden, last_cell, activated = empty(hidden.shape, gates.dtype), empty(cell.shape, gates.dtype), empty(gates.shape, gates.dtype)
+    return _forward(cupy, gates, hidden, cell, weight, batch_sizes, bool(reverse))
+
+
+@remembered
+def _forward(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, times: int, reverse: bool) -> list[Any]:
+    (batch, size), total, new, dtype = cell.shape, gates.shape[0], cupy.ndarray, gates.dtype
+    output, cells, before = (new((total, size), dtype) for _ in range(3))
+    made = (output, new(hidden.shape, dtype), new(cell.shape, dtype), new(gates.shape, dtype), cells, before)
     run, shared = _kernel(cupy, _FORWARD, size, "P" * 10 + "iii")
-    made = (output, last_hidden, last_cell, activated, cells, before)
     places = [each.data.ptr for each in (gates, hidden, cell, weight, *made)]
-    run(batch, 4 * size, *places, batch_sizes, batch, int(reverse), shared=shared)
+    run(batch, 4 * size, *places, times, batch, int(reverse), shared=shared)
     return list(made)
 
 
@@ -165,18 +170,26 @@ def lstm_backward(
     batch_sizes: Any, reverse: bool,
 ) -> Any:  # fmt: skip
     """The gradient of one direction of a layer."""
-    batch, size = grad_cell.shape
-    given = [cupy.ascontiguousarray(each) for each in (grad_output, grad_hidden, grad_cell)]
-    if not batch or not _fits(grad_cell, projection, batch_sizes, *given, weight, activated, cells):
+    given = [contiguous(cupy, each) for each in (grad_output, grad_hidden, grad_cell)]
+    if not grad_cell.shape[0] or not _fits(grad_cell, projection, batch_sizes, *given, weight, activated, cells):
         return recurrent.lstm_backward(
             cupy, grad_output, grad_hidden, grad_cell, weight, projection, activated, cells, before, batch_sizes, reverse
         )
-    grad_gates, empty = cupy.empty(activated.shape, activated.dtype), cupy.empty
-    first_hidden, first_cell = empty(grad_hidden.shape, activated.dtype), empty(grad_cell.shape, activated.dtype)
+    grad_gates, first_hidden, first_cell = _backward(cupy, *given, weight, activated, cells, batch_sizes, bool(reverse))
+    of_weight = layer_weight_gradient(cupy, grad_gates, before, weight.shape)
+    return [grad_gates, first_hidden, first_cell, of_weight, cupy.ndarray((0,), cells.dtype)]
+
+
+@remembered
+def _backward(
+    cupy: Any, grad_output: Any, grad_hidden: Any, grad_cell: Any, weight: Any, activated: Any, cells: Any, times: int, reverse: bool
+) -> list[Any]:
+    (batch, size), new, dtype = grad_cell.shape, cupy.ndarray, activated.dtype
+    made = [new(activated.shape, dtype), new(grad_hidden.shape, dtype), new(grad_cell.shape, dtype)]
     run, shared = _kernel(cupy, _BACKWARD, size, "P" * 9 + "iii")
-    places = [each.data.ptr for each in (*given, weight, activated, cells, grad_gates, first_hidden, first_cell)]
-    run(batch, 4 * size, *places, batch_sizes, batch, int(reverse), shared=shared)
-    return [grad_gates, first_hidden, first_cell, multiplier(cupy)(grad_gates.T, before), cupy.zeros((0,), cells.dtype)]
+    places = [each.data.ptr for each in (grad_output, grad_hidden, grad_cell, weight, activated, cells, *made)]
+    run(batch, 4 * size, *places, times, batch, int(reverse), shared=shared)
+    return made
 
 
 KERNELS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (lstm_layer, lstm_backward)}
