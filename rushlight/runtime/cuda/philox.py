@@ -436,8 +436,8 @@ class PhiloxGenerator(Generator):
     def permutation(self, n: int, dtype: Any = np.int64) -> Any:
         """The integers from 0 to ``n - 1`` in random order."""
         _checks.permutation(0, dtype)
-        if n < 2:
-            return self.cupy.zeros(n, dtype)
+        if not n:
+            return self.cupy.zeros(0, dtype)
         # So many bits that, nine times of ten, no two keys of n are equal.
         bits = min(64, math.ceil(math.log2(n - (6.0 * n * n + 1) / (12 * math.log(0.9)))))
         kind: np.dtype[Any] = np.dtype(np.int32 if bits <= 32 else np.int64)
