@@ -73,7 +73,7 @@ BODIES = {
     if (weight) { HOLD(w); load(weight, w, n, 0); OF_ALL(i) v[i] *= w[i]; }
     if (bias) { HOLD(b); load(bias, b, n, 0); OF_ALL(i) v[i] += b[i]; }
     store(out + row * n, v, n);
-    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }""",
+    if (LANE == 0) { if (variance) variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }""",
     "layer_norm_input_backward": """
     HOLD(g); HOLD(s);
     A mean = kept[2 * row], scale = kept[2 * row + 1];

@@ -95,7 +95,7 @@ _BODIES = {
         if (bias) s += (A)value(bias[i]);
         out[row * n + i] = STORE(s);
     }
-    if (LANE == 0) { variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }"""),
+    if (LANE == 0) { if (variance) variance[row] = STORE(spread); if (means) means[row] = STORE(mean); if (kept) { kept[2 * row] = mean; kept[2 * row + 1] = scale; } }"""),
     "layer_norm_input_backward": ("const T* grad, const T* weight, const T* in, const A* kept, T* out, long long rows, int n", "PPPPPqi", """
     const T* g = grad + row * n; const T* x = in + row * n;
     A total = 0, slope = 0, mean = kept[2 * row], scale = kept[2 * row + 1];
@@ -268,7 +268,7 @@ def _rows_of(array: Any, dims: Any) -> int | None:
 
 @remembered
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
-    """Layer normalisation, with what its gradient needs."""
+    """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input and for the variance."""
     n = _rows_of(input, dims)
     if n is None:
         return planes.batch_norm(cupy, input, weight, bias, dims, eps)
@@ -278,14 +278,12 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     input = contiguous(cupy, input)
     if not takes(input, *given):
         return NotImplemented
-    kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
-    out, variance = cupy.ndarray(input.shape, input.dtype), cupy.ndarray(kept, input.dtype)
-    standard = statistics_type(cupy)((input.size // n, 2), _accumulates(input.dtype))
+    out, kept = cupy.ndarray(input.shape, input.dtype), statistics_type(cupy)((input.size // n, 2), _accumulates(input.dtype))
     _launch(
         cupy, "layer_norm", input.dtype, input.size // n, n, input.data.ptr, *[0 if each is None else each.data.ptr for each in (weight, bias)],
-        out.data.ptr, 0, variance.data.ptr, 0, standard.data.ptr, tail=(eps,),
+        out.data.ptr, 0, 0, 0, kept.data.ptr, tail=(eps,),
     )  # fmt: skip
-    return [out, standard, variance]
+    return [out, kept, kept]
 
 
 @remembered
@@ -358,6 +356,13 @@ def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, st
     other = standard if kept is None else contiguous(cupy, input)
     of_bias, of_weight = column_sums(cupy, contiguous(cupy, grad), math.prod(shape), other, shape, kept)
     return [made, of_weight, of_bias]
+
+
+def layer_gradients(cupy: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
+    """:func:`layer_standardize_backward`, which needs no variance where there are means and scales."""
+    return layer_standardize_backward(
+        cupy, grad, input, weight, standard, variance if standard.__class__ is cupy.ndarray else None, dims, eps
+    )
 
 
 # -- sums of columns ---------------------------------------------------------------------------------------------
@@ -521,4 +526,4 @@ KERNELS: dict[str, Any] = {
     "standardize": standardize, "standardize_backward": standardize_backward, "layer_standardize_backward": layer_standardize_backward,
     "sum": sum_reduction, "mean": functools.partial(sum_reduction, mean=True),
 }  # fmt: skip
-SHORTCUTS: dict[str, Any] = {"sum_to": sum_to, "layer_gradients": layer_standardize_backward}
+SHORTCUTS: dict[str, Any] = {"sum_to": sum_to, "layer_gradients": layer_gradients}
