@@ -16,9 +16,14 @@ class Precision:
         self.matmul = "highest"
 
     @property
-    def allow_tf32(self) -> bool:
-        """Whether less than full precision is allowed."""
-        return self.matmul != "highest"
+    def matmul(self) -> str:
+        """The word."""
+        return self._matmul
+
+    @matmul.setter
+    def matmul(self, wanted: str) -> None:
+        self._matmul = wanted
+        self.allow_tf32 = wanted != "highest"  # read by every product, so no property
 
     def set_matmul(self, wanted: str) -> None:
         """Set the precision by its name."""

@@ -84,6 +84,23 @@ def _unwrapped(parameter: Parameter) -> str:
     return "\n".join([*lines, "    else:", "        return NotImplemented"])
 
 
+def _recorded(op: Op, args: str) -> list[str]:
+    """The source that records a call: what ``attach`` does, without it, where the first result alone has a gradient and no mode is on."""
+    call = f"attach(op, {args}, result)"
+    several = op.returns is not None
+    if (
+        op.view
+        or several
+        and (op.returns == "list" or [each for each in op.returns if each not in op.nondifferentiable] != [op.returns[0]])
+    ):
+        return [f"        {call}"]
+    first = "result[0]" if several else "result"
+    return [
+        f"        if op.record is None or flags.special or {first}._array.dtype.kind not in 'fVc':", f"            {call}", "        else:",
+        f"            first = {first}", f"            first._grad_fn = op.record({args}, result)", "            first._requires_grad = True",
+    ]  # fmt: skip
+
+
 def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
     """The function of an op's arguments, in the order of its schema."""
     unwrapped = {op.parameters[position].name for position, _ in op.tensor_positions}
@@ -104,11 +121,11 @@ def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
     lines += ["    except (AttributeError, TypeError):", "        return NotImplemented"]
     lines += _RUN.format(values=values, otherwise=otherwise.format(values=values)).split("\n")
     lines += (_VIEWS.format(args=args) if op.view else _SEVERAL if several else _ONE).split("\n")
-    lines += ["    if requires and state.grad_enabled:", f"        attach(op, {args}, result)"]
+    lines += ["    if requires and state.grad_enabled:", *_recorded(op, args)]
     named = several and op.returns != "list"
     lines.append("    return as_tuple(named, result)" if named else "    return result")
     namespace: dict[str, Any] = {
-        "alone": alone, "state": state, "refresh": refresh, "op": op, "RushlightError": RushlightError, "failures": _FAILURES, "new": object.__new__,
+        "alone": alone, "flags": flags, "state": state, "refresh": refresh, "op": op, "RushlightError": RushlightError, "failures": _FAILURES, "new": object.__new__,
         "Tensor": runtime.tensor_type, "TensorBase": TensorBase, "make": make, "attach": attach, "wrap": wrap, "numbers": PLAIN_NUMBERS,
         "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
     }  # fmt: skip

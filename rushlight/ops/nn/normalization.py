@@ -200,7 +200,7 @@ def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> li
 
 def _beside(each: Any, dims: Any, ndim: int) -> Any:
     """A scale or a shift (an array or a tensor) in the shape in which it broadcasts: one of channels may be a vector."""
-    shape = () if each is None else getattr(each, "_array", each).shape
+    shape: tuple[int, ...] = () if each is None else getattr(each, "_array", each).shape
     return each.reshape((1, shape[0]) + (1,) * (ndim - 2)) if len(shape) == 1 < ndim and dims[0] == 0 else each
 
 
