@@ -6,8 +6,7 @@ Entry points (:mod:`rushlight.core.entry`) take a fast path for common calls on 
 from __future__ import annotations
 
 import math
-import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -27,12 +26,12 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
-from .facets import Facet
 from .interception import intercept, offer
 from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
 from .named_results import named_result
 from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
+from .out_arguments import check_dtype_argument, check_out_type, warn_resized, with_type_of_out
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
@@ -63,8 +62,8 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
 def dispatch_general(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Run an op with a kernel or a meta rule on whatever devices its arguments are."""
     try:
-        if out is not None and op.factory:
-            args = adopt_out(op, args, out)
+        if out is not None:
+            args = adopt_out(op, args, out) if op.factory else with_type_of_out(op, args, out)
         values, requires, kind = unwrap(op, args)
         if kind is not np.ndarray and (kind in SPARSE or (kind is MIXED and any(map(is_sparse, values)))):
             return run_sparse(op, args) if out is None else write_out(op, args, out, run_sparse(op, args))
@@ -115,6 +114,8 @@ def dispatch_body(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     handled = offer(op, args, out)
     if handled is not NotImplemented:
         return handled
+    if out is not None:
+        args = with_type_of_out(op, args, out)
     if op.parameters and op.parameters[0].kind == "tensor" and not op.parameters[0].variadic and not isinstance(args[0], TensorBase):
         raise argument_error(op, 0, args[0])
     try:
@@ -497,47 +498,6 @@ def check_result_type(found: Any, wanted: Any) -> None:
         raise DtypeError(f"result type {legacy_name(found)} can't be cast to the desired output type {legacy_name(wanted)}")
 
 
-class OutRule(NamedTuple):
-    """What an op says to an ``out=`` of another dtype than its result's, and the dtypes that it takes nonetheless."""
-
-    text: str
-    also: tuple[str, ...] = ()
-    cast: bool = False  # only one that the result can't be cast to is refused, with a TypeError
-    alone: bool = False  # only where the op has a single tensor, and that is not complex: otherwise types are promoted
-
-
-exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def check_out_type(op: Op, args: tuple[Any, ...], wanted: Any, found: Any) -> None:
-    """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
-    rule = exact_out.of(op)
-    if rule is None or BY_NUMPY[found].name in rule.also:
-        return
-    if rule.alone and (any(isinstance(each, TensorBase) for each in args[1:]) or args[0]._array.dtype.kind == "c"):
-        return
-    if rule.cast:
-        if not can_cast(BY_NUMPY[wanted], BY_NUMPY[found]):
-            raise ArgumentError(rule.text.format(found=legacy_name(found)))
-        return
-    names = {"wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32"}
-    kinds = {key: _C_NAMES.get(BY_NUMPY[each].name, BY_NUMPY[each].name) for key, each in (("wanted_c", wanted), ("found_c", found))}
-    raise DtypeError(rule.text.format(**names, **kinds))
-
-
-def warn_resized(found: Any, wanted: Any) -> None:
-    """Warn of an ``out=`` with elements whose size changes."""
-    warnings.warn(
-        f"An output with one or more elements was resized since it had shape {list(found)}, which does not match the required output shape "
-        f"{list(wanted)}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
-        "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).", UserWarning, stacklevel=5,
-    )  # fmt: skip
-
-
 def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
     """Write results to the tensors that the caller passed as ``out=``."""
     several = op.returns is not None or isinstance(results, tuple)
@@ -559,9 +519,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             )
     if not op.factory:
         wanted = next((value for parameter, value in zip(op.parameters, args) if parameter.name == "dtype" and value is not None), None)
-        if wanted is not None and BY_NUMPY[targets[0]._array.dtype] is not wanted:
-            found = legacy_name(targets[0]._array.dtype)
-            raise DtypeError(f"Expected out tensor to have dtype {legacy_name(wanted)}, but got {found} instead")
+        if wanted is not None:
+            check_dtype_argument(op, wanted, targets[0])
     for target, source in zip(targets, sources):
         if source._array.__class__ in SPARSE or target._array.__class__ in SPARSE:
             target._array = source._array  # the target is only a name for the result: its own elements are dropped

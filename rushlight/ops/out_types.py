@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from ..core.dispatch import OutRule, exact_out
+from ..core.out_arguments import STRUCTURED, OutRule, exact_out
 
-_STRUCTURED = "Expected out tensor to have dtype {wanted_c}, but got {found_c} instead"
 _UNPROMOTED = "Found dtype {found} but expected {wanted}"
 _BOOLEAN = "{name} does not support non-boolean outputs."
 _TRUTH = "{name} only supports bool tensor for result, got: {found}"
 
 _TEXTS = {
-    _STRUCTURED: "gather scatter scatter_add scatter_reduce index_add index_copy index_reduce take_along_dim msort addmm addmv baddbmm "
+    STRUCTURED: "gather scatter scatter_add scatter_reduce index_add index_copy index_reduce take_along_dim msort addmm addmv baddbmm "
     "linalg_cholesky linalg_eigvalsh linalg_svdvals inverse linalg_det linalg_inv linalg_solve matrix_power linalg_ldl_solve bmm matmul mm "
     "mv linalg_vector_norm linalg_lu_solve lu_solve log_softmax softmax argmax argmin norm renorm diag tril triu cross linalg_cross "
     "slice_scatter alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy "
@@ -51,3 +50,6 @@ exact_out.set(
     *"cat stack hstack vstack dstack column_stack".split(),
 )
 exact_out.set(OutRule(_UNPROMOTED, alone=True), "abs", "clamp", "clamp_max", "clamp_min")
+exact_out.set(OutRule(STRUCTURED, computes=True), "sum", "prod", "cumsum", "cumprod")
+exact_out.set(OutRule(STRUCTURED, ("bool", "uint8", "int8", "int16", "int32", "int64"), computes=True), "mean")
+exact_out.set(OutRule("nansum: provided dtype must match dtype of result. Got {found} and {wanted}.", computes=True), "nansum", "nanmean")
