@@ -197,6 +197,8 @@ def test_products_are_measured_only_where_asked_for() -> None:
 @pytest.mark.parametrize("sizes", [(40, 72, 50), (72, 40, 64)], ids=str)
 def test_products_of_three(sizes: tuple[int, int, int], left: bool, right: bool, biased: bool) -> None:
     """Operands that lie by rows or by columns, with sums of whole steps or not: kernels by Triton's interpreter, on the CPU's memory."""
+    import rushlight.runtime.cuda.kernels.split_product as split_product
+
     tensors: dict[int, Any] = {}
 
     def known(tensor: Any) -> int:
@@ -206,7 +208,7 @@ def test_products_of_three(sizes: tuple[int, int, int], left: bool, right: bool,
     class Interpreted(measured_products.SplitProduct):
         def launch(self, name: str, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> None:
             given = {key: tensors[each.address] if isinstance(each, measured_products.Address) else each for key, each in values.items()}
-            getattr(self.kernels, name)[grid](**given, **{key: each for key, each in options.items() if key.isupper()})
+            getattr(split_product, name)[grid](**given, **{key: each for key, each in options.items() if key.isupper()})
 
     torch.manual_seed(0)
     m, n, k = sizes
@@ -259,3 +261,21 @@ def test_kernels_are_launched_without_a_c_compiler(monkeypatch: pytest.MonkeyPat
     other = triton_driver.Launcher(SimpleNamespace(signature={"x": "tensordesc<fp32[64]>"}), SimpleNamespace(name="other"))
     other(1, 1, 1, 0, 7, None, None, None, None, at[0])
     assert launched[3:] == ["Triton"]
+
+
+@pytest.mark.parametrize(
+    ("stride", "padding", "dilation", "biased"), [((1, 1), (1, 1), (1, 1), True), ((2, 1), (0, 2), (1, 2), False)], ids=str
+)
+def test_convolutions_as_products(stride: tuple[int, int], padding: tuple[int, int], dilation: tuple[int, int], biased: bool) -> None:
+    """The kernel by Triton's interpreter, on the CPU's memory."""
+    import rushlight.runtime.cuda.kernels.implicit_convolution as kernels
+    from rushlight.runtime.cuda.measured_convolutions import ImplicitConvolution
+
+    torch.manual_seed(0)
+    x, w, bias = torch.randn(2, 3, 9, 8), torch.randn(5, 3, 3, 2), torch.randn(5)
+    expected = torch.nn.functional.conv2d(x, w, bias if biased else None, stride, padding, dilation)
+    made = torch.zeros(expected.shape)
+    planned = ImplicitConvolution(None, x.shape, w.shape, expected.shape, x.numpy().dtype, (stride, padding, dilation))
+    sizes = {name: value for name, value in planned.sizes.items() if name.isupper()} | {"PRECISION": "ieee", "BIASED": biased}
+    kernels.implicit_convolution[planned.grid](x, w, bias, made, **planned.numbers, **sizes)
+    torch.testing.assert_close(made, expected, rtol=1e-5, atol=1e-5)

@@ -60,6 +60,9 @@ class Backend(ABC):
     def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
         """Compile a graph module, given the inputs of the call that it was captured from."""
 
+    def begin(self, code: Any) -> None:  # noqa: B027
+        """The capture of a program begins, at some code: what compiling it will need can be made ready meanwhile."""
+
     def __call__(self, gm: Any, example_inputs: list[Any]) -> Executable:
         """The same in PyTorch's form, so that back-ends can wrap each other."""
         return self.compile(gm, example_inputs)

@@ -10,18 +10,21 @@ import importlib.util
 import logging
 import math
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..codegen.triton import TARGET
 from ..core.base import Spec, TensorBase, alias, storage_of
-from ..core.devices import CPU, device, device_of, device_type_of
+from ..core.devices import CPU, device, device_of, device_type_of, device_types
 from ..core.errors import DeviceError, NotSupported
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
 from ..passes.join_views import join_views
 from ..runtime.call.guard_compiler import compile_guards
+from ..runtime.cuda import kernel_store
+from ..runtime.cuda.captured_work import make_ready
 from ..runtime.cuda.graph_replay import WARM, ReplayedSchedule
 from ..runtime.cuda.replay_launcher import SentNumbers, make_launcher
 from ..runtime.cuda.schedule_run import KernelFailed, TritonSchedule
@@ -35,6 +38,7 @@ from .scalar_inputs import with_numbers
 LIMIT = 16  # programs for different layouts of the inputs, before new ones run op by op
 NUMBERS = 64  # elements at most of a tensor on the host that is an input of a graph on a GPU: numbers, as those of an optimizer's step
 log = logging.getLogger("rushlight.triton")
+_ready: list[bool] = []  # whether libraries were loaded ahead
 
 if "triton" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
     log.addHandler(logging.StreamHandler())
@@ -235,6 +239,15 @@ class TritonBackend(Backend):
 
     def __init__(self, kind: str = "cuda") -> None:
         self.kind = kind
+
+    def begin(self, code: Any) -> None:
+        """Start the process that compiles kernels, while the program is captured."""
+        if self.kind == "cuda" and "cuda" in device_types and importlib.util.find_spec("triton") is not None:
+            kernel_store.begin(code)
+            kind: Any = device_types["cuda"]
+            if not _ready and kernel_store.COMPILES:
+                _ready.append(True)
+                threading.Thread(target=make_ready, args=(kind.cupy, kind.cupy.cuda.runtime.getDevice()), daemon=True).start()
 
     def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
         """Compile a graph."""

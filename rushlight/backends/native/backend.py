@@ -13,7 +13,7 @@ import numpy as np
 
 from ...codegen.llvm import lowerings as lowerings  # says which file lowers which ops
 from ...core.base import Spec, TensorBase, alias, make, storage_of
-from ...core.devices import CPU, device_of
+from ...core.devices import CPU, device_of, device_types
 from ...core.state import state
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
@@ -235,6 +235,11 @@ class NativeBackend(Backend):
 
     name = "native"
     defers_first_call = True
+
+    def begin(self, code: Any) -> None:
+        """Where there are tensors on a GPU, graphs may become Triton code."""
+        if "cuda" in device_types:
+            find("triton").begin(code)
 
     def compile(self, gm: Any, example_inputs: list[Any]) -> Executable:
         """Compile a graph; without llvmlite its forward and backward graphs run op by op.  Graphs on a GPU become Triton code."""

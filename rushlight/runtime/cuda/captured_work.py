@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ...core.devices import device_types
+from .gemm import blas
 from .launch import CudaKernel
 
 _WORDS = 16  # of 8 bytes, that one launch writes to device memory
@@ -89,6 +90,13 @@ def put_words(cupy: Any, address: int, *words: int) -> None:
     for at in range(0, len(words), _WORDS):
         part = words[at : at + _WORDS]
         _put(cupy)(1, _WORDS, address + 8 * at, len(part), *part, *(0,) * (_WORDS - len(part)))
+
+
+def make_ready(cupy: Any, index: int) -> None:
+    """Load what most programs need, beside whatever else is done: NVRTC, with the kernel that writes numbers, and cuBLAS."""
+    with cupy.cuda.Device(index):
+        _put(cupy).compile()
+        blas(cupy)
 
 
 class GraphMemory:
@@ -170,4 +178,4 @@ class Allocations:
         return self.count == len(self.places) and all(each.data.mem.ptr in self.given for each in arrays)
 
 
-__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "held_by_graphs", "put_words"]
+__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "held_by_graphs", "make_ready", "put_words"]

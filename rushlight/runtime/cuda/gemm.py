@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.errors import AcceleratorError
+from ...core.fork_safety import free_after_fork
 from ...core.precision import precision
 from . import measured_products
 from .cublas_lt import Lt, LtProduct
@@ -148,6 +150,7 @@ class ProductPlan:
 
 
 _handles: dict[int, CublasHandle] = {}
+_making = free_after_fork(threading.Lock())
 _only: list[CublasHandle] = []  # the handle, where there is but one device
 
 
@@ -161,11 +164,12 @@ def blas(cupy: Any) -> CublasHandle:
     if _only:
         return _only[0]
     index = cupy.cuda.runtime.getDevice()
-    found = _handles.get(index)
-    if found is None:
-        found = _handles[index] = CublasHandle(cupy)
-        if cupy.cuda.runtime.getDeviceCount() == 1:
-            _only.append(found)
+    with _making:
+        found = _handles.get(index)
+        if found is None:
+            found = _handles[index] = CublasHandle(cupy)
+            if cupy.cuda.runtime.getDeviceCount() == 1:
+                _only.append(found)
     return found
 
 

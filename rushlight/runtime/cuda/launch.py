@@ -96,6 +96,10 @@ class CudaKernel:
             check(self.cupy, self.what)
             faults.raise_found()
 
+    def compile(self) -> None:
+        """Compile the kernel for the current device, before it is launched."""
+        self._function(0)
+
     def _function(self, shared: int) -> Any:
         """The compiled kernel on the current device."""
         index = self.cupy.cuda.runtime.getDevice()

@@ -7,14 +7,11 @@ tried, and for float32 the product of three (``kernels/split_product.py``): some
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
 import logging
 import math
-import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,7 +20,7 @@ import numpy as np
 
 from ...core.errors import AcceleratorError
 from ..cpu.code_cache import cache
-from .triton_launch import Launch
+from .kernel_store import Address, has_triton, of_file
 
 log = logging.getLogger("rushlight.triton")
 _MICROSECONDS = 200.0  # that an algorithm is run for, or once
@@ -35,6 +32,9 @@ _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are c
 _PROCESSORS = 132
 _ALIGNED = 1 << 12  # an address that kernels are compiled for
 _VERSION = 1  # of what is kept
+_FILE = str(Path(__file__).parent / "kernels" / "split_product.py")
+_NO_BIAS, _OF_COLUMNS, _OF_ROWS = 0, 1, 2  # what a bias is added to
+_LENGTH, _GROUP = 32, 8  # of a step along the sums; rows of blocks that share the second operand in the cache
 
 _HOST_TO_DEVICE, _DEVICE_TO_DEVICE = 1, 3
 _DTYPES: dict[int, Any] = {0: np.float32, 1: np.float64, 2: np.float16, 14: ml_dtypes.bfloat16}
@@ -55,27 +55,12 @@ def measured_products() -> Iterator[None]:
         measuring = before
 
 
-class Address:
-    """Memory as Triton asks for it."""
-
-    __slots__ = ("address",)
-    dtype = "torch.float32"
-
-    def __init__(self, address: int) -> None:
-        self.address = address
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return self.address
-
-
 class SplitProduct:
     """A float32 product by tensor cores, of layouts as cuBLASLt is told them: ``first`` and ``second`` are those of the transposed, column-major result."""
 
     def __init__(self, cupy: Any, description: tuple[Any, ...]) -> None:
         right, left, (columns, rows, length, _), _, _, self.adds, _ = description
         self.cupy, self.compiling = cupy, False
-        self.kernels = importlib.import_module("rushlight.runtime.cuda.kernels.split_product")
         self.launches: dict[Any, Any] = {}
         # Row-major operands: whether sums run along rows of memory, and the step from row to row.
         self.left, self.right = (not left[0], left[1]), (bool(right[0]), right[1])
@@ -99,7 +84,7 @@ class SplitProduct:
         return ({"BM": 64, "BN": 64}, 4) if middle >= _PROCESSORS else ({"BM": 32, "BN": 32}, 2)
 
     def compile(self) -> None:
-        """Compile the kernels."""
+        """Have the kernels compiled."""
         self.compiling = True
         try:
             self.run(_ALIGNED, _ALIGNED, _ALIGNED, _ALIGNED if self.adds else 0)
@@ -107,22 +92,20 @@ class SplitProduct:
             self.compiling = False
 
     def launch(self, name: str, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> None:
-        """Launch a kernel: by Triton the first time for alignments."""
+        """Launch a kernel, compiled the first time for alignments."""
         if self.compiling:
-            getattr(self.kernels, name).run(grid=grid, warmup=True, **values, **options)
+            of_file(self.cupy, _FILE, name, values, options)
             return
         addresses = [each.address for each in values.values() if isinstance(each, Address)]
         key = (name, *[each % 16 for each in addresses])
         found = self.launches.get(key)
-        if found is not None:
-            found(*addresses)
-        else:
-            made = getattr(self.kernels, name)[grid](**values, **options)
-            self.launches[key] = Launch.of(self.cupy, made, grid, values)
+        if found is None:
+            found = self.launches[key] = of_file(self.cupy, _FILE, name, values, options).result().launch(self.cupy, grid, values)
+        found(*addresses)
 
     def run(self, right: int, left: int, made: int, bias: int = 0) -> None:
         """Compute, given addresses, in the order of cuBLASLt's column-major product."""
-        rows, columns, length, kernels = self.rows, self.columns, self.length, self.kernels
+        rows, columns, length = self.rows, self.columns, self.length
         a, b = (
             [left, *((self.left[1], 1) if self.left[0] else (1, self.left[1]))],
             [right, *((1, self.right[1]) if self.right[0] else (self.right[1], 1))],
@@ -137,10 +120,10 @@ class SplitProduct:
                 b = [transposed.ptr, 1, length]
             else:
                 a = [transposed.ptr, length, 1]
-        c, adds = [made, columns, 1], kernels.OF_COLUMNS if bias else kernels.NO_BIAS
+        c, adds = [made, columns, 1], _OF_COLUMNS if bias else _NO_BIAS
         if self.swapped:
             a, b, rows, columns = [b[0], b[2], b[1]], [a[0], a[2], a[1]], columns, rows
-            c, adds = [made, 1, c[1]], kernels.OF_ROWS if bias else kernels.NO_BIAS
+            c, adds = [made, 1, c[1]], _OF_ROWS if bias else _NO_BIAS
         sizes, warps = self.blocks(rows, columns)
         values = {
             "A": Address(a[0]), "B": Address(b[0]), "C": Address(c[0]), "BIAS": Address(bias or made), "M": rows, "N": columns, "K": length,
@@ -148,11 +131,11 @@ class SplitProduct:
         }  # fmt: skip
         options = {
             "ADDS": adds,
-            "EVEN": length % kernels.LENGTH == 0,
+            "EVEN": length % _LENGTH == 0,
             **sizes,
-            "BK": kernels.LENGTH,
-            "G": kernels.GROUP,
-            "num_warps": 4,
+            "BK": _LENGTH,
+            "G": _GROUP,
+            "num_warps": warps,
             "num_stages": 3,
         }
         self.launch("split_product", (-(-rows // sizes["BM"]) * -(-columns // sizes["BN"]),), values, options)
@@ -184,9 +167,8 @@ def measure_pending(cupy: Any) -> None:
         elif split is not None or len(product.found) > 1:
             waiting.append((product, split, name))
     splits = [split for _, split, _ in waiting if split is not None]
-    if splits:
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, len(splits))) as pool:
-            list(pool.map(SplitProduct.compile, splits))
+    for one in splits:
+        one.compile()
     if waiting:
         cupy.cuda.Device().synchronize()
         stream = cupy.cuda.Stream(non_blocking=True)
@@ -238,18 +220,16 @@ def fill(cupy: Any, address: int, count: int, kind: int) -> None:
         done += part
 
 
+def fill_array(cupy: Any, array: Any) -> None:
+    """Fill an array with normal numbers."""
+    kind = next((number for number, dtype in _DTYPES.items() if array.dtype == dtype), -1)
+    fill(cupy, array.data.ptr, array.size, kind)
+
+
 def use(product: Any, best: int, split: SplitProduct | None) -> None:
     """Have a product be computed in one of the ways."""
     product.use(0 if best == _SPLIT else best)
     product.split = split if best == _SPLIT else None
-
-
-def has_triton() -> bool:
-    """Whether Triton is there, with a driver."""
-    if importlib.util.find_spec("triton") is None:
-        return False
-    importlib.import_module("rushlight.cuda.triton_driver").ready()
-    return True
 
 
 def measured(cupy: Any, stream: Any, run: Any) -> float:

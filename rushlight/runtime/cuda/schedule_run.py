@@ -5,16 +5,13 @@ On CUDA tensors the kernels are compiled; on CPU tensors Triton's interpreter ru
 
 from __future__ import annotations
 
-import importlib
 import math
-import os
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...codegen.triton.kernel import PROGRAMS
-from ...codegen.triton.module import GeneratedModule, LaunchRecord
+from ...codegen.triton.module import GeneratedModule
 from ...core.base import TensorBase, contiguous_strides, make
 from ...core.declare import table
 from ...core.devices import device, device_of, device_type_of, device_types, on_device
@@ -24,6 +21,7 @@ from ...core.state import state
 from ...graph.printer import source_of
 from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call, Reference, Value
+from .kernel_store import COMPILES, GeneratedKernel
 
 
 class KernelFailed(Exception):
@@ -42,7 +40,17 @@ class TritonSchedule:
         self.launches = len(self.records)
         self.sources = {each.name: each.text for each in self.generated.kernels}
         self.lock = threading.Lock()  # calls work in one arena, and what they launch is in the order of a stream
-        self.module = self.generated.load()
+        self.kernels: dict[str, GeneratedKernel] = {}  # on a GPU, by name
+        if place.type == "cuda" and COMPILES:
+            kind: Any = device_types["cuda"]
+            about = {each.name: each for each in self.records}
+            self.kernels = {
+                each.name: GeneratedKernel(
+                    kind.cupy, self.generated.alone(each), each.name, about[each.name].dtypes, about[each.name].constants
+                )
+                for each in self.generated.kernels
+            }
+        self.module = self.generated.load(self.kernels or None)
         self.steps = [str(each) for each in schedule.steps]
         self.notes = list(schedule.notes)
         self.fixed: list[Any] = []  # the inputs that are no tensors, which the code depends on
@@ -87,26 +95,17 @@ class TritonSchedule:
 
     def prepare(self, args: tuple[Any, ...]) -> None:
         """Compile all kernels, several at once, before the first of them runs: where one fails, nothing has been written yet."""
-        if self.place.type != "cuda":
-            return  # the interpreter compiles nothing
-        from triton import MockTensor
-
-        importlib.import_module("rushlight.cuda.triton_driver").ready()
-        given = {self.schedule.slots[each]: args[each.position] for each in self.inputs}
-
-        def compile(record: LaunchRecord) -> None:
-            with device_types["cuda"].active(self.place):
-                tensors = [
-                    given[slot] if slot in given else MockTensor(BY_NUMPY[dtype]) for slot, dtype in zip(record.slots, record.dtypes)
-                ]
+        given = {self.schedule.slots[each]: args[each.position]._array.data.ptr for each in self.inputs} if self.kernels else {}
+        waiting = []
+        with device_types[self.place.type].active(self.place):
+            for record in {each.name: each for each in self.records if self.kernels}.values():
+                kernel = self.kernels[record.name]
+                waiting.append((record.name, kernel.request([not given.get(slot, 0) % 16 for slot in record.slots])))
+            for name, made in waiting:
                 try:
-                    made = getattr(self.module, record.name).run(*tensors, grid=record.grid, warmup=True, **record.constants)
-                    made._init_handles()
+                    made.result().load(self.kernels[name].cupy)
                 except Exception as error:
-                    raise KernelFailed(f"{record.name}: {type(error).__name__}: {error}\n{self.sources[record.name]}") from error
-
-        with ThreadPoolExecutor(min(os.cpu_count() or 1, 16)) as pool:
-            list(pool.map(compile, {each.name: each for each in self.records}.values()))
+                    raise KernelFailed(f"{name}: {type(error).__name__}: {error}\n{self.sources[name]}") from error
 
     def __call__(self, args: tuple[Any, ...]) -> list[Any]:
         """The outputs for inputs that it accepts."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ...core.dtypes import BY_NUMPY
-from ...core.errors import AcceleratorError
 from . import faults, tape
 from .launch import BLOCKING, Block, addresses_in, check, failed, repeated
 
@@ -26,19 +24,6 @@ PACKED = {
     "fp32": "f",
     "fp64": "d",
 }
-
-
-class Pointer:
-    """An array as Triton asks for one: an address and the name of a dtype."""
-
-    __slots__ = ("array", "dtype")
-
-    def __init__(self, array: Any) -> None:
-        self.array, self.dtype = array, f"torch.{BY_NUMPY[array.dtype].name}"
-
-    def data_ptr(self) -> int:
-        """The address of the first element."""
-        return int(self.array.data.ptr)
 
 
 def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list[Any]]:
@@ -108,22 +93,3 @@ class Launch:
         if BLOCKING:
             check(self.cupy, self.name)
             faults.raise_found()
-
-
-def launched(cupy: Any, kernel: Any, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> Launch | None:
-    """Launch a kernel by Triton; what repeats the launch comes back."""
-    tape.spoil()
-    given = {name: Pointer(each) if isinstance(each, cupy.ndarray) else each for name, each in values.items()}
-    try:
-        compiled = kernel[grid](**given, **options)
-    except RuntimeError as error:
-        raise AcceleratorError(f"{kernel.__name__}: {error}") from error
-    return Launch.of(cupy, compiled, grid, given)
-
-
-def compiled(
-    cupy: Any, kernel: Any, values: dict[str, Any], grid: tuple[int, ...], numbers: dict[str, Any], options: dict[str, Any]
-) -> None:
-    """Compile a kernel for arguments like these, so that a launch finds it; in a thread, while others go on."""
-    given = {name: Pointer(each) if isinstance(each, cupy.ndarray) else each for name, each in {**values, **numbers}.items()}
-    kernel.run(grid=grid, warmup=True, **given, **options)

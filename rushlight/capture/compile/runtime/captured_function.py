@@ -223,6 +223,7 @@ class CapturedFunction:
                 )
                 for each in frames
             ]
+            self.options.backend.begin(frame.code)
             recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
             deferred = recorder.tracer.deferred = DeferredOps(recorder.tracer) if self.options.backend.defers_first_call else None
             try:

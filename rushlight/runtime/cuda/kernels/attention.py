@@ -6,10 +6,8 @@ What the forward pass keeps for the gradient in the place of the weights are the
 from __future__ import annotations
 
 import functools
-import importlib
-import importlib.util
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,23 +17,37 @@ from ....core.dtypes import HALF_PRECISION
 from ....core.precision import precision
 from ....core.state import state
 from ..captured_work import put_words
+from ..kernel_store import has_triton, of_file
 from ..remembered import remembered
-from ..triton_launch import Launch, compiled, launched
+from ..triton_launch import Launch
 from .copies import contiguous
 
 _FLOAT32 = np.dtype(np.float32)
 _WIDEST = 256
 _INPUTS = ("Q", "K", "V", "M", "NOISE")
+NO_MASK, CHOICES, ADDED = 0, 1, 2  # what a mask is to the kernels
+_FLASH = str(Path(__file__).parent / "flash.py")
 _FEW = 64 * 64  # scores below which tensor cores are not worth three products for one
 
 
-@functools.cache
-def _flash() -> Any:
-    """The kernels, once Triton has a driver; None where Triton is not installed."""
-    if importlib.util.find_spec("triton") is None:
-        return None
-    importlib.import_module("rushlight.cuda.triton_driver").ready()
-    return importlib.import_module("rushlight.runtime.cuda.kernels.flash")
+def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
+    """Block sizes, warps and stages of a kernel for heads of a (padded) width, as measured on an H200; ``narrow`` is half precision."""
+    if not narrow:
+        if kernel == "forward":
+            large = dict(BM=128, BN=64, num_warps=8, num_stages=2) if length > 512 else dict(BM=64, BN=32, num_warps=4, num_stages=2)
+            return large if width <= 64 else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
+        if kernel == "backward_query" and width <= 64:
+            return dict(BM=64, BN=32, num_warps=4, num_stages=1)
+        if kernel == "backward_key" and width <= 64 and length > 512:
+            return dict(BM=32, BN=128, num_warps=8, num_stages=1)
+        return dict(BM=32, BN=32, num_warps=4, num_stages=1)
+    if width > 128:
+        return dict(BM=64, BN=32, num_warps=8, num_stages=2) if kernel == "forward" else dict(BM=32, BN=32, num_warps=8, num_stages=1)
+    if kernel == "forward":
+        return dict(BM=64, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=128, BN=64, num_warps=8, num_stages=3)
+    if kernel == "backward_query":
+        return dict(BM=64, BN=64, num_warps=4, num_stages=3 if width <= 64 else 2)
+    return dict(BM=32, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=64, BN=128, num_warps=8, num_stages=2)
 
 
 @functools.cache
@@ -103,11 +115,11 @@ class _Problem:
     def __init__(
         self, cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, dropping: Dropping | None = None
     ) -> None:
-        self.cupy, self.flash = cupy, _flash()
+        self.cupy = cupy
         self.batch, self.heads, self.length, self.width = query.shape
         self.groups, self.source, self.wide = key.shape[1], key.shape[2], value.shape[3]
         keep, vector, threads = dropping or (1.0, 0, 1)
-        kind = self.flash.NO_MASK if mask is None else self.flash.CHOICES if mask.dtype == np.uint8 else self.flash.ADDED
+        kind = NO_MASK if mask is None else CHOICES if mask.dtype == np.uint8 else ADDED
         narrow = query.dtype in HALF_PRECISION
         padded = max(16, 1 << (max(self.width, self.wide) - 1).bit_length())
         self.options = dict(
@@ -115,7 +127,7 @@ class _Problem:
             PRECISION="tf32" if narrow or precision.allow_tf32 else "ieee" if self.length * self.source < _FEW else "tf32x3",
             REPEAT=self.heads // self.groups, VEC=vector, QUADS=vector >= 4 and self.source % 4 == 0,
         )  # fmt: skip
-        self.blocks = {each: self.flash.blocks(each, padded, narrow, self.length) for each in ("forward", "backward_query", "backward_key")}
+        self.blocks = {each: blocks(each, padded, narrow, self.length) for each in ("forward", "backward_query", "backward_key")}
         self.sizes = {
             "heads": self.heads, "length": self.length, "source": self.source, "scale": float(scale), "keep": float(keep), "stride": threads,
         }  # fmt: skip
@@ -123,36 +135,31 @@ class _Problem:
             **_named("sq", "bhm", _steps(query, 3)), **_named("sk", "bhn", _steps(key, 3)), **_named("sv", "bhn", _steps(value, 3)),
             **_named("sm", "bhmn", _plain_steps(mask) if mask is not None else [0] * 4),
         }  # fmt: skip
-        self._launches: dict[Any, Launch | None] = {}
+        self._launches: dict[Any, Launch] = {}
         self.seen = False  # whether it was computed before
-        self._compiling: dict[str, Any] = {}  # kernels that are compiled ahead
 
     def compile_ahead(self, inputs: tuple[Any, ...], output: Any, logs: Any) -> None:
-        """Start to compile the kernels of the gradient, each in a thread of its own, while the forward pass goes on.
+        """Have the kernels of the gradient compiled while the forward pass goes on.
 
         Gradients will lie like what they are gradients of; where they don't, their kernels are compiled when they are there.
         """
         arrays, steps = self.arrays_backward(output, output, logs, logs, inputs, list(inputs[:3])), (output, output, list(inputs[:3]))
-        pool = ThreadPoolExecutor(len(arrays))
         for name, given in arrays.items():
-            self._compiling[name] = pool.submit(
-                compiled, self.cupy, getattr(self.flash, name), given, *self.describe_backward(name, *steps)
-            )
-        pool.shutdown(wait=False)
+            _, numbers, options = self.describe_backward(name, *steps)
+            of_file(self.cupy, _FLASH, name, {**given, **numbers}, options)
 
     def launch(self, name: str, arrays: dict[str, Any], steps: tuple[Any, ...], describe: Callable[[], tuple[Any, Any, Any]]) -> None:
-        """Launch a kernel: by Triton the first time for strides and alignments; ``describe`` gives its grid, numbers and options."""
+        """Launch a kernel, compiled the first time for strides and alignments; ``describe`` gives its grid, numbers and options."""
         addresses = [each.data.ptr for each in arrays.values()]
         key = (name, steps, *[each % 16 for each in addresses])
         found = self._launches.get(key)
         if found is not None:
             found(*addresses)
         else:
-            ahead = self._compiling.pop(name, None)
-            if ahead is not None:
-                wait((ahead,))
             grid, numbers, options = describe()
-            self._launches[key] = launched(self.cupy, getattr(self.flash, name), grid, {**arrays, **numbers}, options)
+            values = {**arrays, **numbers}
+            found = self._launches[key] = of_file(self.cupy, _FLASH, name, values, options).result().launch(self.cupy, grid, values)
+            found(*addresses)
 
     def forward(self, inputs: tuple[Any, ...], output: Any, logs: Any) -> None:
         """Compute the output and the logarithms of the rows' sums."""
@@ -240,7 +247,7 @@ def takes(query: Any, key: Any, value: Any, mask: Any, shared: bool = False) -> 
         return False
     if mask is not None and (mask.ndim > 4 or mask.dtype != np.bool_ and mask.dtype not in (*HALF_PRECISION, _FLOAT32)):
         return False
-    return _flash() is not None
+    return has_triton()
 
 
 @remembered

@@ -1,17 +1,14 @@
 """Flash attention in Triton: blocks of queries meet blocks of keys, and no matrix of weights is stored.
 
 The forward kernel keeps the logarithm (base 2) of each row's sum; the backward kernels compute the weights again from it.  Imported when attention is
-first computed on CUDA, and by tests under Triton's interpreter.
+first computed on CUDA, and by tests under Triton's interpreter.  MASK says what a mask is: none, which keys count, or what is added to the scores.  Nothing
+but Triton is imported: the file is compiled by a process of its own.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
-
-NO_MASK, CHOICES, ADDED = 0, 1, 2  # what a mask is: none, which keys count, or what is added to the scores
 
 
 @triton.jit
@@ -299,23 +296,3 @@ def backward_key(
     tl.store(key, (of_key * scale).to(DK.dtype.element_ty), mask=there[:, None] & (d[None, :] < WD))
     value = DW + b * sw_b + group * sw_h + columns[:, None].to(tl.int64) * sw_n + e[None, :]
     tl.store(value, of_value.to(DW.dtype.element_ty), mask=there[:, None] & (e[None, :] < WV))
-
-
-def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
-    """Block sizes, warps and stages of a kernel for heads of a (padded) width, as measured on an H200; ``narrow`` is half precision."""
-    if not narrow:
-        if kernel == "forward":
-            large = dict(BM=128, BN=64, num_warps=8, num_stages=2) if length > 512 else dict(BM=64, BN=32, num_warps=4, num_stages=2)
-            return large if width <= 64 else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
-        if kernel == "backward_query" and width <= 64:
-            return dict(BM=64, BN=32, num_warps=4, num_stages=1)
-        if kernel == "backward_key" and width <= 64 and length > 512:
-            return dict(BM=32, BN=128, num_warps=8, num_stages=1)
-        return dict(BM=32, BN=32, num_warps=4, num_stages=1)
-    if width > 128:
-        return dict(BM=64, BN=32, num_warps=8, num_stages=2) if kernel == "forward" else dict(BM=32, BN=32, num_warps=8, num_stages=1)
-    if kernel == "forward":
-        return dict(BM=64, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=128, BN=64, num_warps=8, num_stages=3)
-    if kernel == "backward_query":
-        return dict(BM=64, BN=64, num_warps=4, num_stages=3 if width <= 64 else 2)
-    return dict(BM=32, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=64, BN=128, num_warps=8, num_stages=2)

@@ -10,9 +10,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-NO_BIAS, OF_COLUMNS, OF_ROWS = 0, 1, 2  # what a bias is added to
-LENGTH, GROUP = 32, 8  # of a step along the sums; rows of blocks that share the second operand in the cache
-
 
 @triton.jit
 def split_product(
