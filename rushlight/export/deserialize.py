@@ -23,6 +23,7 @@ from ..tensor.layout import LAYOUTS as HOUSE_LAYOUTS
 from ..tensor.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
 from . import formulas
 from .dynamic_shapes import ValueRanges, int_oo
+from .effect_tokens import without_tokens
 from .errors import ArchiveError
 from .exported_program import ATenVerifier, ExportedProgram, ModuleCallEntry, ModuleCallSignature, Verifier, symbol_of
 from .graph_signature import (
@@ -377,7 +378,7 @@ def read_program(data: Any, state: dict[str, Any], constants: dict[str, Any], ex
             f"the program is of schema version {major}.{version.get('minor')}, and what can be read here is {SCHEMA_VERSION[0]}: it was written by "
             f"PyTorch {str(data.get('torch_version'))[:20]}"
         )
-    module = get(data, "graph_module", dict, "the program")
+    module = without_tokens(get(data, "graph_module", dict, "the program"))
     signature = signature_of(get(module, "signature", dict, "the graph module"))
     names = [each.arg.name for each in signature.input_specs]
     graph_module = GraphReader(get(module, "graph", dict, "the graph module"), "the graph").run(names)

@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.declare import exports, table
+from ..core.errors import LinAlgError
+from ..core.state import state
 
 
 def _call(name: str, *args: Any, **keywords: Any) -> Any:
@@ -89,6 +93,13 @@ def _attention(
     return weights @ value, weights
 
 
+def _check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
+    """Raise where a factorization has failed; a capture, which knows no values, does not ask."""
+    if state.capture is None and isinstance(info._array, np.ndarray) and info._array.any():
+        batch = "" if is_matrix else f"(Batch element {int(np.argmax(info._array.reshape(-1) != 0))}): "
+        raise LinAlgError(f"{api_name}: {batch}The algorithm failed to converge or the matrix is singular (error code: {int(info._array.max())}).")
+
+
 def _pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:
     longest = max(each.shape[0] for each in sequences)
     rows = []
@@ -114,6 +125,7 @@ INTERNAL: dict[str, Callable[..., Any]] = {
     "_safe_softmax": _safe_softmax,
     "_scaled_dot_product_attention_math": _attention,
     "_linalg_det": _factorized("det"), "_linalg_slogdet": _factorized("slogdet"), "_linalg_solve_ex": _solve, "_linalg_eigh": _eigh, "_linalg_svd": _svd,
+    "_linalg_check_errors": _check_errors,
     "_prelu_kernel": lambda self, weight: self.where(self > 0, self * weight),
     "_unsafe_index_put": lambda self, indices, values, accumulate=False: self.index_put(tuple(indices), values, accumulate),
     "_unsafe_masked_index": lambda self, mask, indices, fill: self[tuple(slice(None) if each is None else each.clamp(0, size - 1) for each, size in zip(indices, self.shape))].masked_fill(mask.logical_not(), fill),
