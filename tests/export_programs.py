@@ -410,6 +410,14 @@ class Heads(nn.Module):
         return a, weights, b
 
 
+class Solved(nn.Module):
+    """Operators that check what they did: PyTorch's decomposed programs have tokens for those."""
+
+    def forward(self, x, y):
+        square = x @ x.T + torch.eye(3)
+        return torch.linalg.solve(square, y), torch.linalg.inv(square), torch.linalg.det(square)
+
+
 class Joined(nn.Module):
     def forward(self, x, y):
         return torch.cat([x, y])[: x.shape[0]], x.view(x.shape[0] * 3)
@@ -483,6 +491,7 @@ def cases():
         ("written", Written(), (f(2, 3), f(2, 3)), {}, None),
         ("checked", Checked(), (f(4), torch.tensor(3)), {}, None),
         ("heads", Heads().eval(), (f(2, 3, 4), f(2, 5, 4), torch.ones(3, 3).tril() == 0), {}, None),
+        ("solved", Solved(), (f(3, 3), f(3, 2)), {}, None),
         ("joined", Joined(), (f(4, 3), f(5, 3)), {}, ({0: batch}, {0: length})),
     ]
 

@@ -102,6 +102,14 @@ def test_dynamic_shapes(programs, name):
         assert str(caught.value).partition("\n\nThe error above")[0] == wanted.partition(": ")[2]
 
 
+def test_numbers_of_tensors_are_followed_to_onnx(programs):
+    """A program that reads a number off a tensor is exported for every number."""
+    ep = rushlight.export.export(programs.Items(), (rushlight.ones(3), rushlight.tensor(3)))
+    made = rushlight.onnx.export(ep, dynamo=True)
+    for number in (2, 3, 5):
+        assert made.run(rushlight.ones(3), rushlight.tensor(number))[0].item() == 3 + number
+
+
 # -- .pt2 files ------------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..autograd import no_grad
+from ..capture.control.python_functions import item
 from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
 from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
@@ -446,7 +447,23 @@ def of_exported(
             if axes:
                 found[names[at] if names is not None and at < len(names) else name] = axes
         dynamic_axes = found or None
-    return ep.module(check_guards=False), args, kwargs, dynamic_axes
+    return _following_numbers(ep.module(check_guards=False)), args, kwargs, dynamic_axes
+
+
+def _following_numbers(module: Any) -> Any:
+    """The Module of an exported program with numbers that are values of tensors as a capture follows them, and without checks of these."""
+    changed = False
+    for node in list(module.graph.nodes):
+        name = getattr(getattr(node.target, "_schema", None), "name", None)
+        if name in ("aten::item", "aten::_local_scalar_dense"):
+            node.target, changed = item, True
+        elif name in ("aten::_assert_scalar", "aten::sym_constrain_range", "aten::sym_constrain_range_for_size"):
+            module.graph.erase_node(node)
+            changed = True
+    if changed:
+        module.graph.eliminate_dead_code()
+        module.recompile()
+    return module
 
 
 def export_to_pretty_string(

@@ -105,12 +105,16 @@ def present(op: Op, args: tuple[Any, ...]) -> tuple[OpOverload, tuple[Any, ...],
     packet = getattr(namespace("aten"), name, None) if name else None
     if packet is None:
         return None
+    fallback = None
     for label in packet.overloads():
         overload = getattr(packet, label)
         bound = bind(overload._schema, positional, keywords)
-        if bound is not None:
+        if bound is None:
+            continue
+        if not any(isinstance(value, TensorBase) and each.type.kind_name == "Scalar" for each, value in zip(overload._schema.arguments, bound[0])):
             return overload, *bound
-    return None
+        fallback = fallback or (overload, *bound)  # a tensor that is taken for a number: another overload may take it as it is
+    return fallback
 
 
 def arguments_of(op: Op, args: tuple[Any, ...]) -> tuple[list[Any], dict[str, Any]]:
