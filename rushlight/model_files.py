@@ -17,6 +17,7 @@ from .core.base import Spec, TensorBase
 from .core.errors import RushlightError
 from .core.symbolic import SymbolicInt
 from .export import archive
+from .export.exported_program import symbol_of
 from .export.graph_signature import InputKind
 from .jit import load as load_script
 from .nn.modules.module import Module
@@ -110,6 +111,12 @@ def open_model(path: Any) -> ModelFile:
     return ModelFile(path, kind, made, None, kind)
 
 
+def _bounds(size: SymbolicInt, ranges: dict[Any, Any]) -> tuple[int, int] | None:
+    """How small and how large a dynamic size may be; None where nothing is said of it."""
+    found = ranges.get(symbol_of(size.expression))
+    return None if found is None else (int(found.lower), int(found.upper))
+
+
 class FlatProgram(Module):
     """An exported program that takes its tensors one by one, whatever they are nested in; other inputs are as in the example."""
 
@@ -128,7 +135,10 @@ class FlatProgram(Module):
             if isinstance(known, (TensorBase, Spec)):
                 array = known._array if isinstance(known, TensorBase) else known
                 dims = tuple(_word(size) if isinstance(size, SymbolicInt) else int(size) for size in array.shape)
-                self.specs.append(InputSpec(each.arg.name, array.dtype, dims))
+                known_ranges = {_word(size): _bounds(size, ep.range_constraints) for size in array.shape if isinstance(size, SymbolicInt)}
+                self.specs.append(
+                    InputSpec(each.arg.name, array.dtype, dims, ranges={k: v for k, v in known_ranges.items() if v is not None})
+                )
                 self.constants.append(_TENSOR)
             else:
                 self.constants.append(int(known) if isinstance(known, SymbolicInt) else known)

@@ -376,3 +376,25 @@ def test_words_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
     assert done.returncode == 0 and done.stdout.decode("utf-8").startswith("größe.onnx: ") and b"\x1b" not in done.stdout + done.stderr, (
         done.stderr.decode("utf-8")
     )
+
+
+def test_programs_with_ranges_and_choices(command) -> None:
+    """Sizes are those that the program takes, and inputs without dimensions are made; an archive becomes an exported program."""
+
+    class Short(rushlight.nn.Module):
+        def forward(self, x, flag):
+            return rushlight.cond(flag, lambda x: x + 1, lambda x: x * 2, (x,))
+
+    length = rushlight.export.Dim("length", min=3, max=9)
+    example = (rushlight.ones(2, 4), rushlight.tensor(True))
+    rushlight.export.save(rushlight.export.export(Short(), example, dynamic_shapes=({1: length}, None)), "short.pt2")
+    status, out, err = command("run", "short.pt2")
+    assert status == 0 and "float32[2, 9]" in out
+    status, out, err = command("verify", "short.pt2")
+    assert status == 0 and "does not take" not in out + err
+    assert command("explain", "short.pt2")[0] == 0
+    rushlight.jit.save(rushlight.jit.trace(rushlight.nn.Linear(3, 2), rushlight.ones(1, 3)), "old.pt", format="torchscript")
+    status, out, err = command("export", "old.pt", "-o", "new.pt2", "--input", "4x3")
+    assert status == 0 and "agrees" in out
+    status, out, err = command("bench", "old.pt", "--input", "4x3")
+    assert status == 0 and "None" not in out

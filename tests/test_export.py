@@ -102,6 +102,17 @@ def test_dynamic_shapes(programs, name):
         assert str(caught.value).partition("\n\nThe error above")[0] == wanted.partition(": ")[2]
 
 
+@pytest.mark.parametrize(
+    "name", ["branch", "branch_weights", "branch_nested", "loop", "rows", "repeated", "regions", "autocast", "precisions"]
+)
+def test_programs_with_graphs_inside_compile_as_one_graph(exported, name):
+    _, args, kwargs, ep = exported[name]
+    wanted = compat.pytree.tree_leaves(ep.module()(*args, **kwargs))
+    compiled = rushlight.compile(ep.module(), fullgraph=True)
+    for _ in range(2):
+        close(compiled(*args, **kwargs), wanted)
+
+
 def test_numbers_of_tensors_are_followed_to_onnx(programs):
     """A program that reads a number off a tensor is exported for every number."""
     ep = rushlight.export.export(programs.Items(), (rushlight.ones(3), rushlight.tensor(3)))

@@ -145,7 +145,9 @@ def report(options: argparse.Namespace, rows: list[Measured], described: inputs.
             "runs": {row.name: row.data() for row in rows}, "agree": not wrong, "largest_error": largest, "differences": wrong,
         })  # fmt: skip
         return WRONG if wrong else DONE
-    shapes = ", ".join(f"{spec.name} {spec.kind}[{', '.join(map(str, described.sizes.of(spec)))}]" for spec in described.specs)
+    shapes = ", ".join(
+        f"{f'{spec.name} ' if spec.name else ''}{spec.kind}[{', '.join(map(str, described.sizes.of(spec)))}]" for spec in described.specs
+    )
     give(f"{options.file}: {shapes}; {threads} thread{'s' if threads != 1 else ''}")
     give(f"{'':<14}{'a call':>12}{'best':>12}{'ready in':>12}{'memory':>12}")
     for row in rows:

@@ -21,7 +21,9 @@ def without_tokens(module: dict[str, Any]) -> dict[str, Any]:
         return module
     if not isinstance(graph, dict) or not isinstance(signature, dict):
         raise ArchiveError("the graph module has tokens, and no graph or no signature")
-    kept = {key: [isinstance(spec, dict) and "token" not in spec for spec in _rows(signature, key)] for key in ("input_specs", "output_specs")}
+    kept = {
+        key: [isinstance(spec, dict) and "token" not in spec for spec in _rows(signature, key)] for key in ("input_specs", "output_specs")
+    }
     made = {**graph, "nodes": [_plain(node) for node in _rows(graph, "nodes")]}
     for key, specs_key in (("inputs", "input_specs"), ("outputs", "output_specs")):
         rows = _rows(graph, key)

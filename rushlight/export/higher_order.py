@@ -10,6 +10,7 @@ from typing import Any
 
 from ..amp.autocast_mode import autocast
 from ..autograd.grad_mode import set_grad_enabled
+from ..capture.compile.annotations import mark
 from ..capture.control.operators import cond as _cond
 from ..capture.control.operators import while_loop as _while_loop
 from ..capture.control.scans import mapped, scanned
@@ -82,6 +83,10 @@ OPERATORS = {
         ("wrap_with_autocast", _run_with_autocast),
     )  # fmt: skip
 }
+
+
+for _operator in OPERATORS.values():
+    mark(_operator, "control")  # a capture by compile interprets the functions that they are given
 
 
 def operator_of(name: str) -> HigherOrderOperator:

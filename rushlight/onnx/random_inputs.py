@@ -24,6 +24,7 @@ class InputSpec:
     dims: tuple[int | str, ...]
     low: int = 0
     high: int = 2  # not reached: 0 and 1 are indices that every table has
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of symbols, where the file says how small and how large sizes may be
 
     @property
     def kind(self) -> str:
@@ -43,6 +44,12 @@ class DimSizes:
     """The values of dynamic sizes in one run."""
 
     values: dict[str, int] = field(default_factory=dict)
+    ranges: dict[str, tuple[int, int]] = field(default_factory=dict)  # of some: how small and how large they may be
+
+    def within(self, name: str, size: int) -> int:
+        """The size next to another one that a dynamic size may have."""
+        least, most = self.ranges.get(name, (size, size))
+        return min(max(size, least), most)
 
     def of(self, spec: InputSpec) -> tuple[int, ...]:
         """The shape of an input."""
@@ -57,11 +64,14 @@ def first_sizes(specs: Sequence[InputSpec], given: dict[str, int] | None = None)
     values = dict(given or {})
     # Rows of whole numbers are mostly words of a text: models have places for so many, and these and what is cached of them must fit.
     further = LENGTH if any(spec.dtype.kind in "iu" and any(spec.symbols()) for spec in specs) else FURTHER
+    ranges = {symbol: bounds for spec in specs for symbol, bounds in spec.ranges.items()}
+    made = DimSizes({}, ranges)
     for spec in specs:
         for at, symbol in spec.symbols().items():
-            values.setdefault(symbol, FIRST if at == 0 else further)
+            values.setdefault(symbol, made.within(symbol, FIRST if at == 0 else further))
     used = {symbol for spec in specs for symbol in spec.symbols().values()}
-    return DimSizes({name: size for name, size in values.items() if name in used})
+    made.values.update((name, size) for name, size in values.items() if name in used)
+    return made
 
 
 def other_sizes(first: DimSizes) -> Iterator[DimSizes]:
@@ -73,10 +83,10 @@ def other_sizes(first: DimSizes) -> Iterator[DimSizes]:
         lambda size, at: 1, lambda size, at: size + 1, lambda size, at: size + 32,
     )  # fmt: skip
     for way in ways:
-        values = {name: way(first.values[name], at) for at, name in enumerate(names)}
+        values = {name: first.within(name, way(first.values[name], at)) for at, name in enumerate(names)}
         if names and tuple(values.values()) not in seen:
             seen.add(tuple(values.values()))
-            yield DimSizes(values)
+            yield DimSizes(values, first.ranges)
 
 
 def draw(specs: Sequence[InputSpec], sizes: DimSizes, stream: np.random.Generator, scale: float = 1.0, shift: float = 0.0) -> list[Any]:
@@ -88,12 +98,12 @@ def draw_array(spec: InputSpec, shape: tuple[int, ...], stream: np.random.Genera
     """Random elements: normally distributed, whole numbers of the range, or true and false."""
     kind = spec.dtype.kind
     if kind == "b":
-        return stream.random(shape) < 0.5
+        return np.asarray(stream.random(shape) < 0.5)
     if kind in "iu":
-        return stream.integers(spec.low, spec.high, shape).astype(spec.dtype)
-    values = stream.standard_normal(shape) * scale + shift
+        return np.asarray(stream.integers(spec.low, spec.high, shape), spec.dtype)
+    values = np.asarray(stream.standard_normal(shape) * scale + shift)
     if kind == "c":
-        values = values + 1j * stream.standard_normal(shape) * scale
+        values = np.asarray(values + 1j * stream.standard_normal(shape) * scale)
     return values.astype(spec.dtype)
 
 

@@ -97,7 +97,9 @@ def _check_errors(info: Any, api_name: str, *, is_matrix: bool) -> None:
     """Raise where a factorization has failed; a capture, which knows no values, does not ask."""
     if state.capture is None and isinstance(info._array, np.ndarray) and info._array.any():
         batch = "" if is_matrix else f"(Batch element {int(np.argmax(info._array.reshape(-1) != 0))}): "
-        raise LinAlgError(f"{api_name}: {batch}The algorithm failed to converge or the matrix is singular (error code: {int(info._array.max())}).")
+        raise LinAlgError(
+            f"{api_name}: {batch}The algorithm failed to converge or the matrix is singular (error code: {int(info._array.max())})."
+        )
 
 
 def _pad_sequence(sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right") -> Any:

@@ -111,7 +111,9 @@ def present(op: Op, args: tuple[Any, ...]) -> tuple[OpOverload, tuple[Any, ...],
         bound = bind(overload._schema, positional, keywords)
         if bound is None:
             continue
-        if not any(isinstance(value, TensorBase) and each.type.kind_name == "Scalar" for each, value in zip(overload._schema.arguments, bound[0])):
+        if not any(
+            isinstance(value, TensorBase) and each.type.kind_name == "Scalar" for each, value in zip(overload._schema.arguments, bound[0])
+        ):
             return overload, *bound
         fallback = fallback or (overload, *bound)  # a tensor that is taken for a number: another overload may take it as it is
     return fallback

@@ -64,7 +64,7 @@ class ScriptProgram:
         args = self.checked(args, outermost and state.capture is None)
         if state.capture is not None:
             if state.capture.without_values:
-                raise CaptureError("a scripted program chooses by values")
+                raise CaptureError("a scripted program chooses by values, and the inputs have only shapes")
             state.scripted = True
             try:
                 return Replay(owner, self.graph).run(*args)
