@@ -292,3 +292,36 @@ def test_breaks_while_a_container_is_built(number: int) -> None:
     for value in (1.0, 2.0, 3.0):
         assert values_of(compiled(torch.tensor([value]))) == values_of(function(torch.tensor([value])))
     assert not compiled._compiled.unkept
+
+
+def test_conditions_that_are_inputs_and_nothing_else():
+    """A tensor that only a branch or a loop asks for is an input of the graph, and not what it held when it was captured."""
+
+    def nested(x, a, b):
+        inner = lambda x: torch.cond(b, lambda x: x + 1, lambda x: x * 2, (x,))
+        return torch.cond(a, inner, lambda x: x - 1, (x,))
+
+    def repeated(x, a, b):
+        return torch.while_loop(lambda y, go: go, lambda y, go: (y * 2, y.sum() < 20), (x, a))[0]
+
+    x = torch.full((2,), 3.0)
+    for program in (nested, repeated):
+        compiled = torch.compile(program, fullgraph=True)
+        for a in (True, False):
+            for b in (True, False):
+                flags = torch.tensor(a), torch.tensor(b)
+                assert compiled(x, *flags).tolist() == program(x, *flags).tolist()
+
+    class Held(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("flag", torch.tensor(True))
+
+        def forward(self, x):
+            return torch.cond(self.flag, lambda x: x + 1, lambda x: x * 2, (x,))
+
+    module = Held()
+    compiled = torch.compile(module, fullgraph=True)
+    assert compiled(x).tolist() == [4.0, 4.0]
+    module.flag.fill_(False)
+    assert compiled(x).tolist() == [6.0, 6.0]

@@ -182,12 +182,19 @@ def rewritten(capture: Any, tensors: list[tuple[Any, Node, tuple[int, ...]]]) ->
 # -- branches ------------------------------------------------------------------------------------------------------------
 
 
+def take_condition(capture: Any, condition: Any) -> None:
+    """A condition that nothing has read yet may be an input of the capture: then it is one from here on, and not what it holds in this run."""
+    if id(condition) not in capture.entries and capture.can_take(condition):
+        capture.node_of(condition)
+
+
 def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) -> Any:
     """``control.branch`` under a capture."""
     capture = state.capture
     if not isinstance(condition, TensorBase):
         return control.branch(condition, *inputs, bodies=bodies)
     need_values(capture)
+    take_condition(capture, condition)
     if not capture.is_traced(condition) or condition._array.__class__ is Spec:
         return control.branch(bool(condition._array) if condition._array.__class__ is not Spec else True, *inputs, bodies=bodies)
     taken = "then" if bool(condition._array) else "otherwise"

@@ -32,6 +32,7 @@ from .branches import (
     shape_of_containers,
     share,
     snapshot,
+    take_condition,
 )  # fmt: skip
 from .carried_values import CarriedValue, result_shape
 from .dynamic_lists import (
@@ -141,6 +142,8 @@ def loop(
     """``control.loop`` under a capture."""
     capture = state.capture
     need_values(capture)
+    if isinstance(condition, TensorBase):
+        take_condition(capture, condition)
     if isinstance(condition, TensorBase) and not capture.is_traced(condition):
         condition = bool(condition._array)
     if not isinstance(condition, TensorBase) and not condition:

@@ -83,6 +83,9 @@ class RegionTracer(BodyTracer):
     def shape_of(self, tensor: Any) -> tuple[int, ...]:
         return super().shape_of(tensor) if id(tensor) in self.entries else self.parent.shape_of(tensor)
 
+    def can_take(self, tensor: Any) -> bool:
+        return id(tensor) not in self.parent.entries and bool(self.parent.can_take(tensor))
+
     def is_traced(self, tensor: Any) -> bool:
         return super().is_traced(tensor) if id(tensor) in self.entries else self.parent.is_traced(tensor)
 
