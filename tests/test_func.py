@@ -325,3 +325,65 @@ def test_trees() -> None:
     assert trees.transform(lambda x: x, rushlight.ones(2).sort()).values.tolist() == [1.0, 1.0]
     assert repr(structure) == "{'a': (*, [*, *]), 'b': *}"
     assert isinstance(rushlight.ones(1), TensorBase)
+
+
+@pytest.mark.parametrize(
+    "name",
+    "svd pinv lu_factor_ex det eigvalsh inv qr cholesky lu slogdet eigh eig matrix_rank svdvals matrix_exp inv_ex cholesky_ex".split(),
+)
+def test_examples_that_are_no_matrices_are_refused(name):
+    with pytest.raises(RuntimeError, match="dimensions"):
+        rushlight.func.vmap(getattr(rushlight.linalg, name))(rushlight.ones(3, 3))
+
+
+def test_systems_of_vectors_are_refused_for_examples_too():
+    a, b = rushlight.eye(3).expand(2, 3, 3), rushlight.arange(6.0).reshape(2, 3)
+    assert rushlight.equal(rushlight.func.vmap(rushlight.linalg.solve)(a, b), b)
+    with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+        rushlight.func.vmap(rushlight.linalg.solve)(b, b)
+
+
+@pytest.mark.parametrize("batched", [(0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1)])
+def test_norms_whose_weights_alone_are_batched(batched):
+    x, weight, bias = (rushlight.randn(3, *shape) if each else rushlight.randn(shape) for each, shape in zip(batched, ((2, 4), (4,), (4,))))
+    dims = tuple(0 if each else None for each in batched)
+
+    def pick(value, each, at):
+        return value[at] if each else value
+
+    def norm(x, weight, bias):
+        return rushlight.nn.functional.layer_norm(x, (4,), weight, bias)
+
+    rows = [norm(*(pick(value, each, at) for value, each in zip((x, weight, bias), batched))) for at in range(3)]
+    assert rushlight.allclose(rushlight.func.vmap(norm, dims)(x, weight, bias), rushlight.stack(rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("transform", [rushlight.func.grad, rushlight.func.jacrev, rushlight.func.hessian])
+def test_hooks_of_saved_tensors_are_refused(transform):
+    hooks = rushlight.autograd.graph.saved_tensors_hooks(lambda each: each, lambda each: each)
+
+    def hooked(x):
+        with hooks:
+            return x.sin().sum()
+
+    x = rushlight.ones(3)
+    with pytest.raises(RuntimeError, match="saved tensor hooks"):
+        transform(hooked)(x)
+    with hooks, pytest.raises(RuntimeError, match="saved tensor hooks"):
+        transform(lambda x: x.sin().sum())(x)
+    hooked(x.requires_grad_()).backward()  # and are as they were outside
+    with hooks, pytest.raises(RuntimeError, match="not now"), rushlight.autograd.graph.disable_saved_tensors_hooks("not now"):
+        pass
+
+
+def test_functions_that_give_nothing():
+    x = rushlight.ones(2)
+    for call in (
+        lambda: rushlight.func.vjp(lambda x: (), x),
+        lambda: rushlight.func.jacrev(lambda x: None)(x),
+        lambda: rushlight.func.jvp(lambda x: (), (x,), (x,)),
+    ):
+        with pytest.raises(RuntimeError, match="Expected f to be a function that has non-empty output"):
+            call()
+    with pytest.raises(RuntimeError, match="Expected primals to only contain Tensors, got <class 'float'>"):
+        rushlight.func.jvp(rushlight.sin, (1.0,), (x,))

@@ -40,7 +40,9 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Make entering ``saved_tensors_hooks`` an error, with this message."""
+    """Make entering ``saved_tensors_hooks`` an error, with this message; where hooks are on already, it is raised at once."""
+    if state.saved_hooks:
+        raise GradientError(error_message)
     previous = state.saved_hooks_disabled
     state.saved_hooks_disabled = error_message
     try:

@@ -32,10 +32,12 @@ def decomposed(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 
 # Ops of one tensor that accept any number of leading dimensions.
 _ONE_TENSOR = """
-    clone zero cast alias_copy detach_copy detach alias real_part imag view_as_real view_as_complex tril triu matrix_cofactors linalg_det
-    cholesky_inverse linalg_slogdet linalg_inv_ex matrix_exp linalg_cholesky_ex linalg_svd linalg_svdvals linalg_eigh linalg_eigvalsh
-    linalg_eig linalg_eigvals lu_order linalg_lu_factor_ex geqrf pixel_shuffle pixel_unshuffle constant_pad_nd frexp
-    zeros_like ones_like empty_like full_like resample_backward
+    clone zero cast alias_copy detach_copy detach alias real_part imag view_as_real view_as_complex lu_order pixel_shuffle pixel_unshuffle
+    constant_pad_nd frexp zeros_like ones_like empty_like full_like resample_backward
+"""
+_ONE_MATRIX = """
+    tril triu matrix_cofactors linalg_det cholesky_inverse linalg_slogdet linalg_inv_ex matrix_exp linalg_cholesky_ex linalg_svd linalg_svdvals
+    linalg_eigh linalg_eigvalsh linalg_eig linalg_eigvals linalg_lu_factor_ex geqrf
 """
 
 
@@ -45,9 +47,17 @@ def on_the_whole(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     return level.wrap(dispatch(op, tuple(level.peel(value) for value in args)), op)
 
 
+@rule(*_ONE_MATRIX.split())
+def on_all_matrices(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
+    """The op on the batch of matrices; an example that is no matrix is refused as it is outside, and not taken for a row of one."""
+    return (on_the_whole if args[0]._array.ndim > 1 else each_example)(level, op, args)
+
+
 @rule("linalg_qr")
 def factored(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     """Orthogonal and triangular factors; of the former nothing, where it was not asked for."""
+    if args[0]._array.ndim < 2:
+        return each_example(level, op, args)
     first, second = dispatch(op, (level.peel(args[0]), args[1]))
     if args[1] == "r":
         first = first.reshape(1, 0).expand(level.size, 0)
@@ -57,7 +67,8 @@ def factored(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
 @rule("matrix_rank_within", "pinv_within")
 def within_tolerance(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     """The matrices may be batched; tolerances that are go one by one."""
-    return (on_the_whole if level.holds(args[0]) and not any(map(level.holds, args[1:])) else each_example)(level, op, args)
+    whole = level.holds(args[0]) and not any(map(level.holds, args[1:])) and args[0]._array.ndim > 1
+    return (on_the_whole if whole else each_example)(level, op, args)
 
 
 @rule("complex", "polar")
@@ -94,6 +105,8 @@ def _fill(input: Any, value: Any) -> Any:
 def on_matrices(level: Level, op: Op, args: tuple[Any, ...]) -> Any:
     """Ops on pairs of matrices whose leading dimensions broadcast."""
     pair = args[:2]
+    if min(each._array.ndim for each in pair) < 2:
+        return each_example(level, op, args)
     rank = max(each._array.ndim for each in pair)
     values = [padded(level.lift(each), rank - each._array.ndim) for each in pair]
     return level.wrap(dispatch(op, (*values, *args[2:])), op)

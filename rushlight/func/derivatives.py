@@ -29,20 +29,30 @@ from .vectorize import from_front, vmap
 Argnums = int | tuple[int, ...]
 
 
+_NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks: leave the context of the hooks before, or use torch.autograd.grad"
+
+
 class _Derivative:
     """One function being differentiated: its variables, and the levels of vmap that it runs in."""
 
-    def __init__(self) -> None:
+    def __init__(self, backwards: bool = True) -> None:
         self.levels = active_levels()
+        self.backwards = backwards
         self.recorded = state.grad_enabled  # whether anybody outside may want gradients of the results
         self.variables: list[Any] = []
 
     def __enter__(self) -> None:
         """Record what the function does, whatever the mode outside is."""
+        self.hooks = state.saved_hooks_disabled
+        if self.backwards:
+            if state.saved_hooks:
+                raise GradientError(_NO_HOOKS)
+            state.saved_hooks_disabled = _NO_HOOKS
         state.grad_enabled = True
         state.transforms += 1
 
     def __exit__(self, *exception: Any) -> None:
+        state.saved_hooks_disabled = self.hooks
         state.grad_enabled = self.recorded
         state.transforms -= 1
 
@@ -212,6 +222,7 @@ def _vjp(func: Any, primals: tuple[Any, ...], argnums: Any, has_aux: bool, kwarg
         inner, structure = _with_variables(derivative, primals, argnums) if primals else ((), trees.flatten(())[1])
         value, aux = _split_aux(func(*inner, **(kwargs or {})), has_aux, "vjp(f, *primals)")
         leaves, nested = trees.flatten(value)
+        _check_some(leaves, "vjp(f, *primals)")
         for leaf in leaves:
             if not isinstance(leaf, TensorBase):
                 raise GradientError(f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(leaf)}")
@@ -244,13 +255,14 @@ class _Linear:
     """A function near a point: its value there, and the tangents of its outputs for tangents of its inputs."""
 
     def __init__(self, func: Any, args: tuple[Any, ...], argnums: Any, has_aux: bool, kwargs: Any = None) -> None:
-        self.derivative = derivative = _Derivative()
+        self.derivative = derivative = _Derivative(backwards=False)
         with derivative:
             inner, self.structure = _with_variables(derivative, args, argnums)
             with Forward() as forward:
                 forward.starts = derivative.variables
                 value, aux = _split_aux(func(*inner, **(kwargs or {})), has_aux, "jvp(f, primals, tangents)")
             self.leaves, self.nested = trees.flatten(value)
+            _check_some(self.leaves, "jvp(f, primals, tangents)")
             for leaf in self.leaves:
                 if not isinstance(leaf, TensorBase):
                     raise GradientError(
@@ -302,9 +314,15 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     return (linear.value, found, linear.aux) if has_aux else (linear.value, found)
 
 
+def _check_some(leaves: list[Any], name: str) -> None:
+    """Refuse a function that gives nothing."""
+    if not leaves or (len(leaves) == 1 and leaves[0] is None):
+        raise GradientError(f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})")
+
+
 def _check_primal(primal: Any) -> None:
     if not isinstance(primal, TensorBase):
-        raise ValueRangeError(f"Thing passed to transform API must be Tensor, got {type(primal)}")
+        raise GradientError(f"jvp(f, primals, tangents): Expected primals to only contain Tensors, got {type(primal)}")
     if BY_NUMPY[primal._array.dtype].category < FLOATING:
         raise ValueRangeError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
 

@@ -155,7 +155,12 @@ def standardize_backward(grad: Tensor, input: Tensor, result: Tensor, variance: 
 
 def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
     result = input * weight
-    return xp.add(result, bias, out=result) if result.shape == input.shape and input.ndim else result + bias
+    if result.shape != input.shape or not input.ndim or bias.ndim > result.ndim:
+        return result + bias
+    try:
+        return xp.add(result, bias, out=result)
+    except ValueError:  # the bias is larger than the product, as one of a batch may be
+        return result + bias
 
 
 def _scale_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
