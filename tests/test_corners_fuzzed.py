@@ -261,12 +261,13 @@ def test_graphs_answer_what_programs_ask_of_those_of_torchscript() -> None:
     x = torch.rand(2, 2)
     graph = torch.jit.trace(function, (x, x)).graph
     assert len(list(graph.inputs())) == 2
-    assert [node.kind() for node in graph.nodes()] == ["aten::add", "aten::relu"]
+    assert [node.kind() for node in graph.nodes()] == ["prim::Constant", "aten::add", "aten::relu"]  # the constant is alpha
     assert [value.node().kind() for value in graph.outputs()] == ["aten::relu"]
     first = graph.findNode("aten::add")
     assert first is not None
-    assert first.inputsSize() == 2
-    assert first.output().debugName() == "add"
+    assert first.inputsSize() == 3
+    assert str(first.output().type()) == "Tensor"
+    assert first.output().type().str() == "Float(2, 2, strides=[2, 1], requires_grad=0, device=cpu)"
     assert list(graph.nodes)[0].kind() == "prim::Param"
 
 

@@ -193,6 +193,16 @@ class TracedMethod(TracedFunction):
         self._module.training = self._owner.training
         return self._module(*args, **kwargs)
 
+    @property
+    def graph(self) -> Graph:
+        """The graph that a call runs."""
+        graph = self._module.graph
+        if graph.listing is not None and graph.listing.owner() is not self._owner:
+            graph.listing = None  # as the function that was traced
+        return listed(graph, None, self._owner, self.name, traced=True)
+
+    inlined_graph = graph
+
     def __repr__(self) -> str:
         return f"<traced method {self.name}>"
 

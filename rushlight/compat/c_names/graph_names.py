@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...capture.graph_module import GraphModule
 from ...capture.script.aten_graph import passes
 from ...capture.script.aten_graph.ir import AtenBlock, AtenGraph, AtenNode, AtenValue
 from ...capture.script.aten_graph.run import run
 from ...capture.script.freeze import expanded
 from ...capture.script.script_module import ScriptModule
 from ...capture.script.transform.inline import inlined
-from ...capture.trace.jit_trace import TracedModule
 from ...graph import Graph as CapturedGraph
 from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
 
@@ -95,7 +95,7 @@ def _jit_pass_inline(graph: Any) -> None:
         return
     listing = graph.listing
     owner = listing.owner()
-    owner = expanded(owner) if isinstance(owner, ScriptModule) and not isinstance(owner, TracedModule) else owner
+    owner = expanded(owner) if isinstance(owner, ScriptModule) and not isinstance(owner, GraphModule) else owner
     listing.made = type(listing)(inlined(graph, owner), listing.what[0], owner, *listing.what[1:])()
     listing.changed = True
 

@@ -22,6 +22,8 @@ from ..frontend.types import (
     _union_order,
 )  # fmt: skip
 
+Text = str  # types have a method of the name ``str``
+
 
 class Words(str):
     """A text that is shown without quotes."""
@@ -32,10 +34,10 @@ class Words(str):
 class Sized:
     """The type of a tensor of a trace: its elements by their old name, its sizes and strides."""
 
-    def __init__(self, elements: str, shape: tuple[Any, ...] | None, grad: bool = False, place: Any = "cpu", of: Any = None) -> None:
+    def __init__(self, elements: Text, shape: tuple[Any, ...] | None, grad: bool = False, place: Any = "cpu", of: Any = None) -> None:
         self._elements, self._shape, self._grad, self._place, self._dtype = elements, shape, grad, place, of
 
-    def kind(self) -> str:
+    def kind(self) -> Text:
         """What kind of type it is."""
         return "TensorType"
 
@@ -59,7 +61,7 @@ class Sized:
         """The number of dimensions."""
         return None if self._shape is None else len(self._shape)
 
-    def scalarType(self) -> str:
+    def scalarType(self) -> Text:
         """The type of elements by its old name."""
         return self._elements
 
@@ -77,11 +79,13 @@ class Sized:
 
     annotation_str = "Tensor"
 
-    def __str__(self) -> str:
+    def str(self) -> Text:
+        """The type with all that is known of the tensor, as graphs show it."""
         strides = f"strides={self.strides()}, " if self._shape else ""
         return f"{self._elements}({', '.join([*map(str, self._shape or ()), ''])}{strides}requires_grad={int(self._grad)}, device={self._place})"
 
-    __repr__ = __str__
+    def __repr__(self) -> Text:
+        return self.annotation_str
 
 
 def sized(value: Any) -> Sized:
@@ -97,11 +101,12 @@ class TupleOf:
     def __init__(self, elements: list[Any]) -> None:
         self.elements = elements
 
-    def kind(self) -> str:
+    def kind(self) -> Text:
         """What kind of type it is."""
         return "TupleType"
 
-    def __str__(self) -> str:
+    def str(self) -> Text:
+        """The type as graphs show it."""
         return f"({', '.join(map(type_text, self.elements))})"
 
 
@@ -133,7 +138,7 @@ def type_text(kind: Any) -> str:
         return f"Enum<{qualified(kind.kind)}>"
     if isinstance(kind, Type):
         return {"number": "Scalar", "dtype": "int", "Never": "NoneType", "object": "Any"}.get(kind.name, kind.name)
-    return str(kind)
+    return kind.str() if isinstance(kind, (Sized, TupleOf)) else str(kind)
 
 
 def _union(options: tuple[Type, ...]) -> str:

@@ -124,7 +124,7 @@ def dynamic_quantize_lstm(
     for each, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
         spread = lambda part: None if part is None else part.reshape(part.shape[0], 1, -1)  # noqa: E731 (for a direction, or for each of its columns)
         weights.append(real(each, spread(scale), spread(zero)).transpose(1, 2))
-    return lstm(inner, x, *weights, b, lengths, h, c, p)
+    return lstm(inner, x, weights[0], weights[1], b, lengths, h, c, p)
 
 
 # -- fused operators ------------------------------------------------------------------------------------------------------------------
