@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import gzip
+import io
 import warnings
 
 import pytest
@@ -254,3 +257,78 @@ def test_targets_of_other_types():
 def test_types_and_sizes_are_looked_at(call, kind, text):
     with pytest.raises(kind, match=text):
         call()
+
+
+class _Wrapper(torch.Tensor):
+    __slots__ = ("inner",)
+
+    @staticmethod
+    def __new__(cls, inner):
+        made = torch.Tensor._make_subclass(cls, inner.to("meta"), False)
+        made.inner = inner
+        return made
+
+
+def test_slots_of_a_subclass_are_copied_and_saved():
+    wrapper = _Wrapper(torch.arange(2.0))
+    wrapper.word = "a"
+    file = io.BytesIO()
+    torch.save(wrapper, file)
+    file.seek(0)
+    for other in (copy.deepcopy(wrapper), torch.load(file, weights_only=False)):
+        assert type(other) is _Wrapper and other.inner.tolist() == [0.0, 1.0] and other.inner is not wrapper.inner and other.word == "a"
+
+
+def test_compressed_files_are_read_and_files_are_flushed(tmp_path):
+    with open(tmp_path / "plain", "wb") as file:
+        torch.save(torch.arange(3), file, _use_new_zipfile_serialization=False)
+        written = (tmp_path / "plain").read_bytes()
+    with gzip.open(tmp_path / "packed", "wb") as file:
+        file.write(written)
+    with gzip.open(tmp_path / "packed", "rb") as file:
+        assert torch.load(file).tolist() == [0, 1, 2]
+
+
+def test_storages_of_nothing_may_have_several_types():
+    empty = torch.tensor([], dtype=torch.float32)
+    other = torch.TypedStorage(wrap_storage=empty.untyped_storage(), dtype=torch.int64)
+    file = io.BytesIO()
+    torch.save([empty, other], file)
+    file.seek(0)
+    assert [each.dtype for each in torch.load(file, weights_only=False)] == [torch.float32, torch.int64]
+
+
+def test_sparse_tensors_are_rounded_multiplied_and_copied():
+    matrix = torch.tensor([[1.26, 0.0], [0.0, 2.0]])
+    for sparse in (matrix.to_sparse(), matrix.to_sparse_csr()):
+        assert sparse.round(decimals=1).to_dense().tolist() == matrix.round(decimals=1).tolist()
+    three = torch.tensor(3.0).to_sparse()
+    assert (matrix.to_sparse() * three).to_dense().tolist() == (matrix * 3).tolist() == (three * matrix.to_sparse()).to_dense().tolist()
+    rows = matrix.to_sparse_csr()
+    with pytest.raises(RuntimeError, match="different layouts is not supported. self layout is SparseCsr and src layout is SparseCsc"):
+        rows.copy_(matrix.to_sparse_csc())
+    with pytest.raises(RuntimeError, match="same number of specified elements"):
+        rows.copy_(torch.ones(2, 2).to_sparse_csr())
+    with pytest.raises(RuntimeError, match="self is SparseCsr but you requested Strided"):
+        torch.empty_like(rows, layout=torch.strided)
+    with pytest.raises(RuntimeError, match="Only batched sparse CSR"):
+        rows.resize_(3)
+    assert torch.empty_like(rows)._nnz() == 2 and torch.randn_like(rows)._nnz() == 2
+    assert torch.ones(2, 2, dtype=torch.complex32).to_sparse_csr()._nnz() == 4
+    assert torch.sparse.spdiags(torch.ones(0, 3), torch.tensor([], dtype=torch.int64), (3, 3))._nnz() == 0
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda out: torch.cholesky_inverse(torch.eye(2), out=out), "cholesky_inverse: Expected result to be safely castable from Float"),
+        (lambda out: torch.linalg.eigvals(torch.eye(2), out=out), "but got eigenvalues with dtype Int"),
+        (lambda out: torch.linalg.eig(torch.eye(2), out=(torch.empty(2, dtype=torch.complex64), out)), "but got eigenvectors with dtype Int"),
+        (lambda out: torch.linalg.cond(torch.eye(2), out=out), "linalg.cond: Expected result"),
+        (lambda out: torch.linalg.qr(torch.eye(2), out=(out, torch.empty(2, 2))), "Expected out tensor to have dtype float, but got int"),
+        (lambda out: torch.abs(torch.ones(2), out=out), "Found dtype Int but expected Float"),
+    ],
+)
+def test_what_matrices_say_to_an_out_of_integers(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call(torch.empty(2, 2, dtype=torch.int32))

@@ -170,7 +170,20 @@ def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
     return bool(input.layout == from_.layout and input.device.type == from_.device.type)
 
 
-def _addmm_activation(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False) -> Any:
+def _addmm_activation(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
     """A product with a sum, and an activation of it."""
     made = exports["", "addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
-    return exports["nn.functional", "gelu"](made, approximate="tanh") if use_gelu else made.relu()
+    made = exports["nn.functional", "gelu"](made, approximate="tanh") if use_gelu else made.relu()
+    return made if out is None else out.resize_(made.shape).copy_(made)
+
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any, layout: Any, check_pinning: bool = True
+) -> None:
+    """Raise where the parts of a compressed tensor do not fit together."""
+    exports["", "sparse_compressed_tensor"](compressed_indices, plain_indices, values, size, layout=layout, check_invariants=True)
+
+
+def _sparse_broadcast_to(self: Any, size: Any) -> Any:
+    """A sparse tensor with dimensions of size 1, or none, repeated."""
+    return self.to_dense().broadcast_to(tuple(size)).to_sparse()

@@ -521,13 +521,13 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
         wanted = next((value for parameter, value in zip(op.parameters, args) if parameter.name == "dtype" and value is not None), None)
         if wanted is not None:
             check_dtype_argument(op, wanted, targets[0])
-    for target, source in zip(targets, sources):
+    for number, (target, source) in enumerate(zip(targets, sources)):
         if source._array.__class__ in SPARSE or target._array.__class__ in SPARSE:
             target._array = source._array  # the target is only a name for the result: its own elements are dropped
             target._storage = None
             continue
         if target._array.dtype is not source._array.dtype:
-            check_out_type(op, args, source._array.dtype, target._array.dtype)
+            check_out_type(op, args, number, source._array.dtype, target._array.dtype)
         if op.has_out == "fills" and math.prod(target._array.shape) == math.prod(source._array.shape):
             source = source.reshape(target._array.shape)
         if op.has_out != "any type":

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .base import TensorBase
 from .declare import Op
 from .dtypes import BY_NUMPY, can_cast, legacy_name
-from .errors import ArgumentError, DtypeError
+from .errors import DtypeError, RushlightError
 from .facets import Facet
 
 
@@ -17,9 +17,10 @@ class OutRule(NamedTuple):
 
     text: str
     also: tuple[str, ...] = ()
-    cast: bool = False  # only one that the result can't be cast to is refused, with a TypeError
+    cast: bool = False  # only one that the result can't be cast to is refused
     alone: bool = False  # only where the op has a single tensor, and that is not complex: otherwise types are promoted
     computes: bool = False  # without a ``dtype`` the op computes in that of ``out``
+    error: type[RushlightError] = DtypeError
 
 
 STRUCTURED = "Expected out tensor to have dtype {wanted_c}, but got {found_c} instead"
@@ -30,25 +31,24 @@ _C_NAMES = {
 }  # fmt: skip
 
 
-def check_out_type(op: Op, args: tuple[Any, ...], wanted: Any, found: Any) -> None:
-    """Refuse an ``out=`` of another dtype than the result's where the op writes to no other."""
+def check_out_type(op: Op, args: tuple[Any, ...], number: int, wanted: Any, found: Any) -> None:
+    """Refuse an ``out=`` of another dtype than that of the op's result (the one of this number) where the op writes to no other."""
     rule = exact_out.of(op)
-    if rule is None or rule.computes or BY_NUMPY[found].name in rule.also:
+    if rule is None or rule.computes or BY_NUMPY[found].name in rule.also or (rule.cast and can_cast(BY_NUMPY[wanted], BY_NUMPY[found])):
         return
     if rule.alone and (any(isinstance(each, TensorBase) for each in args[1:]) or args[0]._array.dtype.kind == "c"):
         return
-    if rule.cast:
-        if not can_cast(BY_NUMPY[wanted], BY_NUMPY[found]):
-            raise ArgumentError(rule.text.format(found=legacy_name(found)))
-        return
-    raise wrong_out_type(op, rule.text, wanted, found)
+    raise rule.error(_worded(op, rule.text, wanted, found, number))
 
 
-def wrong_out_type(op: Op, text: str, wanted: Any, found: Any) -> DtypeError:
-    """The error for an ``out=`` of a dtype that an op does not write to, with the names that its text asks for."""
-    names = {"wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32"}
+def _worded(op: Op, text: str, wanted: Any, found: Any, number: int = 0) -> str:
+    """A text about an ``out=`` of a dtype that an op does not write to, with the names that it asks for."""
+    names = {
+        "wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32",
+        "field": op.returns[number] if op.returns else "result",
+    }  # fmt: skip
     kinds = {key: _C_NAMES.get(BY_NUMPY[each].name, BY_NUMPY[each].name) for key, each in (("wanted_c", wanted), ("found_c", found))}
-    return DtypeError(text.format(**names, **kinds))
+    return text.format(**names, **kinds)
 
 
 def with_type_of_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
@@ -67,7 +67,7 @@ def check_dtype_argument(op: Op, wanted: Any, out: Any) -> None:
     if BY_NUMPY[out._array.dtype] is not wanted:
         rule = exact_out.of(op)
         text = rule.text if rule is not None and rule.computes else STRUCTURED
-        raise wrong_out_type(op, text, wanted.numpy, out._array.dtype)
+        raise DtypeError(_worded(op, text, wanted.numpy, out._array.dtype))
 
 
 def warn_resized(found: Any, wanted: Any) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from ..core.errors import ArgumentError
 from ..core.out_arguments import STRUCTURED, OutRule, exact_out
 
+_CASTABLE = "Expected {field} to be safely castable from {wanted} dtype, but got {field} with dtype {found}"
 _UNPROMOTED = "Found dtype {found} but expected {wanted}"
 _BOOLEAN = "{name} does not support non-boolean outputs."
 _TRUTH = "{name} only supports bool tensor for result, got: {found}"
 
 _TEXTS = {
     STRUCTURED: "gather scatter scatter_add scatter_reduce index_add index_copy index_reduce take_along_dim msort addmm addmv baddbmm "
-    "linalg_cholesky linalg_eigvalsh linalg_svdvals inverse linalg_det linalg_inv linalg_solve matrix_power linalg_ldl_solve bmm matmul mm "
+    "linalg_cholesky linalg_eigh linalg_eigvalsh linalg_qr linalg_slogdet linalg_svd linalg_svdvals svd triangular_solve inverse linalg_det linalg_inv linalg_solve matrix_power linalg_ldl_solve bmm matmul mm "
     "mv linalg_vector_norm linalg_lu_solve lu_solve log_softmax softmax argmax argmin norm renorm diag tril triu cross linalg_cross "
     "slice_scatter alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy "
     "transpose_copy unfold_copy unsqueeze_copy isin",
@@ -46,10 +48,18 @@ for _text, _names in _TEXTS.items():
     exact_out.set(OutRule(_text), *_names.split())
 exact_out.set(OutRule(_TRUTH, ("uint8",)), "all", "any")
 exact_out.set(
-    OutRule("torch.cat(): input types can't be cast to the desired output type {found}", cast=True),
+    OutRule("torch.cat(): input types can't be cast to the desired output type {found}", cast=True, error=ArgumentError),
     *"cat stack hstack vstack dstack column_stack".split(),
 )
 exact_out.set(OutRule(_UNPROMOTED, alone=True), "abs", "clamp", "clamp_max", "clamp_min")
 exact_out.set(OutRule(STRUCTURED, computes=True), "sum", "prod", "cumsum", "cumprod")
 exact_out.set(OutRule(STRUCTURED, ("bool", "uint8", "int8", "int16", "int32", "int64"), computes=True), "mean")
 exact_out.set(OutRule("nansum: provided dtype must match dtype of result. Got {found} and {wanted}.", computes=True), "nansum", "nanmean")
+for _words in (
+    "cholesky_inverse cholesky_inverse", "tensorinv linalg_tensorinv", "torch.linalg.eig linalg_eig", "cholesky_solve cholesky_solve",
+    "linalg.cond linalg_cond", "tensorsolve linalg_tensorsolve", "torch.linalg.householder_product linalg_householder_product orgqr",
+    "torch.geqrf geqrf", "linalg.pinv linalg_pinv", "torch.linalg.matrix_rank linalg_matrix_rank", "cholesky cholesky",
+):  # fmt: skip
+    _name, *_ops = _words.split()
+    exact_out.set(OutRule(f"{_name}: {_CASTABLE}", cast=True), *_ops)
+exact_out.set(OutRule("torch.linalg.eigvals: " + _CASTABLE.replace("{field}", "eigenvalues"), cast=True), "linalg_eigvals")

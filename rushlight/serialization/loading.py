@@ -100,6 +100,8 @@ def _load(file: Any, map_location: Any, pickle_module: Any, weights_only: bool, 
 
 def _whole(file: Any, start: int) -> tuple[Any, int]:
     """The contents of a file, mapped where possible, and where in them the present position is."""
+    if type(file).__module__ in ("gzip", "bz2", "lzma"):  # the file beneath it is compressed
+        return file.read(), 0
     try:
         return mapping.mmap(file.fileno(), 0, access=mapping.ACCESS_READ), start
     except (AttributeError, OSError, ValueError):  # it has no file beneath it

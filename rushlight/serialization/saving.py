@@ -31,7 +31,7 @@ from ..core.sparse import SPARSE
 from ..nn.parameter import Buffer, Parameter, UninitializedTensorMixin
 from ..tensor import Tensor
 from ..tensor.generator import Generator
-from ..tensor.interop import user_attributes
+from ..tensor.interop import user_attributes, user_slots
 from ..tensor.layout import layout
 from ..tensor.quantized import quantizer_of
 from ..tensor.sparse import parts_of
@@ -86,7 +86,9 @@ class StorageTable:
         untyped = UntypedStorage(storage)
         size = untyped.nbytes()
         # Several storage objects may share memory: `tensor.data` makes a second one.
-        place = (str(untyped.device), untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
+        place: Any = (str(untyped.device), untyped.data_ptr(), size) if size and storage.array.__class__ is not Spec else id(storage)
+        if not size:
+            place = (place, kind)  # memory that there is not may be of any type
         key = self.keys.get(place)
         if key is None:
             number = len(self.keys)
@@ -166,8 +168,13 @@ def reduce_tensor(tensor: Any) -> Any:
         kind, attributes = Tensor, {**attributes, "_is_buffer": True}
     if kind is Tensor and not attributes:
         return function, arguments
-    own = kind.__dict__.get("__getstate__")
-    return rebuild_from_type_v2, (function, kind, arguments, own(tensor) if own is not None else attributes)
+    own, slots = kind.__dict__.get("__getstate__"), user_slots(tensor)
+    return rebuild_from_type_v2, (
+        function,
+        kind,
+        arguments,
+        own(tensor) if own is not None else (attributes, slots) if slots else attributes,
+    )
 
 
 def reduce_generator(generator: Any) -> Any:
@@ -337,6 +344,8 @@ def save(
         if not hasattr(f, "write"):
             raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
         _write(obj, f, "archive", pickle_module, pickle_protocol, _use_new_zipfile_serialization, not _disable_byteorder_record)
+        if hasattr(f, "flush"):
+            f.flush()  # another reader of the file finds all of it
         return
     root = os.path.splitext(os.path.basename(os.fsdecode(f)))[0].replace("\\", "_") or "archive"
     with replacing(f) as file:

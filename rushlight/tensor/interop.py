@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import Spec, Storage, mark_inference, storage_of
+from ..core.base import Spec, Storage, TensorBase, mark_inference, storage_of
 from ..core.devices import CPU, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
@@ -170,6 +170,13 @@ def user_attributes(tensor: Any) -> dict[str, Any]:
     return {name: value for name, value in tensor.__dict__.items() if name not in _OWN}
 
 
+def user_slots(tensor: Any) -> dict[str, Any]:
+    """The attributes that users have set in the slots (``__slots__``) of a subclass."""
+    own = copyreg._slotnames(TensorBase)  # type: ignore[attr-defined]
+    names = copyreg._slotnames(type(tensor))  # type: ignore[attr-defined]
+    return {name: getattr(tensor, name) for name in names if name not in own and name not in _OWN and hasattr(tensor, name)}
+
+
 def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
     """How a tensor is pickled: class, storage, place in it, type, requires_grad; attributes as state."""
     if self._backward_hooks:
@@ -185,7 +192,9 @@ def reduce_ex(self: Any, protocol: Any) -> tuple[Any, ...]:
         arguments = (*arguments, quantizer_of(self))  # type: ignore[assignment]
     elif self._array.__class__ is LazyArray:
         arguments = (*arguments, None, marks_of(self._array))  # type: ignore[assignment]
-    attributes = user_attributes(self)
+    attributes: Any = user_attributes(self)
+    if slots := user_slots(self):
+        attributes = (attributes, slots)
     return (restore_tensor, arguments, attributes) if attributes else (restore_tensor, arguments)
 
 
@@ -222,6 +231,8 @@ def deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     if self._grad is not None:
         result._grad = copy.deepcopy(self._grad, memo)
     result.__dict__.update(copy.deepcopy(user_attributes(self), memo))
+    for name, value in copy.deepcopy(user_slots(self), memo).items():
+        setattr(result, name, value)
     return result
 
 

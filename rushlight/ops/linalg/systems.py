@@ -322,6 +322,8 @@ def _lstsq_meta(input: Any, b: Any, rcond: Any, driver: str) -> list[Spec]:
         raise OperationError(f"{name}: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
     if input.ndim < 2:
         raise ShapeError(f"{name}: input must have at least 2 dimensions.")
+    if not b.ndim:
+        raise ShapeError(f"{name}: other must have at least 1 dimension.")
     check_floating(name, input)
     if input.dtype != b.dtype:
         raise DtypeError(
@@ -414,6 +416,8 @@ def linalg_lstsq(
     vector = len(shape) >= 2 and tuple(b._array.shape) == shape[:-1]
     if len(shape) - 1 == b._array.ndim >= 2 and not vector:
         raise ShapeError("torch.linalg.lstsq: a batch of vectors must have the shape of input without its last dimension")
+    if len(shape) >= 2 and not b._array.ndim:
+        raise ShapeError("torch.linalg.lstsq: other must have at least 1 dimension.")
     if len(shape) >= 2 and not 0 <= len(shape) - b._array.ndim <= 1:
         raise ShapeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1")
     columns = b.unsqueeze(-1) if vector else b

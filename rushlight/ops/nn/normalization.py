@@ -533,6 +533,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 @composite(also=("nn.functional.cosine_similarity",), method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
+    if eps < 0:
+        raise OperationError(f"eps must be non-negative, got: {eps}")
     shape = broadcast_shapes([tuple(x1._array.shape), tuple(x2._array.shape)])
     if x1._array.dtype != x2._array.dtype:
         common = BY_NUMPY[promoted([x1._array, x2._array])]

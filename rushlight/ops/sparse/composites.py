@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from ...core.sparse import asks_first
 
-asks_first.set(True, "norm", "narrow_copy", "resize_as_")
+asks_first.set(True, "norm", "narrow_copy", "resize_", "resize_as_")

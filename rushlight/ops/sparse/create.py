@@ -247,7 +247,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
         column = np.arange(max(offset, 0), max(min(columns, rows + offset, len(line)), max(offset, 0)))
         found.append(np.stack([column - offset, column]))
         values.append(line[column])
-    array = Coordinates(np.concatenate(found, 1).astype(np.int64), np.concatenate(values), tuple(shape), False)
+    places = np.concatenate([np.empty((2, 0), np.int64), *found], 1).astype(np.int64)
+    array = Coordinates(places, np.concatenate([lines.reshape(-1)[:0], *values]), tuple(shape), False)
     wanted = getattr(layout, "name", None) or "sparse_coo"
     result = make(array)
     if wanted == "sparse_coo":

@@ -88,7 +88,10 @@ def dense(array: Any) -> Any:
 def from_dense(array: Any, sparse_dim: int) -> Coordinates:
     """The elements (or the blocks of trailing dimensions) of a dense array that are not zero."""
     shape = array.shape
-    occupied: Any = np.asarray(array != 0)
+    if array.dtype.names:  # complex numbers of half precision are pairs
+        occupied: Any = np.asarray((array["real"] != 0) | (array["imag"] != 0))
+    else:
+        occupied = np.asarray(array != 0)
     if sparse_dim == 0:
         kept = int(bool(occupied.any()))
         return Coordinates(np.empty((0, kept), np.int64), array[None].copy()[:kept], shape, True)

@@ -34,7 +34,8 @@ UNARY = (
 def unary(op: Any, args: tuple[Any, ...]) -> Any:
     """A function of every kept element, summed up first."""
     structure = places(args[0])
-    return with_values(structure, op.call(values_of(args[0], structure), *args[1:]), op.node_name)
+    rest = {parameter.name: value for parameter, value in zip(op.parameters[1:], args[1:])}
+    return with_values(structure, op.call(values_of(args[0], structure), **rest), op.node_name)
 
 
 @rules.register("neg", "conj_physical")
@@ -144,6 +145,9 @@ def _product(array: Any, other: Any) -> Any:
         return like(array, table["mul"].call(make(array.values), other)._array)
     factor = other._array
     if factor.__class__ in SPARSE:
+        if factor.ndim == 0 or array.ndim == 0:  # a number that is kept, or none
+            array, factor = (array, factor) if factor.ndim == 0 else (factor, array)
+            return like(array, table["mul"].call(make(array.values), to_dense(make(factor)))._array)
         return _product_of_sparse(array, factor)
     shape = broadcast_shapes([tuple(array.shape), tuple(factor.shape)])
     if tuple(shape) != tuple(array.shape):
@@ -238,6 +242,15 @@ def zeros_like(op: Any, args: tuple[Any, ...]) -> Any:
     array = input._array
     check_device(op.public_name, None if device is None else available(device))
     kind = BY_NUMPY[array.dtype] if dtype is None else dtype
+    if op.name == "empty_like" and args[-1] is not None and op.parameters[-1].name == "memory_format":
+        raise OperationError("memory format option is only supported by strided tensors")
+    if array.__class__ is Compressed and op.name == "empty_like":
+        if layout is not None and layout.name != array.layout:
+            names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in (array.layout, layout.name)]
+            raise OperationError(
+                f"empty_like with different sparse layout is not supported (self is {names[0]} but you requested {names[1]})"
+            )
+        return finished(make(like(array, np.empty(array.values.shape, kind.numpy))), requires_grad)
     if getattr(layout, "name", None) == "strided":
         return finished(make(np.zeros(array.shape, kind.numpy)), requires_grad)
     if array.__class__ is Coordinates:
@@ -246,6 +259,16 @@ def zeros_like(op: Any, args: tuple[Any, ...]) -> Any:
         )
         return finished(make(made), requires_grad)
     return finished(make(emptied(array, kind.numpy)), requires_grad)
+
+
+@rules.register("randn_like", "rand_like")
+def random_like(op: Any, args: tuple[Any, ...]) -> Any:
+    """Random numbers at the places that a compressed tensor keeps."""
+    array = args[0]._array
+    if array.__class__ is Coordinates:
+        raise unsupported(op, args)
+    rest = {parameter.name: value for parameter, value in zip(op.parameters[1:], args[1:])}
+    return make(like(array, op.call(make(array.values), **rest)._array))
 
 
 @rules.register("zero")
@@ -267,6 +290,17 @@ def fill(op: Any, args: tuple[Any, ...]) -> Any:
 @rules.register("copy")
 def copy(op: Any, args: tuple[Any, ...]) -> Any:
     target, source = args[:2]
+    a, b = target._array, source._array
+    if a.__class__ is Compressed:
+        kinds = [getattr(each, "layout", "sparse_coo" if each.__class__ is Coordinates else "strided") for each in (a, b)]
+        if kinds[0] != kinds[1]:
+            names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in kinds]
+            raise OperationError(
+                "torch.copy_: copy of sparse compressed tensors having different layouts is not supported. "
+                f"self layout is {names[0]} and src layout is {names[1]}"
+            )
+        if a.plain.shape != b.plain.shape:
+            raise OperationError("torch.copy_: only sparse compressed tensors with the same number of specified elements are supported.")
     if target._array.__class__ is not source._array.__class__:
         raise OperationError(
             f"copy_() between dense and sparse Tensors is not implemented! Found self type = {target.type()} and src type = {source.type()}"

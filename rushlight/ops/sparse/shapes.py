@@ -287,6 +287,14 @@ def stack(op: Any, args: tuple[Any, ...]) -> Any:
     return table["cat"].call([table["unsqueeze"].call(each, dim) for each in tensors], dim)
 
 
+@rules.register("resize_")
+def resize(op: Any, args: tuple[Any, ...]) -> Any:
+    target, size = args[0], tuple(args[1])
+    if target._array.__class__ is Compressed and len(size) < 2:
+        raise OperationError(f"torch.resize_: Only batched sparse CSR matrices are supported, but got size {list(size)}")
+    raise unsupported(op, args)
+
+
 @rules.register("resize_as_")
 def resize_as(op: Any, args: tuple[Any, ...]) -> Any:
     target, template = args[:2]

@@ -144,6 +144,8 @@ def istft(
         frames = from_half(spectra.narrow(-1, 0, n_fft // 2 + 1), last, n_fft, scale, False)
     if window is None:
         window = table["ones"].call(win_length, dtype=input.dtype.to_real(), device=input.device)
+    elif window._array.dtype.kind in "biu":
+        window = window.to(input.dtype.to_real())
     spread = _centred(window, n_fft)
     count = shape[-1]
     total = n_fft + hop * (count - 1)
