@@ -323,7 +323,10 @@ def test_sparse_tensors_are_rounded_multiplied_and_copied():
     [
         (lambda out: torch.cholesky_inverse(torch.eye(2), out=out), "cholesky_inverse: Expected result to be safely castable from Float"),
         (lambda out: torch.linalg.eigvals(torch.eye(2), out=out), "but got eigenvalues with dtype Int"),
-        (lambda out: torch.linalg.eig(torch.eye(2), out=(torch.empty(2, dtype=torch.complex64), out)), "but got eigenvectors with dtype Int"),
+        (
+            lambda out: torch.linalg.eig(torch.eye(2), out=(torch.empty(2, dtype=torch.complex64), out)),
+            "but got eigenvectors with dtype Int",
+        ),
         (lambda out: torch.linalg.cond(torch.eye(2), out=out), "linalg.cond: Expected result"),
         (lambda out: torch.linalg.qr(torch.eye(2), out=(out, torch.empty(2, 2))), "Expected out tensor to have dtype float, but got int"),
         (lambda out: torch.abs(torch.ones(2), out=out), "Found dtype Int but expected Float"),
@@ -332,3 +335,25 @@ def test_sparse_tensors_are_rounded_multiplied_and_copied():
 def test_what_matrices_say_to_an_out_of_integers(call, text):
     with pytest.raises(RuntimeError, match=text):
         call(torch.empty(2, 2, dtype=torch.int32))
+
+
+def test_compiled_functions_write_to_out():
+    numbers = torch.empty(2)
+    assert F.softplus(torch.zeros(2), out=numbers) is numbers and numbers[0].item() == pytest.approx(0.6931472)
+    assert F.softshrink(torch.ones(2), 0.25, out=numbers).tolist() == [0.75, 0.75]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        shared = torch.rand(1).expand(6)
+        F.softplus(shared, out=shared)
+
+
+def test_an_unknown_reduction_is_refused_first():
+    with pytest.raises(ValueError, match="foo is not a valid value for reduction"):
+        F.binary_cross_entropy(torch.rand(3), torch.tensor([2.0, 0.0, 1.0]), reduction="foo")
+
+
+def test_istft_takes_a_window_of_truth_values():
+    spectrum = torch.stft(torch.arange(16.0), 4, window=torch.ones(4), return_complex=True)
+    whole = torch.istft(spectrum, 4, window=torch.ones(4, dtype=torch.bool))
+    assert torch.allclose(whole, torch.arange(16.0), atol=1e-4)
+    with pytest.raises(RuntimeError, match="eps must be non-negative"):
+        F.cosine_similarity(torch.ones(1, 2), torch.ones(1, 2), eps=-1.0)

@@ -187,3 +187,16 @@ def _validate_sparse_compressed_tensor_args(
 def _sparse_broadcast_to(self: Any, size: Any) -> Any:
     """A sparse tensor with dimensions of size 1, or none, repeated."""
     return self.to_dense().broadcast_to(tuple(size)).to_sparse()
+
+
+def _masked_softmax(input: Any, mask: Any, dim: int | None = None, mask_type: int | None = None) -> Any:
+    """Softmax with what a mask marks left out; ``mask_type`` 0 is a mask of (L, L) for all heads, 1 one of (B, L), 2 of the input's shape."""
+    length = input.shape[-1]
+    if mask_type == 0:
+        if tuple(mask.shape) != (length, length):
+            raise RuntimeError("For mask_type == 0 mask shape should be (L, L)")
+    elif mask_type == 1:
+        if tuple(mask.shape) != (input.shape[0], length):
+            raise RuntimeError("For mask_type == 1 mask shape should be (B, L)")
+        mask = mask.reshape(input.shape[0], *(1,) * (input.dim() - 2), length)
+    return input.masked_fill(mask, float("-inf")).softmax(input.dim() - 1 if dim is None else dim)

@@ -247,9 +247,9 @@ def softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
     """Exponentials divided by their sum along a dimension, computed without overflow."""
 def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: Any = None, *, axis: _int | None = ...) -> Tensor:
     """softmax of the negated input: the smallest elements weigh most."""
-def softplus(input: Tensor, beta: _int | _float = 1.0, threshold: _int | _float = 20.0) -> Tensor:
+def softplus(input: Tensor, beta: _int | _float = 1.0, threshold: _int | _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, a smooth ``relu``."""
-def softshrink(input: Tensor, lambd: _int | _float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The input moved towards 0 by ``lambd``, and 0 for what is within it."""
 def softsign(input: Tensor) -> Tensor:
     """``input / (1 + |input|)``."""

@@ -306,6 +306,9 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """The cross entropy of probabilities and targets between 0 and 1; logarithms are held at -100."""
+    reduction = old_reduction(reduction, size_average, reduce)
+    if reduction not in REDUCTIONS:
+        raise ValueRangeError(f"{reduction} is not a valid value for reduction")
     if tuple(input._array.shape) != tuple(target._array.shape):
         raise ValueRangeError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please ensure they "

@@ -11,7 +11,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import bool_, legacy_name
-from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError, ValueRangeError
+from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from .losses import old_reduction, reduced
 from .normalization import pairwise_distance
 
@@ -138,6 +138,8 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
         raise ShapeError(f"inconsistent target size: {list(target._array.shape)} for input of size: {list(input._array.shape)}")
     if input._array.ndim > 2 or (input._array.ndim and not input._array.shape[-1]):
         raise ShapeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input._array.shape)}")
+    if target.is_complex():
+        raise NotSupported("multilabel_margin_loss is not implemented for targets of complex numbers")
     if target._array.dtype != np.int64:
         raise DtypeError(f"expected scalar type Long but found {legacy_name(target._array.dtype)}")
     single = input._array.ndim <= 1

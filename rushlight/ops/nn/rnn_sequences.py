@@ -7,7 +7,7 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
-from ...core.errors import DtypeError, OperationError, ShapeError
+from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
 from .rnn import gru_layer, lstm_layer, rnn_layer
 from .rnn_onnx import network_form
 
@@ -39,12 +39,17 @@ def _network(
 ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
     directions = 2 if bidirectional else 1
     cells = num_layers * directions
+    counts = [each._array.shape[0] if each._array.ndim else 0 for each in states]
+    if not all(each._array.ndim for each in states) or (kind == "lstm" and min(counts) < cells):
+        raise DimensionError(
+            f"hidden states of {cells} layers and directions are needed, got {[list(each._array.shape) for each in states]}"
+        )
+    if kind != "lstm" and counts != [cells]:
+        raise OperationError(f"Expected hidden states of {num_layers} layers and {directions} directions, one after the other")
     width = len(params) // max(cells, 1)
     least = 4 if has_biases else 2
     if len(params) != cells * width or width not in ((least, least + 1) if kind == "lstm" else (least,)):
         raise OperationError(f"got an incorrect number of RNN parameters: {len(params)} for {num_layers} layers of {directions} directions")
-    if any(each._array.ndim != 3 or each._array.shape[0] != cells for each in states):
-        raise OperationError(f"Expected hidden states of {num_layers} layers and {directions} directions, one after the other")
     if len({each._array.dtype for each in (data, *states, *params)}) > 1:
         raise DtypeError("the input, the hidden states and the parameters of an RNN must have the same dtype")
     last: list[tuple[Any, ...]] = []

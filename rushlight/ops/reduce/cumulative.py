@@ -337,6 +337,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
     areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
     if x is None and y._array.shape[dim] != 0:  # by the sum less half of the ends, as PyTorch rounds it
         return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1 if dx is None else dx)
+    if x is None:
+        return areas.sum(dim)  # of nothing, in the type of the elements
     return areas.sum(dim) / 2
 
 

@@ -236,21 +236,28 @@ def to_device(op: Any, args: tuple[Any, ...]) -> Any:
     return args[0]
 
 
-@rules.register("zeros_like", "empty_like")
+@rules.register("empty_like")
+def empty_like(op: Any, args: tuple[Any, ...]) -> Any:
+    input, dtype, layout, device, requires_grad = args[:5]
+    array = input._array
+    if args[-1] is not None and op.parameters[-1].name == "memory_format":
+        raise OperationError("memory format option is only supported by strided tensors")
+    if array.__class__ is not Compressed:
+        return zeros_like(op, args)
+    if layout is not None and layout.name != array.layout:
+        names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in (array.layout, layout.name)]
+        raise OperationError(f"empty_like with different sparse layout is not supported (self is {names[0]} but you requested {names[1]})")
+    check_device(op.public_name, None if device is None else available(device))
+    kind = BY_NUMPY[array.dtype] if dtype is None else dtype
+    return finished(make(like(array, np.empty(array.values.shape, kind.numpy))), requires_grad)
+
+
+@rules.register("zeros_like")
 def zeros_like(op: Any, args: tuple[Any, ...]) -> Any:
     input, dtype, layout, device, requires_grad = args[:5]
     array = input._array
     check_device(op.public_name, None if device is None else available(device))
     kind = BY_NUMPY[array.dtype] if dtype is None else dtype
-    if op.name == "empty_like" and args[-1] is not None and op.parameters[-1].name == "memory_format":
-        raise OperationError("memory format option is only supported by strided tensors")
-    if array.__class__ is Compressed and op.name == "empty_like":
-        if layout is not None and layout.name != array.layout:
-            names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in (array.layout, layout.name)]
-            raise OperationError(
-                f"empty_like with different sparse layout is not supported (self is {names[0]} but you requested {names[1]})"
-            )
-        return finished(make(like(array, np.empty(array.values.shape, kind.numpy))), requires_grad)
     if getattr(layout, "name", None) == "strided":
         return finished(make(np.zeros(array.shape, kind.numpy)), requires_grad)
     if array.__class__ is Coordinates:
