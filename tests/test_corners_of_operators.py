@@ -236,6 +236,22 @@ def test_the_gradient_of_ctc_is_that_by_normalized_log_probabilities():
     assert impossible.grad.tolist() == [[[0.0] * 3]] * 2
 
 
+def test_rows_that_are_ignored_may_be_nan():
+    logits = torch.tensor([[1.0, nan], [1.0, 2.0]])
+    for options in ({}, {"label_smoothing": 0.1}, {"weight": torch.tensor([1.0, 2.0])}):
+        alone = F.cross_entropy(logits[1:], torch.tensor([1]), **options)
+        assert torch.allclose(F.cross_entropy(logits, torch.tensor([-100, 1]), **options), alone)
+    assert F.nll_loss(logits, torch.tensor([0, 1]), ignore_index=0, reduction="none").tolist() == [0.0, -2.0]
+    compiled = torch.compile(lambda x, y: F.cross_entropy(x, y))
+    assert torch.isfinite(compiled(logits, torch.tensor([-100, 1])))
+
+
+def test_indices_and_offsets_of_bags_may_have_two_types():
+    assert F.embedding_bag(torch.zeros(1, dtype=torch.int8), torch.ones(1, 1), torch.tensor([0])).tolist() == [[1.0]]
+    with pytest.raises(RuntimeError, match="Long, Int"):
+        F.embedding_bag(torch.zeros(1, dtype=torch.int8), torch.ones(1, 1), torch.tensor([0], dtype=torch.int8))
+
+
 def test_targets_of_other_types():
     logits = torch.zeros(2)
     assert F.binary_cross_entropy_with_logits(logits, torch.ones(2, dtype=torch.bfloat16)).dtype == torch.bfloat16

@@ -192,6 +192,13 @@ def embedding_bag(
             "now be `embedding_bag(input, weight, ...)`.", stacklevel=2,
         )  # fmt: skip
         input, weight = weight, input
+    if (
+        offsets is not None
+        and offsets._array.dtype != input._array.dtype
+        and offsets._array.dtype.kind in "iu"
+        and input._array.dtype.kind in "iu"
+    ):
+        input, offsets = input.long(), offsets.long()
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError("mode has to be one of sum, mean or max")
     if mode == "max" and sparse:

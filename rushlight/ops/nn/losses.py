@@ -167,7 +167,7 @@ def _nll_kernel(xp: Any, input: Any, target: Any, weight: Any, reduction: str, i
     _nll_meta(input, target, weight, reduction, ignore_index)
     axis, safe, weights = _spread_classes(xp, input, target, weight, ignore_index)
     picked = xp.take_along_axis(input, xp.expand_dims(safe, axis), axis).squeeze(axis)
-    loss = -picked * weights
+    loss = xp.where(target == ignore_index, input.dtype.type(0), -picked * weights)  # what is ignored may be NaN
     total = xp.asarray(weights.sum(dtype=input.dtype))
     if reduction == "none":
         return [loss, total]
