@@ -57,7 +57,7 @@ def with_type_of_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]
     if rule is None or not rule.computes or not isinstance(out, TensorBase):
         return args
     found = BY_NUMPY[out._array.dtype]
-    if found.name in rule.also:
+    if found.name in rule.also or BY_NUMPY[args[0]._array.dtype].name in rule.also:
         return args
     return tuple(found if parameter.name == "dtype" and value is None else value for parameter, value in zip(op.parameters, args))
 
