@@ -16,7 +16,7 @@ _TEXTS = {
     "mv linalg_vector_norm linalg_lu_solve lu_solve log_softmax softmax argmax argmin norm renorm diag tril triu cross linalg_cross "
     "slice_scatter alias_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy squeeze_copy t_copy "
     "transpose_copy unfold_copy unsqueeze_copy isin",
-    _UNPROMOTED: "hardshrink neg lerp conj_physical ceil floor frac round sgn sign trunc special_round bitwise_not fft_ifft fft_ihfft",
+    _UNPROMOTED: "hardshrink softplus softshrink neg lerp conj_physical ceil floor frac round sgn sign trunc special_round bitwise_not fft_ifft fft_ihfft",
     _BOOLEAN: "isneginf isposinf signbit",
     "{name}(): self and result must have the same scalar type": "index_select masked_select",
     "take(): self and out expected to have the same dtype, but got self.dtype = {wanted} and out.dtype = {found}": "take",
