@@ -115,6 +115,8 @@ def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
     arrays = [each for value in (*call.args, *call.kwargs.values()) for each in arrays_in(value)]
     empty = any(not each.values.size for each in arrays)
     finite = all(np.isfinite(each.values).all() and not (np.abs(each.values) > 1e20).any() for each in arrays)
+    shapes = [[each.shape for each in one.results if isinstance(each, np.ndarray)] for one in (ours, theirs)]
+    alike = bool(ours.error or theirs.error) or (ours.dtypes == theirs.dtypes and shapes[0] == shapes[1])  # but for values
     if theirs.error and any(text in theirs.message for text in NO_KERNEL):
         return "a type that PyTorch has no kernel for"
     if ours.error and any(text in ours.message for text in NO_KERNEL) and (theirs.error or empty):
@@ -123,13 +125,17 @@ def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
         return "PyTorch fails by itself"
     if theirs.backward_error and not ours.backward_error:
         return "a gradient that PyTorch refuses"
-    if not finite and (
-        call.op in FREE_NOT_FINITE
-        or op is not None
-        and (".fft" in op.source_module or "polynomial" in call.op or ".linalg." in op.source_module)
+    if (
+        not finite
+        and alike
+        and (
+            call.op in FREE_NOT_FINITE
+            or op is not None
+            and (".fft" in op.source_module or "polynomial" in call.op or ".linalg." in op.source_module)
+        )
     ):
         return "numbers that are not finite in an op that mixes all of its elements"
-    if not finite and call.op in LIMITS and not (ours.error or theirs.error):
+    if not finite and alike and call.op in LIMITS and agree_where_finite(call, ours, theirs):
         return "the limit, or the sum of the parts, where PyTorch's formula gives NaN"
     if call.op in ("bucketize", "searchsorted") and any(each.values.ndim and not (np.diff(each.values.real) >= 0).all() for each in arrays):
         return "boundaries that are not sorted"
@@ -162,9 +168,29 @@ def known(call: Call, ours: Outcome, theirs: Outcome) -> str:
     ):
         if not any(text in ours.message for text in ACCIDENTS):
             return "what is refused is refused for empty tensors too"
-    if call.op in DELIBERATE or (call.op in DELIBERATE_GRADIENTS and not ours.error and not theirs.error):
+    if call.op in DELIBERATE or (call.op in DELIBERATE_GRADIENTS and alike and not ours.error and not theirs.error):
         return "in docs/differences.md by name"
     return ""
+
+
+def agree_where_finite(call: Call, ours: Outcome, theirs: Outcome) -> bool:
+    """Whether results and gradients agree but for places where one of them, or PyTorch's gradient alone, is not finite."""
+    if ours.error or theirs.error or ours.aliases != theirs.aliases or bool(ours.backward_error) != bool(theirs.backward_error):
+        return False
+    spread = any(
+        not np.isfinite(each).all() for value in (*call.args, *call.kwargs.values()) for each in (x.values for x in arrays_in(value))
+    )
+    for a, b, tolerance in (
+        *((a, b, coarsest(call, "")) for a, b in zip(ours.results, theirs.results)),
+        *((a, b, tuple(10 * each for each in coarsest(call, ""))) for a, b in zip(ours.gradients, theirs.gradients)),
+    ):
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            both = np.isfinite(a) & np.isfinite(b)
+            if not spread or not close(a[both], b[both], tolerance):  # type: ignore[arg-type]
+                return False
+        elif a is not None or b is not None:
+            return False
+    return True
 
 
 def nothing(outcome: Outcome) -> bool:
