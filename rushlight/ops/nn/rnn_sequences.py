@@ -7,7 +7,7 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
-from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
+from ...core.errors import DimensionError, OperationError, ShapeError
 from .rnn import gru_layer, lstm_layer, rnn_layer
 from .rnn_onnx import network_form
 
@@ -50,8 +50,6 @@ def _network(
     least = 4 if has_biases else 2
     if len(params) != cells * width or width not in ((least, least + 1) if kind == "lstm" else (least,)):
         raise OperationError(f"got an incorrect number of RNN parameters: {len(params)} for {num_layers} layers of {directions} directions")
-    if len({each._array.dtype for each in (data, *states, *params)}) > 1:
-        raise DtypeError("the input, the hidden states and the parameters of an RNN must have the same dtype")
     last: list[tuple[Any, ...]] = []
     for layer in range(num_layers):
         outputs = []
