@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.compiled import results_and_gradients
+from support.compiled import results_and_gradients, thread_count
 
 import rushlight as torch
 from rushlight import nn
@@ -66,6 +66,72 @@ def test_products_are_those_of_eager_mode(rows: int, depth: int, width: int, tur
     assert all(each.left.dtype == half_products.BFLOAT16 for each in used)  # read where they lie, not from a copy in float32
 
 
+@pytest.fixture()
+def in_parts(monkeypatch: Any) -> list[Any]:
+    """Products of float32 in three parts, by pairs where this processor has no tiles."""
+    used: list[Any] = []
+    by = half_products.how()
+
+    def product(a: Any, b: Any, _: str, parts: int = 1) -> Any:
+        used.append(half_products.HalfProduct(a, b, by, parts))
+        return used[-1]
+
+    monkeypatch.setattr(matmul, "how", lambda: "tiles")
+    monkeypatch.setattr(matmul, "HalfProduct", product)
+    monkeypatch.setattr(half_products, "FLOAT_LARGE", 0)
+    return used
+
+
+def product_of(a: Any, b: Any) -> Any:
+    with torch.no_grad():
+        compiled = torch.compile(torch.matmul, backend="native")
+        compiled(a, b)
+        return compiled(a, b).numpy()
+
+
+SIZES = [(64, 64, 64), (100, 70, 90), (130, 1100, 70), (49, 600, 257)]
+
+
+@pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")
+@pytest.mark.parametrize("turned", ["plain", "left", "right", "both"])
+@pytest.mark.parametrize(("rows", "depth", "width"), SIZES)
+def test_float32_in_three_parts(rows: int, depth: int, width: int, turned: str, in_parts: list[Any]) -> None:
+    """As exact as float32: the error is that of adding up, not 2**-16 as of two parts, or 2**-8."""
+    torch.manual_seed(0)
+    a = torch.randn(depth, rows).t() if turned in ("left", "both") else torch.randn(rows, depth)
+    b = torch.randn(width, depth).t() if turned in ("right", "both") else torch.randn(depth, width)
+    exact = a.numpy().astype(np.float64) @ b.numpy().astype(np.float64)
+    rounding = 2.0**-24 * np.abs(a.numpy()).astype(np.float64) @ np.abs(b.numpy()).astype(np.float64)
+    assert (np.abs(product_of(a, b) - exact) / rounding).max() < 2 * np.sqrt(depth)
+    assert [each.parts for each in in_parts] == [3]
+
+
+@pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")
+def test_what_is_not_finite_in_three_parts(in_parts: list[Any]) -> None:
+    """Infinities, NaN and the largest numbers come out as of float32, wherever they stand; numbers beside them are not touched."""
+    torch.manual_seed(0)
+    a, b = torch.randn(150, 100), torch.randn(100, 170)
+    for row, column, value in ((3, 5, torch.inf), (7, 0, torch.nan), (9, 1, 3.4e38), (11, 2, -torch.inf), (140, 99, -3.4028234e38)):
+        a[row, column] = value
+    b[2, 3], b[1, 0], b[50, 165], b[60, 166] = -torch.inf, 2.0, torch.nan, 0.0
+    with np.errstate(all="ignore"):
+        want = a.numpy() @ b.numpy()
+        np.testing.assert_allclose(product_of(a, b), want, rtol=1e-4, atol=1e-4)
+    assert in_parts and np.isfinite(want).any()
+
+
+@pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")
+def test_threads_change_no_product_in_three_parts(in_parts: list[Any]) -> None:
+    torch.manual_seed(0)
+    a, b = torch.randn(300, 600), torch.randn(600, 130)
+    found, blocks = [], set()
+    for threads in (1, 2, 16):
+        with thread_count(threads):
+            found.append(product_of(a, b))
+            blocks.add(in_parts[-1].block)
+    assert len(blocks) > 1 and all(np.array_equal(each, found[0]) for each in found)
+
+
 @pytest.mark.parametrize("by", PROCESSORS)
 def test_code_for_processors_that_have_them(by: str, monkeypatch: Any) -> None:
     """Compiled, not run."""
@@ -75,10 +141,11 @@ def test_code_for_processors_that_have_them(by: str, monkeypatch: Any) -> None:
     assert half_products.how() == by
     module, text = Module(), ""
     for dtype in (np.dtype(np.float32), half_products.BFLOAT16):
-        for turned in (1, -1):
+        for turned, parts in ((1, 1), (-1, 1), (1, 3), (-1, 3)):
             left, right = (Input(at, (70, 70), dtype, None) for at in range(2))
             a, b = (Reference(each, (70, 70), (70, 1)[::turned]) for each in (left, right))
-            half_products.HalfProduct(a, b, by).pieces(module, left, [left, right])
+            if parts == 1 or dtype == np.float32:
+                half_products.HalfProduct(a, b, by, parts).pieces(module, left, [left])
     for part in module.parts():
         text += part.text
         assert machine.emit(part)

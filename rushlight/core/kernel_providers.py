@@ -27,7 +27,10 @@ _ORDER = "rushlight.backends.native.eager.permutation"
 _INTEGERS = "rushlight.backends.native.eager.integer_products"
 MANY = 1 << 14  # elements from which on loading the provider pays
 BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
-PRODUCTS = 1 << 21, 1 << 28  # multiplications in a product of matrices for which compiled code may pay
+PRODUCTS = (
+    1 << 21,
+    1 << 34,
+)  # multiplications in a product of matrices for which compiled code may pay; the provider knows where it does not
 _LIMIT = 4096  # kinds of calls that are counted
 _once = threading.local()
 _found: dict[str, Any] = {}  # modules, by name

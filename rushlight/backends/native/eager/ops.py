@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ....codegen.llvm.gemm.half_products import how
 from ....core.base import Spec
 from ....core.declare import table
 from ....core.devices import CPU
@@ -31,6 +32,7 @@ from ..dynamic_shapes import TemplateCache
 from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
+LARGE = 1 << 28  # multiplications in a product of matrices from which on BLAS is as fast as code for vectors
 LIMIT = 256  # programs that are kept: those that came last
 SEVERAL = 3  # sizes that are compiled for by themselves: many programs have no more, of batches, last batches and tests
 BROKEN = "broken"
@@ -45,6 +47,9 @@ _lock = free_after_fork(threading.Lock())
 
 def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:
     """Have a program compiled on another thread, which will be asked for by its key."""
+    if name in ("matmul", "linear") and args[0].size * args[1].size // args[0].shape[-1] >= LARGE and how() != "tiles":
+        _programs[key] = BROKEN  # BLAS is as fast
+        return
     try:
         graph, examples = graph_for(name, args)
         if not _compiler:

@@ -1,7 +1,8 @@
 """Products of bfloat16 matrices with sums in float32, by the processor's own instructions for them: AMX's tiles, or AVX-512's dot products of pairs.
 
-The matrices come as bfloat16, or as float32 whose values are bfloat16 numbers.  Both are packed, as pairs of steps of the depth, into blocks of 16 rows (of the left one)
-or columns (of the right one) by 32 steps, which is what a tile of AMX holds; blocks of the result are pieces of work, as in ``blocked.py``.
+The matrices come as bfloat16, as float32 whose values are bfloat16 numbers, or as any float32, of which each element is the sum of three (``half_kernel.py``).
+Both are packed, as pairs of steps of the depth, into blocks of 16 rows (of the left one) or columns (of the right one) by 32 steps.  A block of the result
+is a piece of work, and packs what it needs of both, a part of the depth at a time: to fetch that from the cache of another processor, which packed it, takes longer.
 """
 
 from __future__ import annotations
@@ -10,25 +11,29 @@ import ctypes
 import functools
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ....core.parallel import pool as eager_pool
 from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Pointwise, Reference
 from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..piece import Piece
+from ..scratch_pool import ScratchPool
 from ..target import processor
 from ..vectors import Vectors
+from .half_kernel import DEEP, SIDE, WORDS, DepthBlocks, HalfKernel, Sides, not_finite
 
-SIDE = 16  # rows or columns of a packed block, and pairs of steps
-DEEP = 2 * SIDE  # steps of a packed block
-WORDS = SIDE * SIDE  # of 32 bits, in a packed block: a pair each
-HIGH, WIDE = 128, 128  # rows and columns of a piece of work
+MOST, PANEL = 256, 128  # rows and columns of a piece of work, at most, and columns that it packs at a time
+CHUNK = 48  # blocks along the depth that are packed and multiplied at a time, of one part: they stay in the second cache
 PACKING = 0.15  # nanoseconds for an element
 LARGE = 1 << 18  # multiplications that are worth it
+FLOAT_LEAST, FLOAT_LARGE = 48, 1 << 28  # of float32: rows, columns and steps of the depth, and multiplications
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _REQUEST_PERMISSION, _TILE_DATA, _ARCH_PRCTL = 0x1023, 18, 158  # of Linux on x86-64: AMX's registers are large, and a process asks for them
 _PARTS = (0, 1)
@@ -72,61 +77,103 @@ def halves_win(rows: Any, depth: Any, width: Any) -> bool:
     return not any(map(is_symbolic_number, (rows, depth, width))) and rows >= SIDE and width >= SIDE and rows * depth * width >= LARGE
 
 
+def floats_win(rows: Any, depth: Any, width: Any) -> bool:
+    """Whether a float32 product is so large that taking its elements apart pays."""
+    if any(map(is_symbolic_number, (rows, depth, width))) or min(rows, depth, width) < FLOAT_LEAST:
+        return False
+    return bool(rows * depth * width >= FLOAT_LARGE)
+
+
 class HalfProduct:
-    """A product of two matrices of bfloat16 numbers, whose sizes are known."""
+    """A product of two matrices of bfloat16 numbers, whose sizes are known; or of float32 numbers in three ``parts`` each."""
 
     dtype = np.dtype(np.int32)  # of its scratch memory
 
-    def __init__(self, a: Reference, b: Reference, by: str) -> None:
-        self.left, self.right, self.by = a, b, by
+    def __init__(self, a: Reference, b: Reference, by: str, parts: int = 1) -> None:
+        self.left, self.right, self.parts = a, b, parts
+        self.kernel = HalfKernel(by, parts)
         (self.rows, self.depth), self.width = a.shape, b.shape[1]
         self.deep = -(-self.depth // DEEP)  # packed blocks along the depth
-        self.flops = 900 if by == "tiles" else 180  # operations in a nanosecond
+        self.flops = (900 if by == "tiles" else 180) / len(self.kernel.order)  # operations in a nanosecond
+        self.steps = Sides(a.strides, b.strides[::-1])  # from one row or column to the next, and along the depth
+        self.block = Sides(*self.block_for(eager_pool.threads))
+        self.chunk = min(self.deep, max(1, CHUNK // parts))
+        self.pool = ScratchPool(self.units, 4 * (self.block.left + min(self.block.right, PANEL)) * SIDE * self.chunk * parts)
+
+    @property
+    def units(self) -> int:
+        return -(-self.rows // self.block.left) * -(-self.width // self.block.right)
+
+    def block_for(self, threads: int) -> tuple[int, int]:
+        """The rows and columns of a piece of work: fewer where there would not be two for each thread.  The results are the same."""
+        high, wide = MOST, MOST
+        while -(-self.rows // high) * -(-self.width // wide) < 2 * threads and wide > DEEP:
+            high, wide = (high, wide // 2) if wide >= high else (high // 2, wide)
+        return high, wide
 
     @property
     def memory(self) -> list[tuple[int, ...]]:
-        """The shapes of scratch memory: the packed matrices, as words of two numbers each.  Tiles are multiplied two by two."""
-        return [(-(-each // DEEP) * 2 * self.deep * WORDS,) for each in (self.rows, self.width)]
+        """The shapes of scratch memory, in words: a pool of what pieces of work pack."""
+        return [(self.pool.spec.size // 4,)]
 
     def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[Piece]:
-        """Pack both, and multiply."""
-        made = []
-        for matrix, size, steps, right, place in (
-            (self.left, self.rows, self.left.strides, False, memory[0]),
-            (self.right, self.width, self.right.strides[::-1], True, memory[1]),
-        ):
-            c = IRBuilder(module)
-            type = "float" if matrix.dtype == np.float32 else "i16"
-            function = self.packing(module, type, steps[1] == 1 or self.depth == 1, right)
-            source = c.address("%b1", matrix.offset, type)
-            c.call_function(
-                function, "%b0", source, FIRST, LAST, c.number(size), c.number(self.depth), c.number(steps[0]), c.number(steps[1])
-            )
-            name = module.add("pack_halves", c.function("", pointers(("%b0", "%b1"))))
-            made.append(Piece(name, [place, matrix.value], -(-size // DEEP) * 2, size * self.depth * PACKING))
-        c = IRBuilder(module)
-        across = -(-self.width // WIDE)
-        with c.loop(FIRST, LAST) as number:
-            row, column = c.scale(c.div(number, across), HIGH), c.scale(c.rem(number, across), WIDE)
-            c.call_function(
-                self.multiplication(module), "%b0", "%b1", "%b2", row, c.min(c.add(row, HIGH), c.number(self.rows)), column,
-                c.min(c.add(column, WIDE), c.number(self.width)), c.number(self.deep), c.number(self.width),
-            )  # fmt: skip
-        name = module.add("half_product", c.function("", pointers(("%b0", "%b1", "%b2"))))
-        work = 2.0 * self.rows * self.depth * self.width / self.flops
-        return [*made, Piece(name, [*memory, result], -(-self.rows // HIGH) * across, work)]
+        """Blocks of the result, each of which packs what it needs."""
+        work = 2.0 * self.rows * self.depth * self.width / self.flops + (self.rows + self.width) * self.depth * PACKING
+        values = [memory[0], self.left.value, self.right.value, result]
+        return [self.pool.clear(module, memory[0]), Piece(self.main(module), values, self.units, work)]
+
+    def pack(self, c: IRBuilder, side: int, to: str, first: Any, size: Scalar, begin: Any, depth: Scalar, deep: Scalar) -> None:
+        """Pack some rows or columns, from the first on, and some steps of the depth, from a beginning on."""
+        given, steps = (self.left, self.right)[side], self.steps[side]
+        type = "float" if given.dtype == np.float32 else "i16"
+        function = self.packing(c.module, type, steps[1] == 1 or self.depth == 1, bool(side))
+        place = c.add(c.add(given.offset, c.scale(first, steps[0])), c.scale(begin, steps[1]))
+        sides = (0, c.scale(c.ceil_div(size, DEEP), 2))
+        matrix = c.address(f"%b{1 + side}", place, type)
+        c.call_function(function, to, matrix, *sides, size, depth, c.number(steps[0]), c.number(steps[1]), deep)
+
+    def main(self, module: Module) -> str:
+        """The function that does pieces of work: of some steps of the depth, all rows are packed, then panels of columns, and multiplied."""
+        c, (high, wide) = IRBuilder(module), self.block
+        c.rolled = True
+        across, width = -(-self.width // wide), c.number(self.width)
+        with self.pool.slot(c, "%b0") as slot, c.loop(FIRST, LAST) as unit:
+            near = c.address(slot, high * SIDE * self.chunk * self.parts, "i32")  # the panel
+            row, column = c.scale(c.div(unit, across), high), c.scale(c.rem(unit, across), wide)
+            rows, columns = c.min(high, c.sub(c.number(self.rows), row)), c.min(wide, c.sub(width, column))
+            result = c.address("%b3", c.add(c.mul(row, width), column), "float")
+
+            def multiply(exact: bool) -> None:
+                with c.loop(-(-self.deep // self.chunk)) as number:
+                    begin = c.scale(number, self.chunk)
+                    several = c.min(self.chunk, c.sub(c.number(self.deep), begin))
+                    start = c.scale(begin, DEEP)
+                    depth = c.min(c.scale(several, DEEP), c.sub(c.number(self.depth), start))
+                    again = c.convert("zext", c.less(0, number), "i64")
+                    self.pack(c, 0, slot, row, rows, start, depth, several)
+                    with c.loop(c.ceil_div(columns, PANEL)) as panel:
+                        first = c.scale(panel, PANEL)
+                        count = c.min(PANEL, c.sub(columns, first))
+                        self.pack(c, 1, near, c.add(column, first), count, start, depth, several)
+                        to = c.address(result, first, "float")
+                        c.call_function(self.multiplication(module, exact), slot, near, to, rows, count, several, width, again)
+
+            multiply(False)
+            if self.parts > 1:
+                with c.when(not_finite(c, result, rows, columns, width)):
+                    multiply(True)
+        return module.add("half_product", c.function("", pointers([f"%b{at}" for at in range(4)])))
 
     # -- packing -------------------------------------------------------------------------------------------------
 
     def packing(self, module: Module, type: str, contiguous: bool, across: bool) -> str:
         """A function that packs blocks; steps of the depth are ``contiguous`` or the others are; a block has pairs in its rows, or ``across``."""
-        key = ("pack_halves", type, contiguous, across)
+        key = ("pack_halves", self.parts, type, contiguous, across)
         if key not in module.memo:
             c = IRBuilder(module)
             c.rolled = True
-            first, last, size, depth, step, deep_step = (
-                Scalar(f"%{each}", "i64") for each in ("first", "last", "size", "depth", "step", "deep_step")
-            )
+            names = ("first", "last", "size", "depth", "step", "deep_step", "deep")
+            first, last, size, depth, step, deep_step, deepest = (Scalar(f"%{each}", "i64") for each in names)
             words = Vectors(c, "i32", SIDE)
             blocks = c.ceil_div(depth, DEEP)
             with c.loop(first, last) as side, c.loop(blocks) as number:
@@ -134,19 +181,19 @@ class HalfProduct:
                 count, deep = c.max(c.min(c.sub(size, begin), SIDE), 0), c.min(c.sub(depth, steps), DEEP)
                 read = self.by_steps if contiguous else self.by_others
                 found = read(c, type, begin, count, steps, deep, (step, deep_step), size)
-                made = found if contiguous != across else words.transposed(found)
-                place = c.scale(c.add(c.mul(side, blocks), number), WORDS)
-                for at, each in enumerate(made):
-                    words.store(each, "%packed", c.add(place, at * SIDE))
+                place = c.scale(c.add(c.mul(side, deepest), number), WORDS * self.parts)
+                for part, own in enumerate(zip(*found)):
+                    for at, each in enumerate(own if contiguous != across else words.transposed(own)):
+                        words.store(each, "%packed", c.add(place, part * WORDS + at * SIDE))
             named = [FunctionParameter("ptr", "%packed", True), FunctionParameter("ptr", "%matrix", True)]
-            numbers = [FunctionParameter("i64", f"%{each}") for each in ("first", "last", "size", "depth", "step", "deep_step")]
+            numbers = [FunctionParameter("i64", f"%{each}") for each in names]
             module.memo[key] = module.add("pack_pairs", c.function("", [*named, *numbers]))
         return module.memo[key]
 
     def by_steps(
         self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
-    ) -> list[Scalar]:  # fmt: skip
-        """A vector for each row (or column): its pairs.  Rows beyond the matrix are copies of its last one, and are never stored."""
+    ) -> list[list[Scalar]]:  # fmt: skip
+        """A vector for each row (or column), of each part: its pairs.  Rows beyond the matrix are copies of its last one, and are never stored."""
         v = Vectors(c, type, SIDE if type == "float" else DEEP)
         masks = [v.first(c.sub(deep, at)) for at in range(0, DEEP, v.count)]
         found = []
@@ -156,15 +203,15 @@ class HalfProduct:
             parts = [v.load("%matrix", c.add(place, part * v.count), mask) for part, mask in enumerate(masks)]
             if type == "float":
                 even, odd = (v.shuffle(parts[0], range(first, DEEP, 2), parts[1]) for first in _PARTS)
-                found.append(self.pair(c, type, even, odd))
+                found.append(self.kernel.pairs(c, type, even, odd))
             else:
-                found.append(c.emit("bitcast", f"<{SIDE} x i32>", (parts[0],)))
+                found.append([c.emit("bitcast", f"<{SIDE} x i32>", (parts[0],))])
         return found
 
     def by_others(
         self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
-    ) -> list[Scalar]:  # fmt: skip
-        """A vector for each pair: of all rows (or columns)."""
+    ) -> list[list[Scalar]]:  # fmt: skip
+        """A vector for each pair, of each part: of all rows (or columns)."""
         v, found = Vectors(c, type, SIDE), []
         for at in range(SIDE):
             both = []
@@ -173,113 +220,59 @@ class HalfProduct:
                 present = c.select(c.less(step, deep), count, c.integer(0))
                 place = c.add(c.mul(c.add(steps, step), distances[1]), begin)
                 both.append(v.load("%matrix", place, v.first(present)))
-            found.append(self.pair(c, type, *both))
+            found.append(self.kernel.pairs(c, type, *both))
         return found
-
-    def pair(self, c: IRBuilder, type: str, low: Scalar, high: Scalar) -> Scalar:
-        """Two vectors side by side: numbers of bfloat16, or the upper halves of float32."""
-        words = Vectors(c, "i32", SIDE)
-        bits = [c.emit("bitcast" if type == "float" else "zext", words.type, (each,)) for each in (low, high)]
-        half = words.splat(Scalar("16", "i32"))
-        if type != "float":
-            return c.binary("or", bits[0], c.binary("shl", bits[1], half))
-        return c.binary("or", c.binary("lshr", bits[0], half), c.binary("and", bits[1], words.splat(Scalar("-65536", "i32"))))
 
     # -- multiplying ---------------------------------------------------------------------------------------------
 
-    def multiplication(self, module: Module) -> str:
-        """A function that multiplies some rows and columns, 32 by 32."""
-        key = ("half_product", self.by)
+    def multiplication(self, module: Module, exact: bool) -> str:
+        """A function that multiplies some rows and columns, 32 by 32; ``exact`` of three parts: put together again, as float32."""
+        key = ("half_product", self.kernel, exact)
         if key not in module.memo:
-            c = IRBuilder(module)
+            c, kernel, size = IRBuilder(module), self.kernel, WORDS * self.parts
             c.rolled = True
-            names = ("row", "last_row", "column", "last_column", "deep", "width")
-            row, last_row, column, last_column, deep, width = (Scalar(f"%{each}", "i64") for each in names)
+            names = ("rows", "columns", "deep", "width", "again")
+            rows, columns, deep, width, again = (Scalar(f"%{each}", "i64") for each in names)
             square = c.slot("float", DEEP * DEEP)
-            block = c.mul(deep, c.integer(SIDE))  # words for each row or column
-            write = self.by_tiles if self.by == "tiles" else self.by_pairs
-            begin, end = (self.configure, self.release) if self.by == "tiles" else (lambda c: None, lambda c: None)
-            begin(c)
-            with c.loop(c.ceil_div(c.sub(last_column, column), DEEP)) as one, c.loop(c.ceil_div(c.sub(last_row, row), DEEP)) as two:
-                x, y = c.add(column, c.scale(one, DEEP)), c.add(row, c.scale(two, DEEP))
-                left, right = c.address("%left", c.mul(y, block), "i32"), c.address("%right", c.mul(x, block), "i32")
-                high, wide = c.min(c.sub(last_row, y), DEEP), c.min(c.sub(last_column, x), DEEP)
-                whole = c.compare("eq", c.add(high, wide), c.integer(2 * DEEP))
+            below = c.mul(deep, c.integer(size))
+            added = c.compare("ne", again, c.integer(0))
+            if not exact:
+                kernel.begin(c)
+            with c.loop(c.ceil_div(rows, DEEP)) as two, c.loop(c.ceil_div(columns, DEEP)) as one:
+                x, y = c.scale(one, DEEP), c.scale(two, DEEP)
+                sides = Sides(*(c.address(f"%{name}", c.mul(c.scale(at, 2), below), "i32") for name, at in (("left", two), ("right", one))))
+
+                @contextmanager
+                def walk(sides: Sides = sides) -> Iterator[Sides]:
+                    with c.loop(deep) as number:
+                        yield Sides(*(c.address(each, c.scale(number, size), "i32") for each in sides))
+
+                blocks = DepthBlocks(walk, Sides(WORDS, WORDS), Sides(below, below))
+                high, wide = c.min(c.sub(rows, y), DEEP), c.min(c.sub(columns, x), DEEP)
                 result = c.address("%result", c.add(c.mul(y, width), x), "float")
+                whole = c.compare("eq", c.add(high, wide), c.integer(2 * DEEP))
                 to = c.select(whole, Scalar(result, "ptr"), Scalar(square, "ptr")).name
-                write(c, left, right, deep, to, c.select(whole, width, c.integer(DEEP)))
-                with c.when(c.invert(whole)):  # what of it belongs to the result
-                    v = Vectors(c, "float", SIDE)
-                    masks = [v.first(c.sub(wide, at * SIDE)) for at in _PARTS]
-                    with c.loop(high) as line:
-                        for at, mask in zip(_PARTS, masks):
-                            value = v.load(square, c.add(c.scale(line, DEEP), at * SIDE))
-                            v.store(value, result, c.add(c.mul(line, width), at * SIDE), mask)
-            end(c)
+                step, more = c.select(whole, width, c.integer(DEEP)), c.binary("and", whole, added)
+                if exact:
+                    kernel.by_vectors(c, blocks, to, step, more, whole=True)
+                else:
+                    kernel.multiply(c, blocks, to, step, more)
+                with c.when(c.invert(whole)):
+                    self.copy(c, square, result, width, high, wide, added)
+            if not exact:
+                kernel.end(c)
             parameters = [FunctionParameter("ptr", f"%{each}", True) for each in ("left", "right", "result")]
             made = c.function("", [*parameters, *[FunctionParameter("i64", f"%{each}") for each in names]])
             module.memo[key] = module.add("half_gemm", made)
         return module.memo[key]
 
-    def configure(self, c: IRBuilder) -> None:
-        """Eight tiles of 16 rows of 64 bytes."""
-        place = c.slot("i8", 64)
-        c.zero_fill("i8", place, 0, 64)
-        c.store(Scalar("1", "i8"), place, 0)
-        for at in range(8):
-            c.store(Scalar("64", "i8"), place, SIDE + 2 * at)
-            c.store(Scalar(str(SIDE), "i8"), place, 48 + at)
-        c.call_external("@llvm.x86.ldtilecfg", "void", (Scalar(place, "ptr"),))
-
-    def release(self, c: IRBuilder) -> None:
-        c.call_external("@llvm.x86.tilerelease", "void", ())
-
-    def by_tiles(self, c: IRBuilder, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
-        """Tiles 0 to 3 are sums; 4 and 5 are of the left matrix, 6 and 7 of the right one."""
-        byte = [Scalar(str(at), "i8") for at in range(8)]
-        bytes, line = c.scale(step, 4), c.integer(4 * SIDE)
-        for at in range(4):
-            c.call_external("@llvm.x86.tilezero", "void", (byte[at],))
-        below = c.mul(deep, c.integer(WORDS))  # to the next 16 rows, or columns
-        with c.loop(deep) as number:
-            place = c.scale(number, WORDS)
-            for part in _PARTS:
-                for matrix, tile in ((left, 4), (right, 6)):
-                    where = c.add(place, below) if part else place
-                    c.call_external(
-                        "@llvm.x86.tileloadd64", "void", (byte[tile + part], Scalar(c.address(matrix, where, "i32"), "ptr"), line)
-                    )
-            for at in range(4):
-                c.call_external("@llvm.x86.tdpbf16ps", "void", (byte[at], byte[4 + at // 2], byte[6 + at % 2]))
-        for at in range(4):
-            corner = c.address(to, c.add(c.scale(step, SIDE * (at // 2)), SIDE * (at % 2)), "float")
-            c.call_external("@llvm.x86.tilestored64", "void", (byte[at], Scalar(corner, "ptr"), bytes))
-
-    def by_pairs(self, c: IRBuilder, left: str, right: str, deep: Scalar, to: str, step: Scalar) -> None:
-        """Eight rows by 32 columns at a time."""
-        floats, words, height = Vectors(c, "float", SIDE), Vectors(c, "i32", SIDE), 8
-        below = c.mul(deep, c.integer(WORDS))
-        with c.loop(DEEP // height) as group:
-            start = c.scale(group, height)
-            own = c.address(left, c.add(c.mul(c.div(start, SIDE), below), c.scale(c.rem(start, SIDE), SIDE)), "i32")
-            slots = [[c.slot(floats.type) for _ in _PARTS] for _ in range(height)]
-            for line in slots:
-                for slot in line:
-                    c.write(floats.zero(), slot)
-            with c.loop(deep) as number, c.loop(SIDE) as pair:
-                place = c.scale(number, WORDS)
-                across = c.add(place, c.scale(pair, SIDE))
-                others = [self.numbers(c, words.load(right, c.add(across, below) if part else across)) for part in _PARTS]
-                for at, line in enumerate(slots):
-                    factor = self.numbers(c, words.splat(c.load(own, c.add(c.add(place, at * SIDE), pair), "i32")))
-                    for slot, other in zip(line, others):
-                        given = (c.read(slot, floats.type), factor, other)
-                        c.write(c.call_external("@llvm.x86.avx512bf16.dpbf16ps.512", floats.type, given), slot)
-            for at, line in enumerate(slots):
-                for part, slot in enumerate(line):
-                    place = c.add(c.mul(c.add(start, at), step), part * SIDE)
-                    floats.store(c.read(slot, floats.type), to, place)
-
-    def numbers(self, c: IRBuilder, pairs: Scalar) -> Scalar:
-        """Pairs as LLVM's vector of bfloat16."""
-        return c.emit("bitcast", "<32 x bfloat>", (pairs,))
+    def copy(self, c: IRBuilder, square: str, result: str, width: Scalar, high: Scalar, wide: Scalar, again: Scalar) -> None:
+        """What of a square belongs to the result; it is added to that, ``again``."""
+        v = Vectors(c, "float", SIDE)
+        masks = [v.first(c.sub(wide, at * SIDE)) for at in _PARTS]
+        with c.loop(high) as line:
+            for at, mask in zip(_PARTS, masks):
+                place = c.add(c.mul(line, width), at * SIDE)
+                value = v.load(square, c.add(c.scale(line, DEEP), at * SIDE))
+                summed = c.binary("fadd", v.load(result, place, mask), value)
+                v.store(c.select(again, summed, value), result, place, mask)

@@ -34,12 +34,14 @@ from .choose import (
     unpacked_wins,
 )
 from .few_rows import few_rows, is_few
-from .half_products import HalfProduct, half_of, halves_win, how
+from .half_products import HalfProduct, floats_win, half_of, halves_win, how
 from .micro_kernel import MicroKernel
+from .near_panels import NearPanelProduct
 from .panels import Panels, shared_work, workers_for
 
 llvm = lowering("llvm")
 BLOCK, LEAST = 64, 16  # rows that one piece of work takes, and where threads are many
+MANY = 8  # threads from which on blocks pack for themselves what others would have packed for them
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
@@ -51,6 +53,8 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     halves = half_of(a), half_of(b)
     if halves[0] is not None and halves[1] is not None and how() and halves_win(rows, depth, width):
         return in_blocks(builder, HalfProduct(halves[0], halves[1], how()), spec, node)
+    if type == "float" and how() == "tiles" and floats_win(rows, depth, width):
+        return in_blocks(builder, HalfProduct(a, b, "tiles", 3), spec, node)
     if is_unpacked(type, a, b):
         made: list[Reference] = builder.routine(
             [a, b], [spec], node, lambda program, module, routine: [unpacked(module, type, a, b, routine)]
@@ -59,7 +63,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     if is_few(a, b):
         return builder.routine([a, b], [spec], node, lambda program, module, routine: [few_rows(module, type, a, b, routine)])[0]
     if blocks_win(rows, depth, width, spec.dtype.itemsize):
-        return in_blocks(builder, BlockedProduct(a, b), spec, node)
+        return in_blocks(builder, (NearPanelProduct if eager_pool.threads >= MANY else BlockedProduct)(a, b), spec, node)
     if deep_wins(rows, depth, width, spec.dtype.itemsize):
         deep = SplitDepth(a, b, -(-depth // DEEPEST))
         return builder.routine(
