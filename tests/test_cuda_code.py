@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -270,3 +271,20 @@ def test_torch_cuda_without_a_gpu() -> None:
             call()
     with pytest.raises(RuntimeError, match="pin_memory"):
         torch.ones(2).pin_memory()
+
+
+def test_a_library_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight.core.errors import DeviceError
+    from rushlight.runtime.cuda import libraries
+
+    def none(path: str, mode: int = 0) -> Any:
+        raise OSError(f"{path}: cannot open shared object file")
+
+    monkeypatch.setattr(libraries.ctypes, "CDLL", none)
+    monkeypatch.setattr(libraries, "_loaded", libraries._loaded.__wrapped__)
+    for name, sentence in (
+        ("cudnn", "the library libcudnn.so.9 is not here: pip install nvidia-cudnn-cu13"),
+        ("cublas", "the library libcublas.so.13 is not here: pip install nvidia-cublas"),
+    ):
+        with pytest.raises(DeviceError, match=f"^{re.escape(sentence)}$"):
+            libraries.library(None, name)

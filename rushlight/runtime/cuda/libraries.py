@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import ctypes.util
 import functools
@@ -40,7 +41,8 @@ def _loaded(name: str) -> Any:
 
 
 def library(cupy: Any, name: str) -> Any:
-    """One of NVIDIA's libraries."""
+    """One of NVIDIA's libraries; a DeviceError says what is missing."""
     if name.startswith("cublas"):
-        importlib.import_module("cupy_backends.cuda.libs.cublas")  # loads the one that CuPy uses
+        with contextlib.suppress(ImportError, OSError):  # where CuPy finds none, there may be one beside it
+            importlib.import_module("cupy_backends.cuda.libs.cublas")  # loads the one that CuPy uses
     return _loaded(name)
