@@ -104,6 +104,36 @@ def test_optimizers_have_fused_steps(name: str, monkeypatch: pytest.MonkeyPatch)
     assert all(f"t.x{at}[i] = " in sources[0] for at in (0, *range(2, 2 + len(names))))
 
 
+def test_addresses_of_an_optimizer_step_are_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more tensors than a launch has room for, several launches update some each; a block has its tensor and its part of it."""
+    launched: list[Any] = []
+
+    def kernel(cupy: Any, source: str, name: str, format: str, what: str) -> Any:
+        return lambda blocks, threads, *given: launched.append((blocks, format, given))
+
+    def array(size: int, address: int) -> Any:
+        return SimpleNamespace(dtype=np.dtype(np.float32), shape=(size,), size=size, _c_contiguous=True, data=SimpleNamespace(ptr=address))
+
+    monkeypatch.setattr(optimizer_step, "CudaKernel", kernel)
+    monkeypatch.setattr(optimizer_step, "_kernels", {})
+    monkeypatch.setattr(optimizer_step, "_places", {})
+    tables: list[Any] = []
+    cupy = SimpleNamespace(
+        asarray=lambda rows: tables.append(rows) or array(rows.size, 99), cuda=SimpleNamespace(runtime=SimpleNamespace(getDevice=lambda: 0))
+    )
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1)
+    group = optimizer.param_groups[0]
+    numbers = optimizer.plan(group)[1]
+    sizes = [5000 if at == 1 else 3 for at in range(250)]
+    tensors = [[array(size, 2 * at), array(size, 2 * at + 1)] for at, size in enumerate(sizes)]
+    assert optimizer_step.optimizer_step(cupy, optimizer.update, group, numbers, tensors)
+    (first, format, given), (second, _, rest) = launched
+    assert (first, second) == (241, 10) and format.startswith("480PP") and given[:480] == tuple(range(480)) and given[480] == 99
+    assert rest[:20] == tuple(range(480, 500)) and not any(rest[20:32]) and rest[32] == 99
+    rows = tables[0].view(optimizer_step._PLACE)
+    assert rows[:3].tolist() == [(0, 3, 0), (1, 4096, 0), (1, 904, 4096)]
+
+
 def test_ops_with_kernels_exist() -> None:
     assert all(name in table for name in (*KERNELS, *HOST_ONLY))
 

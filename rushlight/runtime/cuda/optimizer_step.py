@@ -1,7 +1,7 @@
 """Optimizer steps on CUDA: one launch for all parameters of a group, whatever the optimizer.
 
-The arithmetic of an optimizer (its ``update``) is traced to scalar IR and printed as CUDA C.  A table of addresses in device memory tells each block
-which tensors, and which part of them, it updates.
+The arithmetic of an optimizer (its ``update``) is traced to scalar IR and printed as CUDA C.  Addresses are arguments of the launch, for gradients come to other
+memory step by step; a table in device memory, which stays, tells each block which tensors, and which part of them, it updates.
 """
 
 from __future__ import annotations
@@ -17,16 +17,22 @@ from ...schedule.scalar_ir import Array, Functions, ScalarExpression, cast
 from .launch import CudaKernel
 
 _CHUNK = 4096  # elements that a block updates
+_MOST_ADDRESSES, _ROUND = (
+    480,
+    16,
+)  # that a launch takes: its arguments have 4 KiB; and of how many tensors the number of kernels is a multiple
 _THREADS = 256
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 _SOURCE = """
-struct Tensors { @FIELDS@ long long n; };
-extern "C" __global__ void step(const Tensors* tensors, const int2* blocks@NUMBERS@) {
-    int2 place = blocks[blockIdx.x];
-    Tensors t = tensors[place.x];
-    long long first = (long long)place.y * @CHUNK@, last = first + @CHUNK@ < t.n ? first + @CHUNK@ : t.n;
-    for (long long i = first + threadIdx.x; i < last; i += blockDim.x) {
+struct Given { @T@* at[@COUNT@]; };
+struct Place { int tensor, count; long long first; };
+struct Tensors { @FIELDS@ };
+extern "C" __global__ void step(const __grid_constant__ Given given, const Place* places@NUMBERS@) {
+    Place place = places[blockIdx.x];
+    Tensors t;
+    @POINTERS@
+    for (int i = threadIdx.x; i < place.count; i += blockDim.x) {
         @BODY@
     }
 }
@@ -44,8 +50,10 @@ class _Written(Array):
         self.become(value)
 
 
-def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], buffers: int, numbers: int) -> CudaKernel | None:
-    """The kernel of an optimizer's arithmetic; None where it can't be traced."""
+def _kernel(
+    cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], buffers: int, numbers: int, count: int = _ROUND
+) -> CudaKernel | None:
+    """The kernel of an optimizer's arithmetic for up to so many parameters; None where it can't be traced."""
     compute = _FLOAT32 if dtype in HALF_PRECISION else dtype
     arrays = [_Written(cast(ScalarExpression("operand", (), dtype, at), compute), (1,)) for at in range(2 + buffers)]
     given = tuple(Array(ScalarExpression("operand", (), compute, f"n{at}"), ()) for at in range(numbers))
@@ -58,37 +66,40 @@ def _kernel(cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any],
         return None
     kind = computed(compute)
     stores = [f"t.x{at}[i] = {rounded(f'({kind})({each})', dtype)};" for at, each in made]
+    width = 2 + buffers
     marks = {
-        "FIELDS": " ".join(f"{STORED[dtype]}* x{at};" for at in range(2 + buffers)), "NUMBERS": "".join(f", {kind} n{at}" for at in range(numbers)),
-        "CHUNK": str(_CHUNK), "BODY": "\n        ".join([*text.lines, *stores]),
+        "T": STORED[dtype], "COUNT": str(count * width), "FIELDS": " ".join(f"{STORED[dtype]}* x{at};" for at in range(width)),
+        "NUMBERS": "".join(f", {kind} n{at}" for at in range(numbers)), "BODY": "\n        ".join([*text.lines, *stores]),
+        "POINTERS": " ".join(f"t.x{at} = given.at[place.tensor * {width} + {at}] + place.first;" for at in range(width)),
     }  # fmt: skip
     source = PRELUDE + _SOURCE
     for mark, value in marks.items():
         source = source.replace(f"@{mark}@", value)
-    return CudaKernel(cupy, source, "step", "PP" + ("d" if compute == _FLOAT64 else "f") * numbers, f"{update.__qualname__}")
+    format = f"{count * width}PP" + ("d" if compute == _FLOAT64 else "f") * numbers
+    return CudaKernel(cupy, source, "step", format, f"{update.__qualname__}")
 
 
 _kernels: dict[Any, CudaKernel | None] = {}
 _places: dict[Any, Any] = {}
-_tables: dict[Any, Any] = {}
+_PLACE = np.dtype([("tensor", np.int32), ("count", np.int32), ("first", np.int64)])
 
 
-def _blocks(cupy: Any, sizes: tuple[int, ...]) -> Any:
-    """For each block the tensor, and the part of it, that it updates: on the current device, kept for sizes that come again."""
+def _blocks(cupy: Any, sizes: tuple[int, ...]) -> tuple[int, Any]:
+    """How many blocks there are, and for each the tensor, and the part of it, that it updates: on the current device, kept for sizes that come again."""
     key = (cupy.cuda.runtime.getDevice(), sizes)
     found = _places.get(key)
     if found is None:
-        rows = [(at, part) for at, size in enumerate(sizes) for part in range(-(-size // _CHUNK))]
-        if len(_places) > 64:
+        rows = [(at, min(_CHUNK, size - first), first) for at, size in enumerate(sizes) for first in range(0, size, _CHUNK)]
+        if len(_places) > 256:
             _places.clear()
-        found = _places[key] = cupy.asarray(np.array(rows, np.int32).reshape(-1, 2))
+        found = _places[key] = len(rows), cupy.asarray(np.array(rows, _PLACE).view(np.int64))
     return found
 
 
 def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple[Any, ...], tensors: list[list[Any]]) -> bool:
     """Update parameters: each of ``tensors`` is a parameter, its gradient and its buffers as arrays; False where it can't be done so."""
     first = tensors[0][0]
-    dtype = first.dtype
+    dtype, width = first.dtype, len(tensors[0])
     if dtype not in (_FLOAT32, _FLOAT64, *HALF_PRECISION) or any(not isinstance(each, (int, float)) for each in numbers):
         return False
     addresses, sizes = [], []
@@ -101,30 +112,18 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
         sizes.append(arrays[0].size)
     fixed = tuple([(name, value) for name, value in sorted(group.items()) if isinstance(value, (bool, type(None)))])
     signs = tuple([(name, bool(value)) for name, value in sorted(group.items()) if isinstance(value, (int, float))])
-    key = (update, fixed, signs, "first" in group, dtype, len(tensors[0]), len(numbers))
-    if key not in _kernels:
-        _kernels[key] = _kernel(cupy, update, group, dtype, len(tensors[0]) - 2, len(numbers))
-    kernel = _kernels[key]
-    if kernel is None:
-        return False
-    blocks = _blocks(cupy, tuple(sizes))
-    if not blocks.size:
-        return True
-    table = _table(cupy, tuple(addresses), tuple(sizes))
-    kernel(blocks.shape[0], _THREADS, table.data.ptr, blocks.data.ptr, *numbers)
+    most = _MOST_ADDRESSES // width // _ROUND * _ROUND
+    for start in range(0, len(tensors), most):
+        some = sizes[start : start + most]
+        count = -(-len(some) // _ROUND) * _ROUND
+        key = (update, fixed, signs, "first" in group, dtype, width, len(numbers), count)
+        if key not in _kernels:
+            _kernels[key] = _kernel(cupy, update, group, dtype, width - 2, len(numbers), count)
+        kernel = _kernels[key]
+        if kernel is None:  # nor are there kernels of other counts
+            return False
+        blocks, places = _blocks(cupy, tuple(some))
+        if blocks:
+            given = addresses[start * width : (start + most) * width]
+            kernel(blocks, _THREADS, *given, *[0] * (count * width - len(given)), places.data.ptr, *numbers)
     return True
-
-
-def _table(cupy: Any, addresses: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
-    """A table of addresses and sizes on the device: gradients come back to the same memory step after step, so that a table is kept for later."""
-    capturing = cupy.cuda.get_current_stream().is_capturing()  # a graph has its own, which lives as long as it does
-    found = None if capturing else _tables.get((addresses, sizes))  # no two devices have memory at one address
-    if found is None:
-        count = len(sizes)
-        table = np.concatenate([np.array(addresses, np.int64).reshape(count, -1), np.array(sizes, np.int64)[:, None]], axis=1)
-        found = cupy.asarray(table)
-        if not capturing:
-            if len(_tables) >= 64:
-                _tables.clear()
-            _tables[addresses, sizes] = found
-    return found
