@@ -229,7 +229,10 @@ class PointwiseOp:
         """The result of two operands, the second of which may be a number, without options; NotImplemented where their layouts are new."""
         kind = self.array
         if b.__class__ is kind:
-            plan = self.plans.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype))
+            if a._c_contiguous and b._c_contiguous:
+                plan = self.plans.get((a.shape, a.dtype, b.shape, b.dtype))
+            else:
+                plan = self.plans.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype))
             if plan is None:
                 return NotImplemented
             kernel, slower, blocks, tail, shape, dtype, strides, alignment, _ = plan
@@ -282,6 +285,9 @@ class PointwiseOp:
         if len(self.plans) > 4096:
             self.plans.clear()
         found = self.plans[key] = self._planned(values)
+        if self.count == 2 and found is not None and all(each.__class__ is self.array and each.flags.c_contiguous for each in values[:2]):
+            a, b = values[:2]
+            self.plans[a.shape, a.dtype, b.shape, b.dtype] = found  # dense operands are known without their strides
         return found
 
     def _planned(self, values: Any) -> PointwisePlan | None:
