@@ -22,6 +22,7 @@ from ...core.devices import device_types
 from ...core.errors import RushlightError
 from ...schedule.tensor_ir import Input
 from .captured_work import Allocations, CapturedWork, graph_memory
+from .measured_convolutions import measure_convolutions
 from .measured_products import measure_pending, measured_products
 from .schedule_run import TritonSchedule
 
@@ -119,6 +120,7 @@ class ReplayedSchedule:
             with measured_products():
                 results = self.program.run(args)
             measure_pending(self.cupy)
+            measure_convolutions(self.cupy)
             return results
         self.program.release_arena()
         noted = Allocations(self.cupy)

@@ -14,7 +14,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.errors import AcceleratorError, DeviceError
 from ....ops.nn.convolution import _convolution_meta, _expanded
-from .. import cudnn
+from .. import cudnn, measured_convolutions, measured_products
 from ..launch import CudaKernel
 from ..remembered import remembered
 from .copies import contiguous
@@ -166,12 +166,25 @@ def convolution(
     groups: int,
 ) -> Any:
     """A convolution or its transpose."""
-    return _convolve(cupy, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _settings())
+    values = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, _settings())
+    return _convolve_measured(cupy, *values) if measured_products.measuring else _convolve(cupy, *values)
 
 
 @remembered
 def _convolve(
     cupy: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+    settings: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    return _convolve_now(cupy, False, input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, settings)
+
+
+def _convolve_measured(cupy: Any, *values: Any) -> Any:
+    """A convolution of a compiled program: in the way that was measured to be the faster one."""
+    return _convolve_now(cupy, True, *values)
+
+
+def _convolve_now(
+    cupy: Any, measuring: bool, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
     settings: tuple[Any, ...],
 ) -> Any:  # fmt: skip
     aligned = _alignment(input.data.ptr, weight.data.ptr)
@@ -191,6 +204,23 @@ def _convolve(
     if prepared is None:
         return NotImplemented
     shape, last, plan = prepared
+    if (
+        measuring
+        and not (transposed or last or settings[2])
+        and measured_convolutions.takes(input, weight, bias, shape, groups, not settings[3])
+    ):
+        options = _expanded(2, stride, padding, dilation, output_padding)[:3]
+
+        def by_cudnn(image: Any, filters: Any, added: Any, result: Any) -> None:
+            _run(plan, image, filters, result)
+            if added is not None:
+                add_bias(cupy, result, added, result.size // (shape[0] * shape[1]))
+
+        own = measured_convolutions.chosen(cupy, key, input, weight, bias, shape, options, by_cudnn)
+        if own is not None:
+            made = cupy.ndarray(shape, input.dtype)
+            own.run(input, weight, bias, made)
+            return made
     input, weight = _dense(cupy, input, last), _dense(cupy, weight, last)
     made = _empty(cupy, shape, input.dtype, last)
     _run(plan, *((made, weight, input) if transposed else (input, weight, made)))
