@@ -25,8 +25,10 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 
+from rushlight.runtime.cuda import schedule_run  # noqa: E402
 from rushlight.runtime.cuda.graph_replay import ReplayedSchedule  # noqa: E402
 from rushlight.runtime.cuda.philox import DropoutStream  # noqa: E402
+from rushlight.runtime.cuda.schedule_run import TritonSchedule  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -318,3 +320,27 @@ def test_errors_of_a_first_call_are_those_of_eager_mode() -> None:
     with pytest.raises(RuntimeError) as found:
         torch.compile(lambda a, b: (a + 1) @ b)(a, b)
     assert str(found.value) == str(wanted.value)
+
+
+def test_a_rehearsal_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ops are called on zeros while kernels are compiled; losses, parameters and statistics are those of eager mode all the same."""
+    calls: list[int] = []
+
+    def prepare(self: TritonSchedule, args: Any) -> None:
+        count, call = [0], self.call
+        self.kernels = dict.fromkeys(self.sources)  # type: ignore[arg-type]
+        self.call = lambda *given: (count.__setitem__(0, count[0] + 1), call(*given))[1]  # type: ignore[method-assign]
+        self.rehearse(args)
+        self.kernels, self.call = {}, call  # type: ignore[method-assign]
+        calls.append(count[0])
+
+    monkeypatch.setattr(schedule_run, "measure_pending", lambda cupy: None)
+    monkeypatch.setattr(schedule_run, "measure_convolutions", lambda cupy: None)
+    monkeypatch.setattr(TritonSchedule, "prepare", prepare)
+    Twins().run(4)
+    assert calls and calls[0] > 0
+    torch.manual_seed(0)
+    dropping = torch.compile(lambda x: F.dropout(x @ x, 0.5))
+    x = torch.ones(4, 4).to("cuda")
+    drawn = [torch.manual_seed(3), dropping(x)][1], [torch.manual_seed(3), F.dropout(x @ x, 0.5)][1]
+    np.testing.assert_array_equal(drawn[0].cpu().numpy(), drawn[1].cpu().numpy())

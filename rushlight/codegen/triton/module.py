@@ -32,6 +32,7 @@ class Pending(NamedTuple):
     """A kernel that waits for others to be launched with it."""
 
     plan: KernelPlan
+    kernel: TritonKernel  # as it is launched where nothing else waits
     step: Any
     reads: set[Region]
     writes: set[Region]
@@ -85,7 +86,7 @@ class GeneratedModule:
         reads -= writes - {self.region(each.buffer) for each in kernel.locations() if each.value not in step.members}
         self.settle(reads, writes)
         if kernel.combines:
-            self.waiting.append(Pending(plan, step, reads, writes, None if kernel.flat else kernel.options))
+            self.waiting.append(Pending(plan, kernel, step, reads, writes, None if kernel.flat else kernel.options))
         else:
             self.launch(kernel, [step])
 
@@ -116,7 +117,7 @@ class GeneratedModule:
         """Launch kernels as one."""
         steps = [each.step for each in kernels]
         if len(kernels) == 1:
-            self.launch(TritonKernel(kernels[0].plan, "", sources(steps), self.programs), steps)
+            self.launch(kernels[0].kernel, steps)
             return
         elements = sum(math.prod(each.plan.space) for each in kernels)
         size = 1024 if elements >= 1024 * self.programs else 256
@@ -211,7 +212,11 @@ def digest(text: str) -> str:
 
 def overlap(some: set[Region], others: set[Region]) -> bool:
     """Whether two sets of regions have memory in common."""
-    return any(one[0] == other[0] and one[1] < other[2] and other[1] < one[2] for one in some for other in others)
+    for kind, start, end in some:
+        for other, first, last in others:
+            if start < last and first < end and kind == other:
+                return True
+    return False
 
 
 def sources(steps: list[Any]) -> list[str]:

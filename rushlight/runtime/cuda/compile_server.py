@@ -11,6 +11,7 @@ import json
 import linecache
 import os
 import select
+import shutil
 import sys
 import traceback
 from types import ModuleType
@@ -151,4 +152,8 @@ def serve(folder: str, most: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))
+    sys.path[:] = json.loads(sys.argv[3])  # that of the process that asks, whose packages need not be found again
+    try:
+        serve(sys.argv[1], int(sys.argv[2]))
+    finally:
+        shutil.rmtree(sys.argv[1], ignore_errors=True)

@@ -75,7 +75,7 @@ class Server:
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="rushlight_kernels_")
         self.process = subprocess.Popen(
-            [sys.executable, "-P", compile_server.__file__, self.folder, str(min(os.cpu_count() or 1, _MOST))],
+            [sys.executable, "-S", "-P", compile_server.__file__, self.folder, str(min(os.cpu_count() or 1, _MOST)), json.dumps(sys.path)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             env={name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"},
         )  # fmt: skip
@@ -113,13 +113,16 @@ class Server:
                 made = self.waiting.pop(answer["number"], None)
             if made is None:
                 continue
-            if "path" in answer:
-                about, _, code = Path(answer["path"]).read_bytes().partition(b"\n")
-                os.unlink(answer["path"])
-                made.set_result((json.loads(about), code))
-            elif "error" in answer:
-                made.set_exception(CompileError(Path(answer["error"]).read_text()))
-            else:
+            try:
+                if "path" in answer:
+                    about, _, code = Path(answer["path"]).read_bytes().partition(b"\n")
+                    os.unlink(answer["path"])
+                    made.set_result((json.loads(about), code))
+                elif "error" in answer:
+                    made.set_exception(CompileError(Path(answer["error"]).read_text()))
+                else:
+                    made.set_exception(BrokenPipeError())
+            except OSError:  # the file is gone, as the process is
                 made.set_exception(BrokenPipeError())
         with self.lock:
             left, self.waiting = self.waiting, {}
@@ -144,7 +147,11 @@ _starting = free_after_fork(threading.Lock())
 def start() -> Server | None:
     """The process that compiles, started where it is not there; None where there are too few cores for it, or it can't be started."""
     global _server
-    if (os.cpu_count() or 1) <= _FEW_CORES or os.environ.get("RUSHLIGHT_COMPILE_SERVER") == "0":
+    if (
+        (os.cpu_count() or 1) <= _FEW_CORES
+        or os.environ.get("RUSHLIGHT_COMPILE_SERVER") == "0"
+        or not (sys.executable and hasattr(os, "fork"))
+    ):
         return None
     with _starting:
         if _server is None or not _server.alive:

@@ -5,9 +5,11 @@ On CUDA tensors the kernels are compiled; on CPU tensors Triton's interpreter ru
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from ...codegen.triton.kernel import PROGRAMS
@@ -16,16 +18,30 @@ from ...core.base import TensorBase, contiguous_strides, make
 from ...core.declare import table
 from ...core.devices import device, device_of, device_type_of, device_types, on_device
 from ...core.dtypes import BY_NUMPY, uint8
-from ...core.errors import OperationError
+from ...core.errors import OperationError, RushlightError
 from ...core.state import state
 from ...graph.printer import source_of
 from ...schedule.schedule import Schedule
 from ...schedule.tensor_ir import Call, Reference, Value
 from .kernel_store import COMPILES, GeneratedKernel
+from .measured_convolutions import measure_convolutions
+from .measured_products import measure_pending, measured_products
+
+log = logging.getLogger("rushlight.triton")
 
 
 class KernelFailed(Exception):
     """A kernel that Triton or ptxas does not compile, or that the GPU has not the registers for; the message has its source."""
+
+
+class Quiet:
+    """In the place of a kernel: launches do nothing."""
+
+    def __getitem__(self, grid: Any) -> Any:
+        return self
+
+    def __call__(self, *args: Any, **constants: Any) -> None:
+        pass
 
 
 class TritonSchedule:
@@ -38,6 +54,7 @@ class TritonSchedule:
         self.text = self.generated.text
         self.calls, self.records = self.generated.calls, self.generated.records
         self.launches = len(self.records)
+        self.impure = any(each.node is None or each.node.is_impure() for each in self.calls)
         self.sources = {each.name: each.text for each in self.generated.kernels}
         self.lock = threading.Lock()  # calls work in one arena, and what they launch is in the order of a stream
         self.kernels: dict[str, GeneratedKernel] = {}  # on a GPU, by name
@@ -67,10 +84,10 @@ class TritonSchedule:
         """From now on each call has an arena of its own: a captured call keeps its memory, and others are rare."""
         self.static, self.keeps_arena = None, False
 
-    def laid_out(self) -> list[Any]:
+    def laid_out(self, factory: Any = table["empty"]) -> list[Any]:
         """Constants, and values inside the program in a new arena."""
         schedule, made = self.schedule, list(self.constants)
-        arena = self.empty((schedule.arena,), uint8) if schedule.arena else None
+        arena = factory.call((schedule.arena,), dtype=uint8, device=self.place) if schedule.arena else None
         for value, offset in schedule.offsets.items():
             length = max(math.prod(value.shape), 1) * value.dtype.itemsize
             part = table["slice"].call(arena, 0, offset, offset + length, 1)
@@ -101,11 +118,39 @@ class TritonSchedule:
             for record in {each.name: each for each in self.records if self.kernels}.values():
                 kernel = self.kernels[record.name]
                 waiting.append((record.name, kernel.request([not given.get(slot, 0) % 16 for slot in record.slots])))
+            if not all(made.done() for _, made in waiting):
+                self.rehearse(args)
             for name, made in waiting:
                 try:
                     made.result().load(self.kernels[name].cupy)
                 except Exception as error:
                     raise KernelFailed(f"{name}: {type(error).__name__}: {error}\n{self.sources[name]}") from error
+
+    def rehearse(self, args: tuple[Any, ...]) -> None:
+        """Call the ops of the program, on zeros in the place of what kernels compute, while the kernels are compiled.
+
+        What the ops need besides, kernels of their own and algorithms that are measured, is there when the program runs.
+        """
+        if self.impure:
+            return  # random numbers must not be drawn twice
+        quiet: dict[str, Any] = dict.fromkeys(self.kernels, Quiet())
+        run: Any = FunctionType(self.module.run.__code__, quiet)
+        enabled, state.grad_enabled = state.grad_enabled, False
+        try:
+            memory = self.laid_out(table["zeros"])
+            for given in self.inputs:
+                memory[self.schedule.slots[given]] = args[given.position]
+            for value in self.schedule.roots:
+                memory[self.schedule.slots[value]] = table["zeros"].call(value.shape, dtype=BY_NUMPY[value.dtype], device=self.place)
+            with measured_products():
+                run(memory, lambda number: self.call(self.calls[number], memory))
+            kind: Any = device_types["cuda"]
+            measure_pending(kind.cupy)
+            measure_convolutions(kind.cupy)
+        except (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError) as error:
+            log.info("the ops of a program were not rehearsed: %s", error)  # the program's own run meets it again
+        finally:
+            state.grad_enabled = enabled
 
     def __call__(self, args: tuple[Any, ...]) -> list[Any]:
         """The outputs for inputs that it accepts."""

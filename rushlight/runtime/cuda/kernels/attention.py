@@ -16,6 +16,7 @@ from ....core.devices import device_types
 from ....core.dtypes import HALF_PRECISION
 from ....core.precision import precision
 from ....core.state import state
+from .. import measured_products
 from ..captured_work import put_words
 from ..kernel_store import has_triton, of_file
 from ..remembered import remembered
@@ -167,7 +168,8 @@ class _Problem:
         def describe() -> tuple[Any, Any, Any]:
             blocks = self.blocks["forward"]
             numbers = {**self.given, **_named("so", "bhm", _steps(output, 3)), **self.sizes}
-            return (-(-self.length // blocks["BM"]), self.batch * self.heads), numbers, {**self.options, **blocks}
+            even = self.source % blocks["BN"] == 0
+            return (-(-self.length // blocks["BM"]), self.batch * self.heads), numbers, {**self.options, **blocks, "EVEN": even}
 
         self.launch("forward", {**dict(zip(_INPUTS, inputs)), "OUT": output, "L": logs}, (), describe)
 
@@ -194,7 +196,8 @@ class _Problem:
         else:
             own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
             grid = (-(-self.source // blocks["BN"]), self.batch * self.groups)
-        return grid, {**self.given, **of_grad, **own, **self.sizes}, {**options, **blocks}
+        even = self.source % blocks["BN"] == 0 if name == "backward_query" else self.length % blocks["BM"] == 0
+        return grid, {**self.given, **of_grad, **own, **self.sizes}, {**options, **blocks, "EVEN": even}
 
     def backward(self, given: Any, output: Any, logs: Any, sums: Any, inputs: tuple[Any, ...], made: list[Any]) -> None:
         """Compute the gradients of query, key and value."""
@@ -258,7 +261,7 @@ def _forward(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: boo
     problem, inputs = _inputs(cupy, query, key, value, mask, causal, scale)
     output = _like(cupy, inputs[0], (problem.batch, problem.heads, problem.length, problem.wide))
     logs = rows_type(cupy)((problem.batch, problem.heads, problem.length), _FLOAT32)
-    if state.grad_enabled and not problem.seen:
+    if (state.grad_enabled or measured_products.measuring) and not problem.seen:
         problem.compile_ahead(inputs, output, logs)
     problem.seen = True
     problem.forward(inputs, output, logs)

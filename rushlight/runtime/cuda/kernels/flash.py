@@ -1,7 +1,8 @@
 """Flash attention in Triton: blocks of queries meet blocks of keys, and no matrix of weights is stored.
 
 The forward kernel keeps the logarithm (base 2) of each row's sum; the backward kernels compute the weights again from it.  Imported when attention is
-first computed on CUDA, and by tests under Triton's interpreter.  MASK says what a mask is: none, which keys count, or what is added to the scores.  Nothing
+first computed on CUDA, and by tests under Triton's interpreter.  MASK says what a mask is: none, which keys count, or what is added to the scores;
+EVEN that the walk is one of whole blocks, which needs less code.  Nothing
 but Triton is imported: the file is compiled by a process of its own.
 """
 
@@ -112,6 +113,7 @@ def forward(
     Q, K, V, M, NOISE, OUT, L, sq_b, sq_h, sq_m, sk_b, sk_h, sk_n, sv_b, sv_h, sv_n, sm_b, sm_h, sm_m, sm_n, so_b, so_h, so_m,
     heads, length, source, scale, keep, stride, CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr,
     WV: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
+    EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The output and the logarithms of the rows' sums, for a block of BM queries of one head; REPEAT heads share keys and values."""
     b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
@@ -139,7 +141,7 @@ def forward(
         whole = source // BN * BN
     made, total, top = _attend(made, total, top, q, K, V, M, rows, d, e, 0, whole, sk_n, sv_n, sm_m, sm_n, length, source, factor, NOISE, head, keep,
                                stride, CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, VEC, QUADS, False)  # fmt: skip
-    if whole < end:
+    if (CAUSAL or not EVEN) and whole < end:
         made, total, top = _attend(made, total, top, q, K, V, M, rows, d, e, whole, end, sk_n, sv_n, sm_m, sm_n, length, source, factor, NOISE, head,
                                    keep, stride, CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, VEC, QUADS, True)  # fmt: skip
     made = made / tl.where(total == 0, 1.0, total)[:, None]  # a row that attends to nothing gives zeros
@@ -186,6 +188,7 @@ def backward_query(
     Q, K, V, M, NOISE, G, L, S, DQ, sq_b, sq_h, sq_m, sk_b, sk_h, sk_n, sv_b, sv_h, sv_n, sm_b, sm_h, sm_m, sm_n, sg_b, sg_h, sg_m, sd_b, sd_h, sd_m,
     heads, length, source, scale, keep, stride, CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr,
     WV: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
+    EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradient of a block of queries: a walk over the keys."""
     b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
@@ -211,7 +214,7 @@ def backward_query(
         whole = source // BN * BN
     made = _gather_query(made, q, g, logs, sums, K, V, M, rows, d, e, 0, whole, sk_n, sv_n, sm_m, sm_n, length, source, factor, NOISE, head, keep,
                          stride, CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, VEC, QUADS, False)  # fmt: skip
-    if whole < end:
+    if (CAUSAL or not EVEN) and whole < end:
         made = _gather_query(made, q, g, logs, sums, K, V, M, rows, d, e, whole, end, sk_n, sv_n, sm_m, sm_n, length, source, factor, NOISE, head,
                              keep, stride, CAUSAL, MASK, D, DV, WD, WV, BN, PRECISION, VEC, QUADS, True)  # fmt: skip
     place = DQ + b * sd_b + h * sd_h + rows[:, None].to(tl.int64) * sd_m + d[None, :]
@@ -256,6 +259,7 @@ def backward_key(
     sd_b, sd_h, sd_n, sw_b, sw_h, sw_n, heads, length, source, scale, keep, stride,
     CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr,
     BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
+    EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradients of a block of keys and values: a walk over the queries of the heads that share them."""
     groups = heads // REPEAT
@@ -288,10 +292,11 @@ def backward_key(
         of_key, of_value = _gather_key(of_key, of_value, k, v, q_of, g_of, l_of, s_of, m_of, columns, d, e, middle, whole, sq_m, sg_m, sm_m, sm_n, length,
                                        source, factor, NOISE, head, keep, stride, block * BN, CAUSAL, MASK, D, DV, WD, WV, BM, BN, PRECISION, VEC,
                                        QUADS, False)  # fmt: skip
-        if max(whole, middle) < length:
-            of_key, of_value = _gather_key(of_key, of_value, k, v, q_of, g_of, l_of, s_of, m_of, columns, d, e, max(whole, middle), length, sq_m, sg_m,
-                                           sm_m, sm_n, length, source, factor, NOISE, head, keep, stride, block * BN, CAUSAL, MASK, D, DV, WD, WV, BM, BN,
-                                           PRECISION, VEC, QUADS, True)  # fmt: skip
+        if not EVEN:
+            if max(whole, middle) < length:
+                of_key, of_value = _gather_key(of_key, of_value, k, v, q_of, g_of, l_of, s_of, m_of, columns, d, e, max(whole, middle), length, sq_m, sg_m,
+                                               sm_m, sm_n, length, source, factor, NOISE, head, keep, stride, block * BN, CAUSAL, MASK, D, DV, WD, WV, BM, BN,
+                                               PRECISION, VEC, QUADS, True)  # fmt: skip
     key = DK + b * sd_b + group * sd_h + columns[:, None].to(tl.int64) * sd_n + d[None, :]
     tl.store(key, (of_key * scale).to(DK.dtype.element_ty), mask=there[:, None] & (d[None, :] < WD))
     value = DW + b * sw_b + group * sw_h + columns[:, None].to(tl.int64) * sw_n + e[None, :]
