@@ -279,3 +279,34 @@ def test_convolutions_as_products(stride: tuple[int, int], padding: tuple[int, i
     sizes = {name: value for name, value in planned.sizes.items() if name.isupper()} | {"PRECISION": "ieee", "BIASED": biased}
     kernels.implicit_convolution[planned.grid](x, w, bias, made, **planned.numbers, **sizes)
     torch.testing.assert_close(made, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("as_product", "taken"), [(30.0, True), (49.5, False)])
+def test_the_faster_convolution_is_measured_once(as_product: float, taken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rushlight.runtime.cuda import measured_convolutions
+    from rushlight.runtime.cuda.measured_convolutions import ImplicitConvolution
+
+    monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(tmp_path))
+    clock, ran, dtype = [0.0], [0], torch.ones(1).numpy().dtype
+    cupy = stand_in_for_cupy(clock)
+    cupy.ndarray = lambda shape, dtype: SimpleNamespace(shape=shape, dtype=dtype, size=math.prod(shape), data=SimpleNamespace(ptr=4096))
+    monkeypatch.setattr(cupy.cuda.Stream, "synchronize", lambda self: None, raising=False)
+
+    def by_product(self: Any, *arrays: Any) -> None:
+        ran[0] += 1
+        clock[0] += as_product
+
+    def by_cudnn(*arrays: Any) -> None:
+        clock[0] += 50.0
+
+    monkeypatch.setattr(ImplicitConvolution, "run", by_product)
+    monkeypatch.setattr(ImplicitConvolution, "request", lambda self, arrays, biased: None)
+    image, filters, result = (cupy.ndarray(shape, dtype) for shape in ((2, 3, 8, 8), (4, 3, 3, 3), (2, 4, 8, 8)))
+    for known in (False, True):
+        monkeypatch.setattr(measured_convolutions, "_chosen", {})
+        given = (cupy, "key", image, filters, None, result.shape, ((1, 1), (1, 1), (1, 1)), by_cudnn)
+        assert measured_convolutions.chosen(*given) is None
+        ran[0] = 0
+        measured_convolutions.measure_convolutions(cupy)
+        assert (measured_convolutions.chosen(*given) is not None) == taken
+        assert (ran[0] == 0) == known  # the second time it is known from the disk
