@@ -142,8 +142,7 @@ def in_a_way(torch: Any, model: Any, step: Any, way: str, training: bool) -> Cal
         return torch.compile(run)  # type: ignore[no-any-return]
     if way in ("compile", "reduce-overhead"):
         torch._dynamo.reset()
-        compiled = torch.compile(model, mode=None if way == "compile" else way)
-        model.forward = compiled.forward if hasattr(compiled, "forward") else compiled
+        model.compile(mode=None if way == "compile" else way)
     return run
 
 

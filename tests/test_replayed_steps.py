@@ -25,7 +25,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
 
-from rushlight.runtime.cuda import schedule_run  # noqa: E402
+from rushlight.runtime.cuda import captured_work, schedule_run  # noqa: E402
 from rushlight.runtime.cuda.graph_replay import ReplayedSchedule  # noqa: E402
 from rushlight.runtime.cuda.philox import DropoutStream  # noqa: E402
 from rushlight.runtime.cuda.schedule_run import TritonSchedule  # noqa: E402
@@ -344,3 +344,26 @@ def test_a_rehearsal_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.ones(4, 4).to("cuda")
     drawn = [torch.manual_seed(3), dropping(x)][1], [torch.manual_seed(3), F.dropout(x @ x, 0.5)][1]
     np.testing.assert_array_equal(drawn[0].cpu().numpy(), drawn[1].cpu().numpy())
+
+
+def test_memory_of_graphs_is_given_back_when_the_last_of_them_is_gone() -> None:
+    """A program that can't be captured must not give back what the graphs of others use."""
+    freed: list[int] = []
+    memory = captured_work.graph_memory(StandIn.cupy)
+    memory.pool.free_all_blocks = lambda: freed.append(1)
+    first = Twins()
+    first.run(5)
+    users = len(memory.users)
+    assert users
+    Work.failing = RuntimeError("no more")
+    try:
+        Twins().run(5)
+    finally:
+        Work.failing = None
+    captured_work.release_unused()
+    assert not freed and len(memory.users) == users
+    del first
+    torch.compiler.reset()
+    gc.collect()
+    captured_work.release_unused()
+    assert freed and not len(memory.users)

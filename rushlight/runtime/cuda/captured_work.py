@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import Any
+from weakref import WeakSet
 
 from ...core.devices import device_types
 from .gemm import blas
@@ -108,12 +109,18 @@ class GraphMemory:
         self.stream = cupy.cuda.Stream(non_blocking=True)  # memory of a pool belongs to a stream: all programs are captured in one
         self.lock = threading.Lock()
         self.last: Any = None  # the stream of the last replay
+        self.users: WeakSet[Any] = WeakSet()  # captured work that uses the memory, which the pool holds for free
 
     def enter(self, stream: Any) -> None:
         """Let a stream wait for the last replay, where that was in another."""
         if self.last is not None and self.last.ptr != stream.ptr:
             stream.wait_event(self.last.record())
         self.last = stream
+
+    def release(self) -> None:
+        """Give the memory back, where no graph uses it any more."""
+        if not len(self.users):
+            self.pool.free_all_blocks()
 
 
 _memories: dict[int, GraphMemory] = {}
@@ -125,6 +132,12 @@ def graph_memory(cupy: Any) -> GraphMemory:
     if index not in _memories:
         _memories[index] = GraphMemory(cupy)
     return _memories[index]
+
+
+def release_unused() -> None:
+    """Give the memory of graphs that are gone back, on all devices."""
+    for each in _memories.values():
+        each.release()
 
 
 def held_by_graphs() -> int:
@@ -178,4 +191,4 @@ class Allocations:
         return self.count == len(self.places) and all(each.data.mem.ptr in self.given for each in arrays)
 
 
-__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "held_by_graphs", "make_ready", "put_words"]
+__all__ = ["Allocations", "CapturedWork", "GraphMemory", "graph_memory", "held_by_graphs", "make_ready", "put_words", "release_unused"]

@@ -15,6 +15,7 @@ from ...core.base import make
 from ...core.devices import as_device, available, device_types
 from ...core.errors import ValueRangeError
 from . import faults
+from .captured_work import release_unused
 from .device import CudaDevice, no_such_device, sized
 
 
@@ -205,6 +206,7 @@ def empty_cache() -> None:
     for index in range(device_count()):
         with cupy.cuda.Device(index):
             cupy.get_default_memory_pool().free_all_blocks()
+    release_unused()
     cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 

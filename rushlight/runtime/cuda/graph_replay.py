@@ -216,12 +216,14 @@ class ReplayedSchedule:
         gc.collect(1)  # what refers to results from cycles would seem to hold them
         log.info("captured as a CUDA graph%s: %s", ", once more" if self.turns else "", program.outline())
         self.turns.append(Turn(work, results, free))
+        if known is not None:
+            memory.users.add(work)
         return True
 
     def refuse(self, why: str) -> None:
         """Never replay the program; what was held for its graphs is given back."""
         self.refused, self.turns = why, []
-        self.memory.pool.free_all_blocks()
+        self.memory.release()
         log.info("a program is not replayed as a CUDA graph: %s", why, exc_info=log.isEnabledFor(logging.DEBUG))
 
     def choose(self, given: list[Any]) -> bool:
