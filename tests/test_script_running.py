@@ -10,7 +10,7 @@ import pytest
 from support.onnx_files import onnx_session
 
 import rushlight as torch
-from rushlight import jit
+from rushlight import jit, nn
 
 
 def close(got, want):
@@ -110,6 +110,39 @@ def test_traced_programs_with_choices_are_exported_with_them():
         x = torch.full([2], value)
         close(torch.tensor(session.run(None, {"x": x.numpy()})[0]), traced(x))
         close(traced(x), choose(x) + 1)
+
+
+class Checkpointing(nn.Module):
+    """A model as libraries write them: what can't be scripted is ruled out beside an attribute, and a condition is asserted by a function."""
+
+    def __init__(self):
+        super().__init__()
+        self.checkpointing = False
+
+    def forward(self, x):
+        torch._assert(x.shape[0] == 2, f"two rows, not {x.shape[0]}")
+        if self.checkpointing and not jit.is_scripting():
+            return not_scriptable(x, *[1])
+        if jit.is_scripting() or self.checkpointing:
+            x = x + 1
+        elif self.checkpointing and x.sum() > 0 and not jit.is_scripting():
+            x = not_scriptable(x)
+        return x * 2
+
+
+def not_scriptable(x, *more):
+    return x
+
+
+def test_is_scripting_decides_beside_other_conditions():
+    scripted = jit.script(Checkpointing())
+    buffer = io.BytesIO()
+    jit.save(scripted, buffer)
+    buffer.seek(0)
+    for each in (scripted, jit.load(buffer)):
+        assert torch.equal(each(torch.ones(2, 1)), torch.full((2, 1), 4.0))
+        with pytest.raises(jit.Error, match="two rows, not 3"):
+            each(torch.ones(3, 1))
 
 
 def test_is_scripting():

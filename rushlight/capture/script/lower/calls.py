@@ -130,6 +130,11 @@ class Calls(AttributeLowering):
             return ScriptValue(kind, value.arg)
         if found is is_scripting:
             return ScriptValue(BOOL, True)
+        if (
+            len(node.args) == 2 and getattr(found, "__name__", "") == "_assert" and found.__module__ == PACKAGE
+        ):  # an assert, which a file can hold
+            self.do_Assert(ast.copy_location(ast.Assert(*node.args), node))  # type: ignore[attr-defined]
+            return ScriptValue(NONE, None)
         if found is _unwrap_optional and len(node.args) == 1:
             inner = self.value(node.args[0])
             if inner.type == NONE:

@@ -198,17 +198,21 @@ class Conditions(Calls):
                 )
             return (first, holds, {}) if is_and else (first, {}, fails)
         known: list[Refined] = []
+        decided: list[bool] = []
 
         def rest() -> ScriptValue:
             self.refine(holds if is_and else fails)
             value, later_holds, later_fails = self.connected(op, values[1:])
             known.append(later_holds if is_and else later_fails)
+            decided.append(value.constant and bool(value.arg) is not is_and)
             return value
 
         def short() -> ScriptValue:
             return ScriptValue(BOOL, not is_and)
 
         made = self.choose(first, rest, short, values[0]) if is_and else self.choose(first, short, rest, values[0])
+        if decided == [True]:  # whatever the first is: what ``is_scripting()`` rules out is not compiled
+            return ScriptValue(BOOL, not is_and), {}, {}
         together = {**(holds if is_and else fails), **(known[0] if known else {})}
         return (made, together, {}) if is_and else (made, {}, together)
 
