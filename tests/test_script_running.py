@@ -145,6 +145,30 @@ def test_is_scripting_decides_beside_other_conditions():
             each(torch.ones(3, 1))
 
 
+class Named(nn.Module):
+    """A method whose name begins as those of getters do, called by Modules of one class with different attributes."""
+
+    def __init__(self, shared):
+        super().__init__()
+        self.shared = shared
+
+    @property
+    def scale(self) -> float:
+        return 3.0
+
+    def _get_bias(self) -> torch.Tensor:
+        return torch.ones(2)
+
+    def forward(self, x):
+        return x * self.scale + self._get_bias() if self.shared else x - self._get_bias()
+
+
+def test_methods_whose_names_begin_with_get():
+    model = nn.Sequential(Named(True), Named(False), Named(True))
+    scripted = jit.script(model)
+    close(scripted(torch.ones(2)), model(torch.ones(2)))
+
+
 def test_is_scripting():
     def run(x):
         if jit.is_scripting():

@@ -111,12 +111,12 @@ def _need(module: Any, program: ScriptProgram) -> None:
             for part in way:
                 owner = owner._modules[part]
             if hasattr(owner, "_script_method") and last not in owner._modules and last not in owner.__dict__ and last != "__setattr__":
-                name, _, number = last.removeprefix("_get_").partition("__")
+                if inspect.getattr_static(owner._script_class, last, None) is None:
+                    last = last.removeprefix("_get_")  # of a property
+                name, _, number = last.partition("__")
                 function = inspect.getattr_static(owner._script_class, name, None)
                 declared = overloads_of(function, (), True) if number.isdigit() else []
-                owner._script_method(
-                    *((name, None, None, (int(number), declared[int(number)])) if declared else (last.removeprefix("_get_"),))
-                )
+                owner._script_method(*((name, None, None, (int(number), declared[int(number)])) if declared else (last,)))
 
 
 class _Constructed(type):
