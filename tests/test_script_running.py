@@ -163,6 +163,40 @@ class Named(nn.Module):
         return x * self.scale + self._get_bias() if self.shared else x - self._get_bias()
 
 
+class Joined(nn.Module):
+    """A forward with two signatures, whose implementation is annotated with one of them; it is called by other Modules."""
+
+    @jit._overload_method
+    def forward(self, x: list[torch.Tensor]) -> torch.Tensor: ...
+
+    @jit._overload_method
+    def forward(self, x: torch.Tensor) -> torch.Tensor: ...  # noqa: F811
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:  # noqa: F811
+        parts = [x] if isinstance(x, torch.Tensor) else x
+        return torch.cat(parts, 0)
+
+
+class Around(nn.ModuleDict):
+    def forward(self, x):
+        if jit.is_tracing():
+            return x
+        parts = [x]
+        for _, layer in self.items():
+            parts.append(layer(parts))
+        return parts[-1]
+
+
+def test_a_forward_with_several_signatures():
+    model = Around({"first-one": Joined(), "second": Joined()})
+    scripted = jit.script(model)
+    buffer = io.BytesIO()
+    jit.save(scripted, buffer)
+    buffer.seek(0)
+    for each in (scripted, jit.load(buffer)):
+        close(each(torch.ones(2)), torch.ones(4))
+
+
 def test_methods_whose_names_begin_with_get():
     model = nn.Sequential(Named(True), Named(False), Named(True))
     scripted = jit.script(model)

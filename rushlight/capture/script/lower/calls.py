@@ -130,6 +130,8 @@ class Calls(AttributeLowering):
             return ScriptValue(kind, value.arg)
         if found is is_scripting:
             return ScriptValue(BOOL, True)
+        if getattr(found, "__name__", "") == "is_tracing" and found.__module__ == f"{PACKAGE}.jit":  # a script is not, whoever calls it
+            return ScriptValue(BOOL, False)
         if (
             len(node.args) == 2 and getattr(found, "__name__", "") == "_assert" and found.__module__ == PACKAGE
         ):  # an assert, which a file can hold
@@ -528,7 +530,10 @@ class Calls(AttributeLowering):
         forward = inspect.getattr_static(getattr(module, "_script_class", type(module)), "forward", None)
         if mark_of(forward) == UNUSED:
             return self.emit(graph_functions.unused_call, (f"{type(module).__name__}.forward",), self.python_type(forward), impure=True)
-        scripted = module._script_method("forward", self, node) if hasattr(module, "_script_method") else None
+        overload = self.fitting(forward, arguments, keywords, node, True) if inspect.isfunction(forward) else None
+        scripted = module._script_method("forward", self, node, overload) if hasattr(module, "_script_method") else None
+        if scripted is not None and overload is not None:
+            return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
         if scripted is not None:
             return self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
         args = tuple(self.values_of(arguments, node))

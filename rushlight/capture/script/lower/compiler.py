@@ -185,7 +185,9 @@ class FunctionCompiler(Statements):
         hints = function.__annotations__
         parameters = []
         for at, each in enumerate(named):
-            if each.annotation is not None:
+            if self.declared is not None and each.arg in self.examples:  # of an overload, whatever its implementation says
+                kind = self.examples[each.arg]
+            elif each.annotation is not None:
                 kind = self.hint(hints.get(each.arg, each.annotation), each.annotation)
             elif each.type_comment:
                 kind = self.type_from(each.type_comment)
