@@ -33,6 +33,22 @@ def test_members_of_a_model_by_their_names() -> None:
     assert torch.allclose(made[0], eager[0]) and made[1:] == eager[1:]
 
 
+def test_pairs_with_modules_in_reverse() -> None:
+    layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(2))
+
+    def program(x: Any) -> Any:
+        pairs = []
+        for each in layers:
+            pairs.append((each, None))
+        for each, hook in reversed(pairs):
+            x = each(x) if hook is None else hook(x)
+        return x
+
+    compiled = torch.compile(program, fullgraph=True)
+    for _ in range(2):
+        assert torch.allclose(compiled(torch.ones(2)), program(torch.ones(2)))
+
+
 def test_class_methods_of_builtin_classes_make_values() -> None:
     def program(x: Any) -> Any:
         scales = dict.fromkeys(("a", "b"), 2.0)

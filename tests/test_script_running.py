@@ -197,6 +197,28 @@ def test_a_forward_with_several_signatures():
         close(each(torch.ones(2)), torch.ones(4))
 
 
+class Normed(nn.Sequential):
+    """A sequence of layers under a name of its own, whose forward is inherited."""
+
+    def __init__(self):
+        super().__init__(nn.Linear(2, 2), nn.ReLU())
+
+
+def test_a_sequence_under_another_name_takes_a_tensor():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = Normed()
+
+        def forward(self, x):
+            return self.first(x) * 2
+
+    model = Model()
+    scripted = jit.script(model)
+    close(scripted(torch.ones(3, 2)), model(torch.ones(3, 2)))
+    assert str(scripted.first.forward.schema) == "forward(__torch__.Normed self, Tensor input) -> Tensor"
+
+
 def test_methods_whose_names_begin_with_get():
     model = nn.Sequential(Named(True), Named(False), Named(True))
     scripted = jit.script(model)

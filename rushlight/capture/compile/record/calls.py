@@ -26,7 +26,7 @@ from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks, substitutes
 from ..guards.guard import Kind
-from ..guards.guards import PRIMITIVES, is_op
+from ..guards.guards import CONTAINERS, PRIMITIVES, is_op
 from ..guards.python_guards import HOOKS
 from ..vm import operator_forms
 from ..vm.frame import Frame, Inline
@@ -310,6 +310,9 @@ class Recorder(ContainerRecorder):
         root = str(kind.__module__).partition(".")[0]
         if kind in _OF_MODULES and not kwargs and len(args) <= 1 and not _global_module_registration_hooks:  # they only keep what they get
             self.guard_shallow(*args)
+            return kind(*args)
+        if kind is reversed and len(args) == 1 and isinstance(args[0], CONTAINERS) and not python_methods(type(args[0])):
+            self.guard_elements(args[0])  # which it hands on, whatever they are
             return kind(*args)
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.declare import PACKAGE
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import FunctionSource
 from ..frontend.types import (
@@ -183,11 +184,14 @@ class FunctionCompiler(Statements):
             defaults.update(zip([each.arg for each in positional[-len(function.__defaults__) :]], function.__defaults__))
         comment = self.type_comment(definition)
         hints = function.__annotations__
+        unsaid: set[str] = set()  # of sequences, Any is for those who read it: what is not said is a tensor
+        if function.__module__ == f"{PACKAGE}.nn.modules.container":
+            unsaid = {name for name, each in hints.items() if each in (Any, "Any")}
         parameters = []
         for at, each in enumerate(named):
             if self.declared is not None and each.arg in self.examples:  # of an overload, whatever its implementation says
                 kind = self.examples[each.arg]
-            elif each.annotation is not None:
+            elif each.annotation is not None and each.arg not in unsaid:
                 kind = self.hint(hints.get(each.arg, each.annotation), each.annotation)
             elif each.type_comment:
                 kind = self.type_from(each.type_comment)
@@ -203,7 +207,7 @@ class FunctionCompiler(Statements):
             parameters.append(ScriptParameter(each.arg, kind, default, each in arguments.kwonlyargs))
         if self.declared is not None:
             self.return_type = self.declared
-        elif definition.returns is not None:
+        elif definition.returns is not None and "return" not in unsaid:
             self.return_type = self.hint(hints.get("return", definition.returns), definition.returns)
         elif comment is not None:
             self.return_type = comment[1]
