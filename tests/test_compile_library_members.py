@@ -49,6 +49,26 @@ def test_pairs_with_modules_in_reverse() -> None:
         assert torch.allclose(compiled(torch.ones(2)), program(torch.ones(2)))
 
 
+class Makers(OrderedDict):  # type: ignore[type-arg]
+    """Classes by name; an instance is made by each look-up."""
+
+    def __getitem__(self, key: str) -> Any:
+        return super().__getitem__(key)()
+
+
+MAKERS = Makers(relu=nn.ReLU, tanh=nn.Tanh)
+
+
+def test_a_dict_that_makes_what_it_is_asked_for() -> None:
+    compiled = torch.compile(lambda x: MAKERS["relu"](x) + 1, fullgraph=True)
+    for _ in range(3):
+        assert torch.equal(compiled(torch.tensor([-1.0, 2.0])), torch.tensor([1.0, 3.0]))
+    assert "0 recompilations" in str(torch.compiler.explain(compiled)(torch.tensor([-1.0, 2.0])))
+    dict.__setitem__(MAKERS, "relu", nn.Tanh)
+    assert torch.allclose(compiled(torch.zeros(2)), torch.ones(2))
+    dict.__setitem__(MAKERS, "relu", nn.ReLU)
+
+
 def test_class_methods_of_builtin_classes_make_values() -> None:
     def program(x: Any) -> Any:
         scales = dict.fromkeys(("a", "b"), 2.0)

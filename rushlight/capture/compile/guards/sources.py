@@ -211,6 +211,22 @@ class Item(Source):
         return f"{self.base.describe()}[{self.key!r}]"
 
 
+class StoredItem(Source):
+    """What a dict holds under a key, whatever the ``__getitem__`` of its class would give."""
+
+    __slots__ = ("base", "key")
+
+    def __init__(self, base: Source, key: Any) -> None:
+        self.base, self.key = base, key
+
+    def expression(self, base: str, names: Names, *beside: str) -> str:
+        return f"dict.__getitem__({base}, {repr(self.key) if type(self.key) in (int, str) else names.of(self.key)})"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.base.describe()}[{self.key!r}]"
+
+
 class Converted(Source):
     """A number that was read, converted by ``int()``."""
 
@@ -253,6 +269,10 @@ class Sources:
     def item(self, base: Source, key: Any) -> Source:
         """An element."""
         return self._once(Item, base, key)
+
+    def stored_item(self, base: Source, key: Any) -> Source:
+        """An element of a dict with a ``__getitem__`` in Python."""
+        return self._once(StoredItem, base, key)
 
     def contents(self, base: Source, name: str) -> Source:
         """The contents of a closure cell."""

@@ -277,8 +277,9 @@ class CaptureState(Semantics):
             if not all(_is_key(key) for key in content):
                 self.discard_reason = "the keys of a dict are objects"
             self.guards.length(source, value, content)
+            place = self.new_source.stored_item if "__getitem__" in python_methods(type(value)) else self.new_source.item
             for key, each in content.items():
-                self.guard_value(self.new_source.item(source, key), each)
+                self.guard_value(place(source, key), each)
         elif isinstance(value, (list, tuple, collections.deque)):
             self.guards.length(source, value, content)
             for key, each in enumerate(content):
