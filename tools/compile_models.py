@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found]
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
@@ -39,7 +39,7 @@ TIMM: dict[str, dict[str, Any]] = {
 
 def text_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any], Any]]]:
     """Makers of the models of transformers: a model, its inputs, and labels (None where it makes its own loss)."""
-    import transformers as T
+    import transformers as T  # type: ignore[import-not-found]
 
     ids = torch.arange(24).reshape(2, 12) * 7 % 90 + 1
     pictures = torch.linspace(-1, 1, 2 * 3 * 32 * 32).reshape(2, 3, 32, 32).sin()
@@ -76,7 +76,7 @@ def text_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any], Any]]]:
 
 def timm_models() -> dict[str, Callable[[], tuple[Any, dict[str, Any], Any]]]:
     """Makers of the models of timm."""
-    import timm
+    import timm  # type: ignore[import-not-found]
 
     def make(name: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any], Any]:
         size = options.get("img_size", 64)
@@ -204,7 +204,7 @@ def table(rows: list[dict[str, Any]], theirs: dict[str, float]) -> str:
         "",
         "Written by `tools/compile_models.py`: small models with random weights under `torch.compile(fullgraph=True)`, forward and backward, in several ways",
         "(labels, with and without cache, mask, hidden states, bfloat16, training mode, without gradients; timm's with and without gradients), each compared",
-        "with eager mode. Processor time of a step on one thread; the first two steps include capture and compilation.",
+        "with eager mode. Processor time of a step on one thread; the first two steps include capture and compilation, with the code cache as it was.",
         "",
         f"{whole} of {len(rows)} models are one graph in all ways.",
         "",

@@ -131,7 +131,8 @@ def table(outcomes: list[Outcome]) -> str:
     for each in outcomes:
         said = each.said.replace("|", "\\|").replace("<", "&lt;")
         lines.append(f"| `{each.program}` | {each.libraries} | {said or 'as PyTorch'} |")
-    return "\n".join(lines) + "\n" + (PROGRAMS / "notes.md").read_text(encoding="utf8")
+    parts = [(PROGRAMS / each).read_text(encoding="utf8") for each in ("compiled.md", "notes.md")]  # the first is tools/compile_models.py's
+    return "\n".join([*lines, "".join(parts)])
 
 
 def main() -> int:
