@@ -279,3 +279,35 @@ def test_ten_thousand_nodes_open_without_stalling(tmp_path: Path) -> None:
     assert found["rows"] == 13_002 and found["chosen"] == "/layer_777/part_1/Relu_7777" and found["inDocument"] < 100
     # A second and a half on a busy machine; measured: opening 0.2 s, all rows 0.05 s, a search 0.03 s.
     assert found["all"] < 1500 and found["scroll"] < 500 and found["search"] < 1500 and found["opened"] < 10_000
+
+
+def test_modules_of_archives_and_graphs_of_programs_are_opened(tmp_path):
+    """What a Module of an archive does is part of the picture, and so are the branches of an exported program."""
+
+    class Small(rushlight.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = rushlight.nn.Sequential(rushlight.nn.Linear(3, 3), rushlight.nn.ReLU(), rushlight.nn.Linear(3, 3))
+
+        def forward(self, x):
+            return self.layers(x) + 1
+
+    archive = tmp_path / "small.pt"
+    rushlight.jit.save(rushlight.jit.script(Small()), archive, format="torchscript")
+    picture = picture_of(rushlight.jit.load(archive), "small.pt")
+    words = [(picture.words[node[0]], picture.words[node[2]]) for node in picture.nodes]
+    assert [(op, module) for op, module in words if op == "linear"] == [("linear", "layers/0"), ("linear", "layers/2")]
+    assert picture.classes["layers/1"] == "ReLU" and ("stored", "24 parameters") in picture.facts
+    made = {output for node in picture.nodes for output in node[4]}
+    stored = {at for at, value in enumerate(picture.values) if value[2]}
+    assert all(value in made | stored for node in picture.nodes for value in node[3])  # no line begins nowhere
+
+    class Choice(rushlight.nn.Module):
+        def forward(self, x):
+            return rushlight.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,))
+
+    program = rushlight.export.export(Choice(), (rushlight.ones(3),)).module(check_guards=False)
+    picture = picture_of(program, "choice.pt2")
+    modules = {picture.words[node[0]]: picture.words[node[2]] for node in picture.nodes}
+    assert modules["sin.default"].endswith("true_graph_0") and modules["cos.default"].endswith("false_graph_0")
+    assert "_guards_fn" not in modules

@@ -8,11 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..capture.graph_module import GraphModule
 from ..capture.trace.jit_trace import TracedFunction, load
 from ..core.errors import ArgumentError
 from ..graph import Graph, Node
 from ..graph.printer import describe, short_name
+from ..nn.modules.module import Module
 from ..onnx.files import opset_of, read_model
 from ..onnx.program import ONNXProgram
 from ..onnx.types import ONNX_NUMBERS
@@ -21,6 +21,8 @@ from .picture import CONSTANT, GIVEN, INPUT, OUTPUT, STORED, Picture, shortened
 _TYPES = {number: short_name(name) for name, number in ONNX_NUMBERS.items()}
 _STACK = re.compile(r'File "(.*)", line (\d+), in (.*)')
 PREFIX = "pkg.torch.onnx."
+NOBODY = "_empty_nn_module_stack"  # what PyTorch writes for a node that no Module has made
+MOST = 20_000  # nodes, after which calls of Modules stand for what is in them
 LARGEST = 1 << 29  # bytes of a model whose shapes are inferred
 
 
@@ -147,7 +149,8 @@ def read_nodes(picture: Picture, nodes: Any, module: str, scope: dict[str, Any])
 def scope_of(node: Any, facts: dict[str, str]) -> str:
     """The path of the module that a node comes from: as the file says, or as the names of nodes show it."""
     if ": " in facts.get("namespace", ""):  # as PyTorch writes it: whole paths with their classes, and at last the node itself
-        return facts["namespace"].split("/")[-2].partition(":")[0].strip().replace(".", "/") if "/" in facts["namespace"] else ""
+        found = facts["namespace"].split("/")[-2].partition(":")[0].strip() if "/" in facts["namespace"] else ""
+        return "" if found.startswith(NOBODY) else found.replace(".", "/")
     if "namespace" in facts:
         return "/".join(part.split(":")[0].strip() for part in facts["namespace"].split("/") if part.split(":")[0].strip())
     if not facts and node.name.startswith("/"):
@@ -205,37 +208,130 @@ def shown(attribute: Any) -> str:
 
 
 def graph_picture(graph: Graph, title: str, root: Any = None) -> Picture:
-    """The picture of a graph, with the bodies of its nodes."""
+    """The picture of a graph, with the bodies of its nodes, and the graphs of Modules that it calls."""
     picture = Picture(title)
-    picture.facts = [("format", "rushlight graph"), ("nodes", f"{sum(1 for _ in graph.nodes):,}")]
-    if isinstance(root, GraphModule):
+    picture.facts = [("format", "rushlight graph"), ("nodes", "")]
+    if isinstance(root, Module):
         picture.facts.append(("stored", f"{sum(each.numel() for each in root.parameters()):,} parameters"))
-        picture.classes = {
-            path.replace(".", "/"): type(part).__name__ for path, part in root.named_modules() if type(part).__name__ != "Module"
-        }
-    read_graph(picture, graph, "", root)
+        for path, part in root.named_modules():
+            kind = getattr(part, "original_name", None) or type(part).__name__
+            if kind not in ("Module", "GraphModule"):
+                picture.classes[path.replace(".", "/")] = str(kind)
+    read_graph(picture, graph, "", root, {})
+    picture.facts[1] = ("nodes", f"{len(picture.nodes):,}")
     return picture
 
 
-def read_graph(picture: Picture, graph: Graph, module: str, root: Any) -> None:
-    """Add the nodes of a graph."""
+def read_graph(picture: Picture, graph: Graph, module: str, root: Any, keys: dict[Node, Any]) -> None:
+    """Add the nodes of a graph; ``keys`` are those of values that come from around it, and get those of its own."""
+    inside = bool(module)
+    key_of = lambda node: keys.setdefault(node, (module, node) if inside else node)  # noqa: E731 (a graph may be drawn more than once)
     for node in graph.nodes:
-        path = "/".join(filter(None, (module, str(node.meta.get("module") or "").replace(".", "/"))))
-        inputs = [picture.value(each, each.name) for each in node.all_input_nodes]
+        path = "/".join(filter(None, (module, module_of(picture, node))))
+        inner = [(str(each.target), found) for each in node.all_input_nodes if (found := graph_of(each, root)) is not None]
+        inputs = [picture.value(key_of(each), each.name) for each in node.all_input_nodes if graph_of(each, root) is None]
         if node.op == "get_attr":
-            picture.value(node, str(node.target), known(node, root), STORED)
+            if graph_of(node, root) is None:
+                picture.value(key_of(node), str(node.target), known(node, root), STORED)
             continue
         if node.op == "output":
-            picture.node(OUTPUT, node.name, module, inputs, [], [])
+            if not inside:
+                picture.node(OUTPUT, node.name, module, inputs, [], [])
+            continue
+        if node.op == "placeholder" and inside or node.target == "_guards_fn":
+            continue
+        called = called_graph(node, root) if len(picture.nodes) < MOST else None
+        if called is not None:
+            read_call(picture, node, called, path, keys, key_of)
             continue
         kind = GIVEN if node.op == "placeholder" else 0
-        outputs = [picture.value(node, node.name, known(node, root), kind)]
+        outputs = [picture.value(key_of(node), node.name, known(node, root), kind)]
         op = INPUT if node.op == "placeholder" else operation(node)
-        picture.node(
-            op, node.name, module if kind else path, inputs, outputs, [] if kind else list(arguments(node)), node.meta.get("source")
-        )
+        shown_arguments = [] if kind else list(arguments(node))
+        picture.node(op, node.name, module if kind else path, inputs, outputs, shown_arguments, source_of(node))
         for name, body in node.bodies.items():
-            read_graph(picture, body, "/".join(filter(None, (path, f"{node.name} · {name}"))), root)
+            read_graph(picture, body, "/".join(filter(None, (path, f"{node.name} · {name}"))), root, {})
+        for name, (owner, body) in inner:
+            read_graph(picture, body, "/".join(filter(None, (path, f"{node.name} · {name}"))), owner, {})
+
+
+def read_call(picture: Picture, node: Node, called: tuple[Any, Graph], path: str, keys: dict[Node, Any], key_of: Any) -> None:
+    """A call of a Module as the nodes of its graph: its inputs are what it is given, and what it gives is the value of the call."""
+    owner, graph = called
+    name = str(node.target).replace(".", "/")
+    inner: dict[Node, Any] = {}
+    placeholders = [each for each in graph.nodes if each.op == "placeholder"]
+    for at, each in enumerate(placeholders):
+        given = node.args[at] if at < len(node.args) else node.kwargs.get(str(each.target))
+        if isinstance(given, Node):
+            inner[each] = key_of(given)
+    read_graph(picture, graph, "/".join(filter(None, (path, name))), owner, inner)
+    result = next(each for each in graph.nodes if each.op == "output").args[0]
+    if isinstance(result, (tuple, list)) and len(result) == 1:
+        result = result[0]
+    if isinstance(result, Node) and result in inner:
+        keys[node] = inner[result]
+    else:  # several values: the call stands for them
+        parts = [picture.value(inner[each], each.name) for each in flat_nodes(result) if each in inner]
+        picture.node(
+            "results of", node.name, path, parts, [picture.value(key_of(node), node.name, known(node, owner))], [], source_of(node)
+        )
+
+
+def flat_nodes(value: Any) -> list[Node]:
+    """The nodes in nested tuples, lists and dicts."""
+    if isinstance(value, Node):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
+    return [each for part in parts for each in flat_nodes(part)]
+
+
+def called_graph(node: Node, root: Any) -> tuple[Any, Graph] | None:
+    """The Module that a node calls, and the graph of the method; None where there is none."""
+    if node.op != "call_module" or not isinstance(root, Module):
+        return None
+    found: Any = root
+    *parts, last = str(node.target).split(".")
+    for part in parts:
+        found = found._modules.get(part)
+        if found is None:
+            return None
+    owner = found._modules.get(last)
+    programs = (found if owner is None else owner).__dict__.get("_script_programs", {})
+    program = programs.get(last if owner is None else "forward")
+    if program is not None:
+        return (found if owner is None else owner), program.graph
+    graph = None if owner is None else getattr(owner, "graph", None)
+    return (owner, graph) if isinstance(graph, Graph) else None
+
+
+def graph_of(node: Node, root: Any) -> tuple[Any, Graph] | None:
+    """The graph that a node reads, which operators take as a function."""
+    if node.op != "get_attr" or not isinstance(root, Module):
+        return None
+    found: Any = root._modules.get(str(node.target))
+    graph = getattr(found, "graph", None)
+    return (found, graph) if isinstance(graph, Graph) else None
+
+
+def module_of(picture: Picture, node: Node) -> str:
+    """The path of the module that a node comes from, whose classes are noted on the way."""
+    for path, kind in (node.meta.get("nn_module_stack") or {}).values():
+        if path:
+            picture.classes.setdefault(str(path).replace(".", "/"), str(kind).rpartition(".")[2])
+    path = str(node.meta.get("module") or "")
+    return "" if path.startswith(NOBODY) else path.replace(".", "/")
+
+
+def source_of(node: Node) -> tuple[str, int, str] | None:
+    """The line that a node comes from."""
+    found = node.meta.get("source")
+    if found is None:
+        lines = [
+            each for each in _STACK.findall(str(node.meta.get("stack_trace") or "")) if not each[0].startswith("<")
+        ]  # not generated code
+        found = (lines[-1][0], int(lines[-1][1]), lines[-1][2]) if lines else None
+    return found
 
 
 def known(node: Node, root: Any) -> str:
