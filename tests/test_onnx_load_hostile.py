@@ -258,3 +258,16 @@ def test_external_data_that_is_no_file(tmp_path, place, said):
     (tmp_path / "model.onnx").write_bytes(onnx.helper.make_model(graph).SerializeToString())
     with pytest.raises(ModelFileError, match=said):
         torch.onnx.load(tmp_path / "model.onnx")
+
+
+def test_arithmetic_on_constants_stays_small():
+    """What is computed while a file is read grows neither in length nor in digits."""
+    start = onnx.numpy_helper.from_array(np.array([3]), "n0")
+    doubled = [node("Concat", [f"n{at}", f"n{at}"], [f"n{at + 1}"], axis=0) for at in range(40)]
+    squared = [node("Mul", [f"n{at}", f"n{at}"], [f"n{at + 1}"]) for at in range(300)]
+    for steps in (doubled, squared):
+        began = time.perf_counter()
+        model = model_of([*steps, node("Reshape", ["x", steps[-1].output[0]], ["y"])])
+        model.graph.initializer.append(start)
+        rushlight.onnx.load(model)
+        assert time.perf_counter() - began < 5

@@ -30,7 +30,7 @@ from .serialize import program_data, tensor_meta
 _MODEL, _WEIGHTS, _CONSTANTS = "models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"
 _SAMPLE = "data/sample_inputs/model.pt"
 _EXTRA = "extra/"
-_LARGEST_JSON = 1 << 30
+_LARGEST_JSON = 1 << 28  # bytes: some 100,000 nodes
 
 
 def save(

@@ -14,7 +14,7 @@ from ...tensor.construct import from_numpy
 from ..errors import ModelFileError, UnsupportedModelError
 from ..files import first_line
 from ..types import ONNX_NUMBERS
-from .numbers import HELD, MOST, element_type
+from .numbers import HELD, LONGEST, MOST, count_of, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
 from .reading import ModelSource
 from .registry import STANDARD, NodeContext, find, numeric
@@ -236,6 +236,8 @@ class ModelBuilder:
             return False
         target = self.operator(NumericOperator, "", kind, opset)
         given = tuple([None if each is None else scope.numbers(each) for each in inputs])
+        if constant and sum(map(count_of, given)) > LONGEST:
+            return False  # what is computed now stays short
         if constant:
             context = NodeContext(kind, "", opset, concrete, about[1], about[0], about[2])
             found = numeric[kind](context, *given)

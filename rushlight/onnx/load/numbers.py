@@ -22,6 +22,8 @@ from ...tensor.construct import tensor
 from .registry import NodeContext, dtype_of, numeric
 
 MOST = 64  # elements of a constant that is held as numbers
+LONGEST = 4096  # numbers that an operator is computed on while a file is read
+_LIMIT = 1 << 63
 _WHOLE = frozenset((2, 3, 4, 5, 6, 7, 12, 13))
 HELD = _WHOLE | {1, 9, 11}  # the element types that are held as numbers
 
@@ -82,8 +84,15 @@ def elementwise(function: Callable[..., Any], *values: Any) -> Any:
     return [function(*row) for row in zip(*columns)]
 
 
+def count_of(value: Any) -> int:
+    """How many numbers there are in nested lists."""
+    return sum(map(count_of, value)) if isinstance(value, list) else 1
+
+
 def _rounded(value: Any) -> Any:
-    """A float as float32 has it."""
+    """A float as float32 has it, and a whole number as 64 bits have it."""
+    if type(value) is int:
+        return value if -_LIMIT <= value < _LIMIT else (value + _LIMIT) % (2 * _LIMIT) - _LIMIT
     return float(np.float32(value)) if type(value) is float else value
 
 
