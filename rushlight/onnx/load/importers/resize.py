@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ....capture.control.python_functions import is_traced
+from ....core.state import state
 from ....core.symbolic import is_symbolic
 from ....nn import functional as F
 from .. import calls as rl
@@ -48,6 +50,15 @@ class Interpolation:
 @moves_elements
 def resize(node: NodeContext, x: Any, roi: Floats | None = None, scales: Floats | None = None, sizes: Ints | None = None) -> Any:
     axes = positive_axes(node.get("axes") or range(x.dim()), x.dim())
+    if (
+        not sizes
+        and state.capture is not None
+        and state.capture.refusing
+        and any(is_symbolic(each) or is_traced(each) for each in scales or ())
+    ):
+        raise node.not_supported(
+            "its scales follow from the inputs, and an exported file would hold for these alone: give it sizes instead"
+        )
     if any(map(is_symbolic, x.shape)) and (done := for_any_size(node, x, axes, scales, sizes)) is not None:
         return done
     plan = axes_by_sizes(node, x, axes, sizes) if sizes else axes_by_scales(x, axes, scales, roi_of(node, axes, roi))
