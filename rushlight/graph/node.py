@@ -206,7 +206,9 @@ class Node:
             return True
         if self.op == "call_function":
             found = self.table_op
-            return self.target in _side_effects if found is None else _op_is_impure(found, self)
+            if found is None:  # an overload says itself whether it writes
+                return self.target in _side_effects or bool(getattr(getattr(self.target, "_schema", None), "is_mutable", False))
+            return _op_is_impure(found, self)
         if self.op == "call_method":
             return _writes(self.target)
         if self.op == "call_module":
