@@ -191,7 +191,8 @@ class autocast:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        _settings.entered.remove(self)
+        if self in _settings.entered:  # it may have been entered in another thread
+            _settings.entered.remove(self)
         before, casting = self._entered.pop()
         if casting is not None:
             casting.__exit__()
