@@ -268,7 +268,7 @@ def _rows_of(array: Any, dims: Any) -> int | None:
 
 @remembered
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
-    """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input and for the variance."""
+    """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input."""
     n = _rows_of(input, dims)
     if n is None:
         return planes.batch_norm(cupy, input, weight, bias, dims, eps)
@@ -278,12 +278,14 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     input = contiguous(cupy, input)
     if not takes(input, *given):
         return NotImplemented
+    shape = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
     out, kept = cupy.ndarray(input.shape, input.dtype), statistics_type(cupy)((input.size // n, 2), _accumulates(input.dtype))
+    variance = cupy.ndarray(shape, input.dtype)
     _launch(
         cupy, "layer_norm", input.dtype, input.size // n, n, input.data.ptr, *[0 if each is None else each.data.ptr for each in (weight, bias)],
-        out.data.ptr, 0, 0, 0, kept.data.ptr, tail=(eps,),
+        out.data.ptr, 0, variance.data.ptr, 0, kept.data.ptr, tail=(eps,),
     )  # fmt: skip
-    return [out, kept, kept]
+    return [out, kept, variance]
 
 
 @remembered
