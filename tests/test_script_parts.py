@@ -130,3 +130,30 @@ def test_parts_are_saved_and_put_in_place():
     assert not module._c.hasattr("scale") and module(torch.ones(1, 3)).shape == expected.shape
     with pytest.raises(TypeError, match="part of a scripted Module"):
         module._c = 3
+
+
+def test_sparse_attributes_are_frozen():
+    class Sparse(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.eye(2).to_sparse()
+
+        def forward(self, x):
+            return torch.sparse.mm(self.table, x) + x
+
+    frozen = jit.freeze(jit.script(Sparse().eval()))
+    assert torch.equal(frozen(torch.ones(2, 2)), torch.full((2, 2), 2.0))
+
+
+def test_types_of_layers_that_give_several_tensors():
+    class Pooled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pool = nn.MaxPool1d(2, return_indices=True)
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.pool(self.linear(x))
+
+    calls = jit.script(Pooled()).graph.findAllNodes("prim::CallMethod")
+    assert [str(each.output().type()) for each in calls] == ["Tensor", "Any"]

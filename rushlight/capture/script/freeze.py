@@ -10,6 +10,7 @@ from ...core.base import TensorBase
 from ...graph import Graph, Node, map_arg
 from ...graph.control import branch
 from ...nn.modules.module import Module
+from ...tensor.layout import strided
 from ..trace.jit_trace import TracedModule
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
@@ -99,7 +100,7 @@ def _aliased(mod: Module, written: set[str]) -> set[str]:
 
     def memory(value: Any) -> set[int]:
         if isinstance(value, TensorBase):
-            return {value.untyped_storage().data_ptr()}  # type: ignore[attr-defined]
+            return {value.untyped_storage().data_ptr() if value.layout is strided else id(value)}  # type: ignore[attr-defined]
         if isinstance(value, (list, tuple, dict)):
             parts = value.values() if isinstance(value, dict) else value
             return {id(value)}.union(*map(memory, parts)) if not isinstance(value, tuple) else set().union(*map(memory, parts))

@@ -11,6 +11,7 @@ from ....core.base import TensorBase
 from ....core.dtypes import float64
 from ....core.errors import CaptureError
 from ....graph import Graph, Node
+from ....nn import LSTMCell, MultiheadAttention, RNNBase
 from ....nn.modules.module import Module
 from ....tensor.construct import tensor
 from ..archive.graph_text import GraphText
@@ -311,7 +312,10 @@ class ExpressionBuilder:
         """The type of what a method of a Module gives."""
         module = base.type().module if isinstance(base.type(), ModuleName) else None
         program = getattr(module, "_script_programs", {}).get(method)
-        return TENSOR if program is None or program.signature.result == ANY else program.signature.result
+        if program is not None and program.signature.result != ANY:
+            return program.signature.result
+        several = getattr(module, "return_indices", False) or isinstance(module, (RNNBase, LSTMCell, MultiheadAttention))
+        return ANY if several else TENSOR  # layers of the package give one tensor, but for these
 
     def defined(self, path: list[str], node: ast.Call, hint: Any) -> AtenValue:
         """A call of a scripted function, or an object of a scripted class."""
