@@ -37,29 +37,29 @@ def _reduction(number: int) -> str:
 
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 1
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = 0
 ) -> Tensor:
     """:func:`nn.functional.binary_cross_entropy_with_logits`, with the reduction as a number."""
     call = _functional("binary_cross_entropy_with_logits")
     return call(input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight)  # type: ignore[no-any-return]
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """:func:`nn.functional.cosine_embedding_loss`, with the reduction as a number."""
     return _functional("cosine_embedding_loss")(input1, input2, target, margin, reduction=_reduction(reduction))  # type: ignore[no-any-return]
 
 
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, reduction: int = 0) -> Tensor:
     """:func:`nn.functional.hinge_embedding_loss`, with the reduction as a number."""
     return _functional("hinge_embedding_loss")(input, target, margin, reduction=_reduction(reduction))  # type: ignore[no-any-return]
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: int = 1, *, log_target: bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: int = 0, *, log_target: bool = False) -> Tensor:
     """:func:`nn.functional.kl_div`, with the reduction as a number."""
     return _functional("kl_div")(input, target, reduction=_reduction(reduction), log_target=log_target)  # type: ignore[no-any-return]
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 1) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = 0) -> Tensor:
     """:func:`nn.functional.margin_ranking_loss`, with the reduction as a number."""
     return _functional("margin_ranking_loss")(input1, input2, target, margin, reduction=_reduction(reduction))  # type: ignore[no-any-return]
 
@@ -71,7 +71,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
-    reduction: int = 1,
+    reduction: int = 0,
 ) -> Tensor:  # fmt: skip
     """:func:`nn.functional.triplet_margin_loss`, with the reduction as a number."""
     call = _functional("triplet_margin_loss")
@@ -79,7 +79,7 @@ def triplet_margin_loss(
 
 
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 1,
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """:func:`nn.functional.ctc_loss`, with the reduction as a number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -46,6 +47,20 @@ def test_sparse_gradients_are_rebuilt_by_new() -> None:
     assert gradient.new(gradient.size()).shape == (4, 2)
     with pytest.raises(TypeError, match="SparseTensor.new\\(sequence\\) only accepts sizes"):
         gradient.new((3, 2))
+
+
+def test_arrays_are_divided_by_tensors() -> None:
+    quotient = np.full(3, 6.0) / torch.tensor([1.0, 2.0, 3.0])
+    assert isinstance(quotient, torch.Tensor) and quotient.dtype is torch.float64 and quotient.tolist() == pytest.approx([6.0, 3.0, 2.0])
+    assert (2 / torch.tensor([4.0])).tolist() == [0.5]
+
+
+def test_losses_by_number_reduce_nothing_unless_asked() -> None:
+    """torch.kl_div is not nn.functional.kl_div: its reduction is a number, and 0 where it is not given (ignite relies on it)."""
+    p = torch.tensor([[0.2, 0.8], [0.5, 0.5]])
+    assert torch.kl_div(p.log(), p).shape == (2, 2) and torch.kl_div(p.log(), p, 1).shape == ()
+    assert torch.binary_cross_entropy_with_logits(p, p).shape == (2, 2)
+    assert torch.hinge_embedding_loss(p, p.sign()).shape == (2, 2)
 
 
 def test_namespaces_of_operators_have_their_class() -> None:
