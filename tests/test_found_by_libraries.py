@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.compat import jit_state
 from rushlight.compat.functorch_internal import vmap as steps
 from rushlight.func import vectorize
 
@@ -61,6 +62,16 @@ def test_losses_by_number_reduce_nothing_unless_asked() -> None:
     assert torch.kl_div(p.log(), p).shape == (2, 2) and torch.kl_div(p.log(), p, 1).shape == ()
     assert torch.binary_cross_entropy_with_logits(p, p).shape == (2, 2)
     assert torch.hinge_embedding_loss(p, p.sign()).shape == (2, 2)
+
+
+def test_scripting_is_turned_off() -> None:
+    """brevitas reads the switch, and programs use it to look for a mistake."""
+    jit_state.disable()
+    try:
+        assert not jit_state._enabled and torch.jit.script(doubled) is doubled
+    finally:
+        jit_state.enable()
+    assert torch.jit.script(doubled) is not doubled
 
 
 def test_namespaces_of_operators_have_their_class() -> None:

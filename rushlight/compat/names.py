@@ -52,6 +52,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",
+    "torch.jit._state": "rushlight.compat.jit_state",
     "torch.jit._trace": "rushlight.compat.jit_trace",
     "torch.jit._recursive": "rushlight.compat.jit_recursive",
     "torch.onnx._constants": "rushlight.compat.onnx_constants",

@@ -27,7 +27,18 @@ from ..listing import listed
 from ..tracer.tracer import TracerWarning, tensors_in
 from .capture import bind_arguments, capture, holds_tensor
 
-ENABLED = os.environ.get("PYTORCH_JIT", "1") != "0"  # with 0, scripts and traces are the Python that they are made of
+
+class EnabledProxy:
+    """Whether functions are scripted and traced; where not (``PYTORCH_JIT=0``), they stay the Python that they are made of."""
+
+    def __init__(self) -> None:
+        self.enabled = os.environ.get("PYTORCH_JIT", "1") != "0"
+
+    def __bool__(self) -> bool:
+        return self.enabled
+
+
+ENABLED = EnabledProxy()
 FORMAT, VERSION = "rushlight.jit", 1
 
 

@@ -1,0 +1,19 @@
+"""`torch.jit._state`: the switch by which programs turn scripting and tracing off, to look for a mistake in plain Python."""
+
+from __future__ import annotations
+
+from ..capture.trace.jit_trace import ENABLED as _enabled
+from ..capture.trace.jit_trace import EnabledProxy
+
+
+def disable() -> None:
+    """Let scripts and traces be the Python that they are made of."""
+    _enabled.enabled = False
+
+
+def enable() -> None:
+    """Script and trace again."""
+    _enabled.enabled = True
+
+
+__all__ = ["EnabledProxy", "_enabled", "disable", "enable"]
