@@ -11,6 +11,7 @@ import pytest
 import rushlight as torch
 from rushlight.compat import jit_state
 from rushlight.compat.functorch_internal import vmap as steps
+from rushlight.compat.higher_order.out_dtype import out_dtype
 from rushlight.func import vectorize
 
 
@@ -72,6 +73,13 @@ def test_scripting_is_turned_off() -> None:
     finally:
         jit_state.enable()
     assert torch.jit.script(doubled) is not doubled
+
+
+def test_operators_with_a_wider_result() -> None:
+    """torchao multiplies numbers of 8 bits with sums of 32."""
+    a, b = torch.full((2, 300), 100, dtype=torch.int8), torch.full((300, 2), 100, dtype=torch.int8)
+    product = out_dtype(torch.ops.aten.mm.default, torch.int32, a, b)
+    assert product.dtype is torch.int32 and product[0, 0].item() == 3_000_000
 
 
 def test_namespaces_of_operators_have_their_class() -> None:

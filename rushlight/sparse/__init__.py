@@ -12,7 +12,12 @@ from ..core.declare import exports as _exports
 from ..core.missing import listing, missing
 from ..tensor.legacy import TENSOR_TYPES as _TENSOR_TYPES
 from .invariants import as_sparse_gradcheck, check_sparse_tensor_invariants
-from .semi_structured import SparseSemiStructuredTensor, to_sparse_semi_structured
+from .semi_structured import (
+    SparseSemiStructuredTensor,
+    SparseSemiStructuredTensorCUSPARSELT,
+    SparseSemiStructuredTensorCUTLASS,
+    to_sparse_semi_structured,
+)
 
 
 class _SparseType(type):
@@ -43,6 +48,6 @@ __getattr__ = missing(__name__, namespace="sparse")
 __dir__ = listing(__name__, "sparse")
 
 __all__ = [
-    "SparseSemiStructuredTensor", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
+    "SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT", "SparseSemiStructuredTensorCUTLASS", "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm",
     "softmax", "spdiags", "spsolve", "sum", "to_sparse_semi_structured",
 ]  # fmt: skip

@@ -19,6 +19,14 @@ class SparseSemiStructuredTensor:
         raise NotSupported(_REASON)
 
 
+class SparseSemiStructuredTensorCUTLASS(SparseSemiStructuredTensor):
+    """The same in CUTLASS' layout."""
+
+
+class SparseSemiStructuredTensorCUSPARSELT(SparseSemiStructuredTensor):
+    """The same in cuSPARSELt's layout."""
+
+
 def to_sparse_semi_structured(original_tensor: Any, transposed: bool = False) -> Any:
     """Raise: the format needs NVIDIA's tensor cores."""
     raise NotSupported(_REASON)

@@ -6,6 +6,7 @@ from ...core.missing import missing
 from .associative_scan import associative_scan
 from .cond import cond
 from .map import map
+from .out_dtype import out_dtype
 from .scan import scan
 from .while_loop import while_loop
 
