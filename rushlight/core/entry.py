@@ -295,7 +295,9 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
     if form == "reflected":
         lines = ["def entry(input, other):"]
         call = f"other, input{rest}"
-        if op.name == "div":  # the one reflected operator that takes arrays, since PyTorch multiplies by the reciprocal
+        if (
+            namespace["this"].__name__ == "__rtruediv__"
+        ):  # the one reflected operator that takes arrays, since PyTorch multiplies by the reciprocal
             namespace["ndarray"] = np.ndarray
             lines += ["    if other.__class__ is ndarray:", "        return input.reciprocal() * other"]
     else:
