@@ -174,7 +174,7 @@ _LATE = {
     "frobenius_norm from_file get_device hash_tensor hinge_embedding_loss instance_norm is_distributed kl_div margin_ranking_loss "
     "native_batch_norm native_dropout native_group_norm native_layer_norm poisson_nll_loss triplet_margin_loss view_as_complex_copy "
     "view_as_real_copy",
-    "lower_functions": "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+    "internal_functions": "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
     "batch_norm_gather_stats_with_counts batch_norm_stats batch_norm_update_stats ccol_indices_copy "
     "choose_qparams_optimized col_indices_copy crow_indices_copy cudnn_affine_grid_generator cudnn_batch_norm "
     "cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose cudnn_grid_sampler "

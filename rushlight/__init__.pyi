@@ -272,7 +272,7 @@ def bernoulli(input: Tensor, p: _float | None = None, *, generator: Any = None, 
 bfloat16: _dtype
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output k."""
-def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 1) -> Tensor:
+def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _int = 0) -> Tensor:
     """:func:`nn.functional.binary_cross_entropy_with_logits`, with the reduction as a number."""
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each non-negative integer is there, or the sum of the weights of its occurrences."""
@@ -414,7 +414,7 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine of every element."""
 def cosh_(input: Tensor) -> Tensor:
     """The hyperbolic cosine of every element."""
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """:func:`nn.functional.cosine_embedding_loss`, with the reduction as a number."""
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, axis: _int = ...) -> Tensor:
     """The cosine of the angle between vectors along a dimension."""
@@ -426,7 +426,7 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None, *, axis: _int |
     """The cross product along a dimension: by default the first of size 3."""
 def crow_indices_copy(input: Any) -> Any:
     """A copy of where the rows of a sparse tensor begin."""
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 1, zero_infinity: _bool = False) -> Tensor:
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0, reduction: _int = 0, zero_infinity: _bool = False) -> Tensor:
     """:func:`nn.functional.ctc_loss`, with the reduction as a number."""
 def cudnn_affine_grid_generator(*args: Any, **kwargs: Any) -> Any:
     """Not here: it is a kernel of cuDNN, MIOpen or oneDNN; convolutions, norms, pools and recurrent layers of torch.nn.functional and torch.nn compute the same"""
@@ -693,7 +693,7 @@ def hash_tensor(input: Any, dim: Any = None, *, keepdim: _bool = False, mode: _i
     """The exclusive or of the bits of all elements, or along dimensions: floats as float64, integers as int64."""
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 for what is negative, 1 for what is positive, and ``values`` for 0."""
-def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 1) -> Tensor:
+def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0) -> Tensor:
     """:func:`nn.functional.hinge_embedding_loss`, with the reduction as a number."""
 def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
@@ -808,7 +808,7 @@ def istft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length
     """The signal with these short-time spectra: frames are added up, and divided by what their windows add up to."""
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """The Kaiser window, whose ``beta`` weighs a narrow main lobe against low side lobes."""
-def kl_div(input: Tensor, target: Tensor, reduction: _int = 1, *, log_target: _bool = False) -> Tensor:
+def kl_div(input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False) -> Tensor:
     """:func:`nn.functional.kl_div`, with the reduction as a number."""
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: the block matrix of ``other`` times each element of ``input``."""
@@ -893,7 +893,7 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor |
     """The solution of ``A X = input`` from the LU factors of A."""
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> _tuple[Tensor, Tensor, Tensor]:
     """The permutation P and the factors L and U of packed LU factors, so that ``A = P @ L @ U``."""
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 1) -> Tensor:
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0) -> Tensor:
     """:func:`nn.functional.margin_ranking_loss`, with the reduction as a number."""
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _Number) -> Tensor:
     """``input`` with ``value`` wherever ``mask`` is true."""
@@ -1423,7 +1423,7 @@ def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Ten
     """Matrices with zeros above a diagonal."""
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
     """Rows and columns of the places on a diagonal of a matrix and below it."""
-def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 1) -> Tensor:
+def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0) -> Tensor:
     """:func:`nn.functional.triplet_margin_loss`, with the reduction as a number."""
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Matrices with zeros below a diagonal."""

@@ -227,7 +227,7 @@ class ProcessGroup:
         if factor is not None:
             piece *= getattr(factor, "_array", factor)
         finish = None
-        if op is ReduceOp.AVG and engine.lane is not None:  # divides the part that a process adds up
+        if op is ReduceOp.AVG and engine.segment is not None:  # divides the part that a process adds up
             name, op = "AVG", ReduceOp.SUM
         if piece is not array or op is ReduceOp.AVG:
             finish = self._back([(array, piece)], op, tensor)
@@ -240,13 +240,13 @@ class ProcessGroup:
         if op is not ReduceOp.SUM or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
             return
-        lane = self._engine.lane
-        if lane is None or watch is None or watch.fault is not None or debug.detail:
+        segment = self._engine.segment
+        if segment is None or watch is None or watch.fault is not None or debug.detail:
             self.allreduce(tensor, op).wait()
             return
         storage_of(tensor).version += 1
         try:
-            request = lane.sum_now(array, pace.spins, self._note_sum, tensor)
+            request = segment.sum_now(array, pace.spins, self._note_sum, tensor)
             if request is None:
                 return
             test = request.Test

@@ -14,7 +14,7 @@ class AloneEngine:
     name = "alone"
     rank = 0
     size = 1
-    lane = None
+    segment = None
 
     def all_reduce(self, array: Any, op: str) -> Any:
         """Reduce an array over all processes, in place."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import NotSupported
-from .shared import Lane, lane_of
+from .shared import SharedSegment, shared_segment
 
 SETTINGS = {
     # a process that waits gives its core to others at once: processes may be more than cores
@@ -81,8 +81,8 @@ class MpiEngine:
 
     name = "mpi"
 
-    def __init__(self, mpi: Any, communicator: Any, lane: Lane | None = None) -> None:
-        self.mpi, self.communicator, self.lane = mpi, communicator, lane
+    def __init__(self, mpi: Any, communicator: Any, segment: SharedSegment | None = None) -> None:
+        self.mpi, self.communicator, self.segment = mpi, communicator, segment
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
         self._plain_sums = {np.dtype(each): _type_and_operator(mpi, np.dtype(each), "SUM")[0] for each in ("f4", "f8", "i4", "i8")}
         self._in_place, self._start_sum, self._sum = mpi.IN_PLACE, communicator.Iallreduce, mpi.SUM
@@ -106,8 +106,8 @@ class MpiEngine:
 
     def all_reduce(self, array: Any, op: str) -> Any:
         """Reduce an array over all processes, in place; a large one piece by piece, so that what MPI works in stays in the caches."""
-        if self.lane is not None:
-            return self.lane.begin(array, op)
+        if self.segment is not None:
+            return self.segment.begin(array, op)
         if array.nbytes > PIECE:
             flat, length = array.reshape(-1), PIECE // array.itemsize
             return _Pieces([flat[at : at + length] for at in range(0, flat.size, length)], lambda piece: self._all_reduce(piece, op))
@@ -215,13 +215,13 @@ class MpiEngine:
             made = self.communicator.Create_group(group, _tag(ranks))
         finally:
             group.Free()
-        return None if made == self.mpi.COMM_NULL else MpiEngine(self.mpi, made, lane_of(self.mpi, made))
+        return None if made == self.mpi.COMM_NULL else MpiEngine(self.mpi, made, shared_segment(self.mpi, made))
 
     def close(self) -> None:
         """Give the communicator back."""
         if not self.mpi.Is_finalized():
-            if self.lane is not None:
-                self.lane.close()
+            if self.segment is not None:
+                self.segment.close()
             self.communicator.Free()
 
 

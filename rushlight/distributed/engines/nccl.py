@@ -72,7 +72,7 @@ class NcclEngine:
     """Exchange by NCCL; the methods are those of every engine (``alone.py``)."""
 
     name = "nccl"
-    lane = None  # NCCL shares memory itself
+    segment = None  # NCCL shares memory itself
 
     def __init__(self, cupy: Any, size: int, rank: int, number: bytes | tuple[int, ...], device: int = 0) -> None:
         self._cupy, self._nccl = cupy, cupy.cuda.nccl

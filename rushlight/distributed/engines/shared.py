@@ -40,7 +40,7 @@ NUMBERS = 0x7FFFFFFF  # what is kept of the number of a piece
 DIFFER = "processes reduce arrays of different sizes or dtypes, or in different ways"
 
 
-def lane_of(mpi: Any, communicator: Any) -> Lane | None:
+def shared_segment(mpi: Any, communicator: Any) -> SharedSegment | None:
     """The shared memory of a group whose processes are all on this machine; None elsewhere.  All of them call it."""
     if communicator.Get_size() == 1 or os.environ.get("RUSHLIGHT_SHARED_MEMORY") == "0":
         return None
@@ -54,7 +54,7 @@ def lane_of(mpi: Any, communicator: Any) -> Lane | None:
     )
     if not communicator.allreduce(int(fits), mpi.MIN):
         return None
-    return Lane(mpi, communicator)
+    return SharedSegment(mpi, communicator)
 
 
 def _free_memory() -> int:
@@ -66,8 +66,8 @@ def _free_memory() -> int:
     return found.f_bavail * found.f_frsize
 
 
-class Lane:
-    """The memory that the processes of a group share, and the exchanges that go on in it."""
+class SharedSegment:
+    """The shared-memory segment of a group of processes, and the exchanges that go on in it."""
 
     def __init__(self, mpi: Any, communicator: Any) -> None:
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
@@ -175,9 +175,9 @@ class Exchange:
         "error",
     )
 
-    def __init__(self, lane: Lane, array: Any, op: str, laid: int = 0) -> None:
-        self._lane, self._array, self._ufunc = lane, array.reshape(-1), UFUNCS[op]
-        self._divisor = array.dtype.type(lane.size) if op == "AVG" else None
+    def __init__(self, segment: SharedSegment, array: Any, op: str, laid: int = 0) -> None:
+        self._lane, self._array, self._ufunc = segment, array.reshape(-1), UFUNCS[op]
+        self._divisor = array.dtype.type(segment.size) if op == "AVG" else None
         self._step = PIECE // array.itemsize
         self._pieces = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
         self._what = _signature(array.dtype, op, array.nbytes)
@@ -196,10 +196,10 @@ class Exchange:
 
     def advance(self) -> bool:
         """Lay down pieces, reduce, and gather; whether all is done."""
-        lane = self._lane
-        mine, others = lane.mine, lane.others
+        segment = self._lane
+        mine, others = segment.mine, segment.others
         if self._laid == 0:
-            self._at = lane.count
+            self._at = segment.count
         while self._gathered < self._pieces:
             before = self._laid + self._reduced + self._gathered
             at = self._at + self._gathered + 1
@@ -217,7 +217,7 @@ class Exchange:
                 self._lay(self._laid)
                 self._laid += 1
                 mine[at % PLACES] = (at & NUMBERS) << 32 | self._what
-                lane.count = at
+                segment.count = at
             if before == self._laid + self._reduced + self._gathered:
                 return False
         self.ended = True

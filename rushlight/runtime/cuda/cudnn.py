@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.errors import AcceleratorError
-from . import tape
+from . import launch_record
 from .libraries import library
 
 # cudnnBackendDescriptorType_t
@@ -183,7 +183,7 @@ class ExecutionPlan:
 
     def measure(self, *addresses: int) -> None:
         """Keep the fastest of the plans that were found."""
-        tape.spoil()
+        launch_record.invalidate()
         cupy, best = self.dnn.cupy, float("inf")
         for descriptor, workspace in self.choices:
             self.descriptor, self.workspace, self._packs = descriptor, workspace, {}
@@ -205,8 +205,8 @@ class ExecutionPlan:
         scratch = self.dnn.cupy.cuda.alloc(self.workspace) if self.workspace else None
         key = (*addresses, 0 if scratch is None else scratch.ptr)
         self._execute(0, key)
-        if tape.notes is not None:
-            tape.notes.add(self._execute, key, [True] * len(key))
+        if launch_record.current is not None:
+            launch_record.current.add(self._execute, key, [True] * len(key))
 
     def _execute(self, stream: int, key: tuple[int, ...]) -> None:
         """Compute in the current stream, given the addresses of the tensors and that of memory to work in."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import AcceleratorError
-from . import faults, tape
+from . import faults, launch_record
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
@@ -89,9 +89,9 @@ class CudaKernel:
                 self._launch(function, blocks, rows, 1, threads, 1, 1, shared, stream, 0, self._extra)
             except self._refused as error:
                 raise failed(self.what, error) from error
-        if tape.notes is not None:
+        if launch_record.current is not None:
             again = repeated(self.what, self.driver, function, self.format, (blocks, rows, 1), threads, shared)
-            tape.notes.add(again, args, addresses_in(self.format))
+            launch_record.current.add(again, args, addresses_in(self.format))
         if BLOCKING:
             check(self.cupy, self.what)
             faults.raise_found()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from . import faults, tape
+from . import faults, launch_record
 from .launch import BLOCKING, Block, addresses_in, check, failed, repeated
 
 PACKED = {
@@ -87,9 +87,9 @@ class Launch:
                 self._call(self._function, *self._grid, self._threads, 1, 1, self._shared, stream, 0, self._extra)
             except self._refused as error:
                 raise failed(self.name, error) from error
-        if tape.notes is not None:
+        if launch_record.current is not None:
             again = repeated(self.name, self._driver, self._function, self._format, self._grid, self._threads, self._shared)
-            tape.notes.add(again, list(arguments), addresses_in(self._format))
+            launch_record.current.add(again, list(arguments), addresses_in(self._format))
         if BLOCKING:
             check(self.cupy, self.name)
             faults.raise_found()

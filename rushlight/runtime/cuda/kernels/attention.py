@@ -19,7 +19,7 @@ from ....core.state import state
 from .. import measured_products
 from ..captured_work import put_words
 from ..kernel_store import has_triton, of_file
-from ..remembered import remembered
+from ..launch_replay import replayed
 from ..triton_launch import Launch
 from .copies import contiguous
 
@@ -253,7 +253,7 @@ def takes(query: Any, key: Any, value: Any, mask: Any, shared: bool = False) -> 
     return has_triton()
 
 
-@remembered
+@replayed
 def _forward(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, tf32: bool, shared: bool = False) -> Any:
     """The output, and the logarithms of the rows' sums."""
     if not takes(query, key, value, mask, shared):
@@ -278,7 +278,7 @@ def attention(cupy: Any, query: Any, key: Any, value: Any, mask: Any, causal: bo
     return [output if query.ndim == 4 else output.reshape(*query.shape[:-1], output.shape[-1]), logs]
 
 
-@remembered
+@replayed
 def _backward(
     cupy: Any, grad: Any, query: Any, key: Any, value: Any, logs: Any, output: Any, mask: Any, causal: bool, scale: float, tf32: bool
 ) -> list[Any]:

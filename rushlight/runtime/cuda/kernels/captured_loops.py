@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import faults, gemm, measured_products, tape
+from .. import faults, gemm, launch_record, measured_products
 from ..launch import BLOCKING
 
 _FEW = 16  # launches that are not worth a graph
@@ -21,7 +21,7 @@ _streams: dict[int, Any] = {}  # by device: where loops are captured
 def queue(cupy: Any, count: int, key: tuple[Any, ...], run: Callable[[], None]) -> None:
     """Queue what ``run`` does, in so many launches.  ``key`` has the addresses of all that it reads and writes, and all else that it depends on."""
     stream = cupy.cuda.get_current_stream()
-    if count < _FEW or BLOCKING or tape.notes is not None or measured_products.measuring or stream.is_capturing():
+    if count < _FEW or BLOCKING or launch_record.current is not None or measured_products.measuring or stream.is_capturing():
         run()
         return
     key = (cupy.cuda.runtime.getDevice(), stream.ptr, *key)

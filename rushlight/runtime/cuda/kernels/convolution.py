@@ -16,7 +16,7 @@ from ....core.errors import AcceleratorError, DeviceError
 from ....ops.nn.convolution import _convolution_meta, _expanded
 from .. import cudnn, measured_convolutions, measured_products
 from ..launch import CudaKernel
-from ..remembered import remembered
+from ..launch_replay import replayed
 from .copies import contiguous
 
 _X, _W, _Y = 1, 2, 3  # the numbers of tensors in a graph
@@ -170,7 +170,7 @@ def convolution(
     return _convolve_measured(cupy, *values) if measured_products.measuring else _convolve(cupy, *values)
 
 
-@remembered
+@replayed
 def _convolve(
     cupy: Any, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
     settings: tuple[Any, ...],
@@ -255,7 +255,7 @@ def convolution_weight_gradient(
     return _weight_gradient(cupy, input, grad, kernel, stride, padding, dilation, groups, _settings())
 
 
-@remembered
+@replayed
 def _weight_gradient(
     cupy: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int, settings: tuple[Any, ...]
 ) -> Any:

@@ -10,10 +10,10 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ....schedule.scalar_ir import ScalarExpression
 from ....schedule.scalar_ir import cast as as_type
-from .. import tape
+from .. import launch_record
 from ..launch import CudaKernel
+from ..launch_replay import replayed
 from ..pointwise import Formula, Variant, element_strides, joined, result_like, strided_plan
-from ..remembered import remembered
 
 _TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long", 16: "Pair"}
 _MOST_DIMS, _THREADS = 8, 256
@@ -86,10 +86,10 @@ def dense(cupy: Any, array: Any, shape: Any = None) -> Any:
     if not array.size:
         return made
     if array.flags.c_contiguous:
-        tape.copy(cupy, made.data.ptr, array.data.ptr, array.nbytes)
+        launch_record.copy(cupy, made.data.ptr, array.data.ptr, array.nbytes)
         return made
     if not copy_to(cupy, array, made.data.ptr, made.strides if made.shape == array.shape else row_major(array.shape, array.itemsize)):
-        tape.spoil()
+        launch_record.invalidate()
         return cupy.array(array, order="C", copy=True).reshape(made.shape)
     return made
 
@@ -175,7 +175,7 @@ def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
     return _joined(cupy, dim, (*around[0], total, *around[1]), *tensors)
 
 
-@remembered
+@replayed
 def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
     """Arrays of one dtype along a dimension in a new one: in one launch where they are few."""
     made, first = cupy.ndarray(shape, tensors[0].dtype), tensors[0]

@@ -12,8 +12,8 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import HALF_PRECISION
 from ....ops.nn.pooling import make_pool
 from ..launch import CudaKernel
+from ..launch_replay import replayed
 from ..pointwise import Formula
-from ..remembered import remembered
 from .copies import contiguous
 
 _WINDOWS = """
@@ -181,7 +181,7 @@ def _pool(input: Any, ndim: int, options: Any) -> tuple[list[int], tuple[int, ..
     return [number for each in filled for number in each], (*input.shape[: input.ndim - ndim], *fields[5])
 
 
-@remembered
+@replayed
 def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> Any:
     if not _floating(input) or input.ndim <= ndim or not input.size or not input.flags.c_contiguous:
         return NotImplemented
@@ -193,7 +193,7 @@ def _max_pool(cupy: Any, input: Any, ndim: int, options: Any, indices: bool) -> 
     return (made, places) if indices else made
 
 
-@remembered
+@replayed
 def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, *options: Any) -> Any:
     """The gradient of the maximum of windows."""
     if not _floating(grad, input) or not input.size or not input.flags.c_contiguous:
@@ -236,7 +236,7 @@ def channel_sums(cupy: Any, input: Any, shape: Any, other: Any = None) -> Any:
     return made
 
 
-@remembered
+@replayed
 def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     """The gradient of a factor of each channel."""
     sizes = _channels(input, (0, *range(2, input.ndim)))
@@ -247,7 +247,7 @@ def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
     return channel_sums(cupy, grad, tuple(shape), input)
 
 
-@remembered
+@replayed
 def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor: float) -> Any:
     """Move running statistics towards those of a batch, in place."""
     if isinstance(found, statistics_type(cupy)):  # the means come first
@@ -261,7 +261,7 @@ def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor:
     return running
 
 
-@remembered
+@replayed
 def update_both(cupy: Any, means: Any, variances: Any, kept: Any, found: Any, momentum: float, factor: float) -> Any:
     """Move running means and variances towards those of a batch, in place; ``kept`` begins with the means."""
     n = means.size
@@ -282,7 +282,7 @@ def statistics_type(cupy: Any) -> Any:
     return type("Statistics", (cupy.ndarray,), {"__doc__": "Means and reciprocal standard deviations of rows, or of channels."})
 
 
-@remembered
+@replayed
 def batch_norm(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
     """Images less the means of their channels, divided by the standard deviations, with a factor and a shift of each channel."""
     sizes = _channels(input, dims)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..gemm import layer_weight_gradient
 from ..launch import CudaKernel
-from ..remembered import remembered
+from ..launch_replay import replayed
 from . import recurrent
 from .copies import contiguous
 
@@ -154,7 +154,7 @@ def lstm_layer(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, proje
     return _forward(cupy, gates, hidden, cell, weight, batch_sizes, bool(reverse))
 
 
-@remembered
+@replayed
 def _forward(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, times: int, reverse: bool) -> list[Any]:
     (batch, size), total, new, dtype = cell.shape, gates.shape[0], cupy.ndarray, gates.dtype
     output, cells, before = (new((total, size), dtype) for _ in range(3))
@@ -180,7 +180,7 @@ def lstm_backward(
     return [grad_gates, first_hidden, first_cell, of_weight, cupy.ndarray((0,), cells.dtype)]
 
 
-@remembered
+@replayed
 def _backward(
     cupy: Any, grad_output: Any, grad_hidden: Any, grad_cell: Any, weight: Any, activated: Any, cells: Any, times: int, reverse: bool
 ) -> list[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ..launch import CudaKernel
-from ..remembered import remembered
+from ..launch_replay import replayed
 from . import held_rows, planes
 from .copies import contiguous
 from .planes import statistics_type
@@ -218,7 +218,7 @@ _FINISH = {
 }
 
 
-@remembered
+@replayed
 def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bool = False) -> Any:
     """softmax or log_softmax along the last dimension."""
     if (
@@ -237,7 +237,7 @@ def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bo
     return made
 
 
-@remembered
+@replayed
 def softmax_backward(cupy: Any, grad: Any, result: Any, dim: Any, *, logarithm: bool = False) -> Any:
     """The gradient of softmax or log_softmax along the last dimension."""
     if not grad.ndim or dim % grad.ndim != grad.ndim - 1 or not grad.size or grad.dtype != result.dtype or grad.dtype not in STORED:
@@ -266,7 +266,7 @@ def _rows_of(array: Any, dims: Any) -> int | None:
     return n if 0 < n < 1 << 31 else None
 
 
-@remembered
+@replayed
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
     """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input."""
     n = _rows_of(input, dims)
@@ -288,7 +288,7 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     return [out, kept, variance]
 
 
-@remembered
+@replayed
 def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     """The input less its mean, divided by its standard deviation; with mean and variance."""
     n = _rows_of(input, dims)
@@ -317,7 +317,7 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     return [out, mean, variance]
 
 
-@remembered
+@replayed
 def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float, weight: Any = None) -> Any:
     """The gradient of :func:`standardize`."""
     n = _rows_of(grad, dims)
@@ -343,7 +343,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     return made
 
 
-@remembered
+@replayed
 def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
     """The gradients of layer normalisation: of the input, the weight and the bias."""
     if _rows_of(grad, dims) is None:
@@ -453,7 +453,7 @@ def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = 
 _reductions: dict[Any, Any] = {}  # by shape, dimensions and dtype: what is summed, and the shape of the result
 
 
-@remembered
+@replayed
 def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None, *, mean: bool = False) -> Any:
     """Sums (or means) over the first or the last dimensions, or all but the second; others are left to the array module."""
     if dtype is not None:
@@ -510,7 +510,7 @@ def _reduction(input: Any, dim: Any, keepdim: bool, mean: bool) -> tuple[str, in
     return ("planes", count, shape) if dims == [0, *range(2, rank)] else None
 
 
-@remembered
+@replayed
 def sum_to(cupy: Any, gradient: Any, shape: Any) -> Any:
     """A gradient summed to the shape that was broadcast to its own."""
     rank, missing = gradient.ndim, gradient.ndim - len(shape)

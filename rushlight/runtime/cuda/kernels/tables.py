@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
-from .. import tape
+from .. import launch_record
 from ..faults import watched
 from ..launch import CudaKernel
-from ..remembered import remembered
+from ..launch_replay import replayed
 from .copies import contiguous
 
 _ROWS = """
@@ -160,7 +160,7 @@ def _kernel(
     return found
 
 
-@remembered
+@replayed
 def embedding(cupy: Any, weight: Any, input: Any, padding_idx: int = -1, scale_grad_by_freq: bool = False) -> Any:
     """The rows of a table that indices name."""
     if weight.ndim != 2 or weight.dtype not in STORED or input.dtype.kind != "i" or not weight.flags.c_contiguous:
@@ -176,13 +176,13 @@ def embedding(cupy: Any, weight: Any, input: Any, padding_idx: int = -1, scale_g
     return made
 
 
-@remembered
+@replayed
 def embedding_backward(cupy: Any, grad: Any, input: Any, rows: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
     """The gradient of a table: for every row the sum of the gradients of its uses, in the order of the uses."""
     if scale_grad_by_freq or grad.dtype not in STORED or input.dtype.kind != "i":
         return NotImplemented
     n = grad.shape[-1]
-    made = tape.zeros(cupy, (rows, n), grad.dtype)
+    made = launch_record.zeros(cupy, (rows, n), grad.dtype)
     if not grad.size:
         return made
     index, grad = contiguous(cupy, input), contiguous(cupy, grad)
@@ -190,7 +190,7 @@ def embedding_backward(cupy: Any, grad: Any, input: Any, rows: int, padding_idx:
         kernel = _kernel(cupy, _ADD_FEW, "add_few", "PPPiiq", grad.dtype, index.dtype, "total")
         kernel(index.size, 128 if n <= 128 else 256, grad.data.ptr, index.data.ptr, made.data.ptr, index.size, n, padding_idx)
         return made
-    tape.spoil()
+    launch_record.invalidate()
     index = index.reshape(-1)
     order = cupy.argsort(index)  # stable in CuPy
     ordered = index[order]
@@ -209,7 +209,7 @@ def _shape(input: Any) -> tuple[int, int]:
     return input.shape[1], int(np.prod(input.shape[2:], dtype=np.int64))
 
 
-@remembered
+@replayed
 def nll_forward(cupy: Any, input: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     """The negative of the input at each target's class, weighted; and the sum of the weights."""
     if input.dtype not in STORED or target.dtype.kind not in "iu" or not input.flags.c_contiguous or not input.ndim:
@@ -235,7 +235,7 @@ def nll_forward(cupy: Any, input: Any, target: Any, weight: Any, reduction: str,
             inner, ignore_index, int(reduction == "mean"), address,
         )  # fmt: skip
         return [made, total]
-    tape.spoil()
+    launch_record.invalidate()
     losses, weights = cupy.ndarray(target.shape, accumulated), cupy.ndarray(target.shape, accumulated)
     kernel = _kernel(cupy, _LOSS, "loss", "PPPPPqqqqP", input.dtype, target.dtype, fault=fault)
     kernel(
@@ -249,7 +249,7 @@ def nll_forward(cupy: Any, input: Any, target: Any, weight: Any, reduction: str,
     return [losses.astype(input.dtype, copy=False), total.astype(input.dtype, copy=False)]
 
 
-@remembered
+@replayed
 def nll_gradient(cupy: Any, grad: Any, shape: Any, target: Any, weight: Any, reduction: str, ignore_index: int, total: Any) -> Any:
     """The gradient of :func:`nll_forward`."""
     if (
@@ -259,7 +259,7 @@ def nll_gradient(cupy: Any, grad: Any, shape: Any, target: Any, weight: Any, red
         and (weight.dtype != grad.dtype or not weight.flags.c_contiguous)
     ):
         return NotImplemented
-    made = tape.zeros(cupy, shape, grad.dtype)
+    made = launch_record.zeros(cupy, shape, grad.dtype)
     classes, inner = _shape(made)
     target, grad = contiguous(cupy, target), contiguous(cupy, grad)
     if not target.size:

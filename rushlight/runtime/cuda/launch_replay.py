@@ -14,16 +14,16 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from . import faults, tape
+from . import faults, launch_record
 from .launch import BLOCKING
 
 _MOST = 4096  # kinds of calls that a function remembers
 _seen, _plain = object(), object()  # a kind that has come once; one whose calls can't be repeated
 
 
-def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of CuPy, arrays and options, which launches nothing but kernels of :class:`~.launch.Kernel` and :class:`~.triton_launch.Launch`, copies and fills
-    of :mod:`.tape`, and reads no setting that is not among its options."""
+    of :mod:`.launch_record`, and reads no setting that is not among its options."""
     if BLOCKING:  # errors are to come from the call itself
         return function
     kinds: dict[
@@ -32,7 +32,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(cupy: Any, *values: Any, **options: Any) -> Any:
-        if tape.notes is not None:  # part of a call that is noted
+        if launch_record.current is not None:  # part of a call that is noted
             return function(cupy, *values, **options)
         given = (*values, *options.values()) if options else values
         classes = tuple(map(type, given))
@@ -89,7 +89,7 @@ class _Unknown(Exception):
 
 def _noted(cupy: Any, function: Any, values: Any, options: Any, addresses: list[int]) -> tuple[Any, Recipe | None]:
     """What a call makes, and how to repeat it."""
-    notes, memory = tape.Notes(threading.get_ident()), []
+    record, memory = launch_record.LaunchRecord(threading.get_ident()), []
     inner = cupy.cuda.get_allocator()
 
     def allocate(size: int) -> Any:
@@ -98,13 +98,13 @@ def _noted(cupy: Any, function: Any, values: Any, options: Any, addresses: list[
         return made
 
     with cupy.cuda.using_allocator(allocate):
-        tape.notes = notes
+        launch_record.current = record
         try:
             made = function(cupy, *values, **options)
         finally:
-            tape.notes = None
+            launch_record.current = None
     try:
-        return made, Recipe(cupy, notes.steps, memory, values, addresses, made) if notes.whole else None
+        return made, Recipe(cupy, record.steps, memory, values, addresses, made) if record.whole else None
     except _Unknown:
         return made, None
 

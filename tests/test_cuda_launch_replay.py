@@ -114,24 +114,24 @@ def sorts(call: Any) -> list[Any]:
 
 
 def kernel(cupy: Any) -> Any:
-    from rushlight.runtime.cuda import tape
+    from rushlight.runtime.cuda import launch_record
     from rushlight.runtime.cuda.launch import CudaKernel
-    from rushlight.runtime.cuda.remembered import remembered
+    from rushlight.runtime.cuda.replayed import replayed
 
     first, second = CudaKernel(cupy, "1", "first", "PPPqf"), CudaKernel(cupy, "2", "second", "PPi")
     calls = []
 
-    @remembered
+    @replayed
     def work(cupy: Any, x: Any, y: Any, dims: Any, eps: float) -> Any:
         calls.append(x)
         if eps < 0:
             return NotImplemented
         scratch, out = cupy.ndarray((40,), _FLOAT), cupy.ndarray(x.shape, x.dtype)
         kept = Rows(x.shape[::-1], _FLOAT, None, (4, 4 * x.shape[1]))
-        copied = tape.zeros(cupy, (3,), _FLOAT)
+        copied = launch_record.zeros(cupy, (3,), _FLOAT)
         first(5, 128, x.data.ptr, y.data.ptr, scratch.data.ptr + 64, len(dims), eps)
         second(9, 32, scratch.data.ptr, out.data.ptr, 3, rows=2)
-        tape.copy(cupy, kept.data.ptr, copied.data.ptr, 12)
+        launch_record.copy(cupy, kept.data.ptr, copied.data.ptr, 12)
         return [out, None, kept]
 
     return work, calls
@@ -169,21 +169,21 @@ def test_other_layouts_options_and_addresses_are_other_calls(cupy: Any) -> None:
 
 
 def test_refusals_and_what_is_not_noted_are_not_repeated(cupy: Any) -> None:
-    from rushlight.runtime.cuda import tape
-    from rushlight.runtime.cuda.remembered import remembered
+    from rushlight.runtime.cuda import launch_record
+    from rushlight.runtime.cuda.replayed import replayed
 
     work, calls = kernel(cupy)
     x, y = ndarray((2, 3), _FLOAT), ndarray((3,), _FLOAT)
     assert [work(cupy, x, y, (0,), -1.0) for _ in range(4)] == [NotImplemented] * 4 and len(calls) == 2
     seen = []
 
-    @remembered
+    @replayed
     def other(cupy: Any, x: Any) -> Any:
         seen.append(x)
-        tape.spoil()
+        launch_record.invalidate()
         return cupy.ndarray((1,), _FLOAT)
 
-    @remembered
+    @replayed
     def held(cupy: Any, x: Any) -> Any:
         seen.append(x)
         return ndarray((1,), _FLOAT, Pointer(64, 4))  # memory of somebody else
@@ -195,11 +195,11 @@ def test_refusals_and_what_is_not_noted_are_not_repeated(cupy: Any) -> None:
 
 def test_a_result_that_is_an_input_and_options_without_a_hash(cupy: Any) -> None:
     from rushlight.runtime.cuda.launch import CudaKernel
-    from rushlight.runtime.cuda.remembered import remembered
+    from rushlight.runtime.cuda.replayed import replayed
 
     write, seen = CudaKernel(cupy, "2", "second", "PPi"), []
 
-    @remembered
+    @replayed
     def update(cupy: Any, x: Any, y: Any, options: Any) -> Any:
         seen.append(x)
         write(1, 32, x.data.ptr, y.data.ptr, 1)

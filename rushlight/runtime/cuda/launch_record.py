@@ -1,4 +1,4 @@
-"""Copies and fills of device memory, and the notes of what a call queues, by which it can be repeated (``remembered.py``)."""
+"""Copies and fills of device memory, and the record of what a call queues, by which it can be repeated (``launch_replay.py``)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-notes: Notes | None = None  # of the call that is noted now
+current: LaunchRecord | None = None  # of the call that is recorded now
 
 
-class Notes:
+class LaunchRecord:
     """What one thread queues: for each launch, copy or fill a function of the stream and of arguments, and the arguments, each with whether it is an address."""
 
     __slots__ = ("steps", "thread", "whole")
@@ -24,18 +24,18 @@ class Notes:
             self.steps.append((call, list(zip(arguments, addresses))))
 
 
-def spoil() -> None:
+def invalidate() -> None:
     """Say that something is queued that is not noted: the call can't be repeated."""
-    if notes is not None:
-        notes.whole = False
+    if current is not None:
+        current.whole = False
 
 
 def copy(cupy: Any, to: int, start: int, count: int) -> None:
     """Copy bytes inside the device."""
     queue = cupy.cuda.runtime.memcpyAsync
     queue(to, start, count, 3, cupy.cuda.get_current_stream().ptr)
-    if notes is not None:
-        notes.add(lambda stream, given: queue(*given, 3, stream), (to, start, count), (True, True, False))
+    if current is not None:
+        current.add(lambda stream, given: queue(*given, 3, stream), (to, start, count), (True, True, False))
 
 
 def zeros(cupy: Any, shape: Any, dtype: Any) -> Any:
@@ -43,6 +43,6 @@ def zeros(cupy: Any, shape: Any, dtype: Any) -> Any:
     made, fill = cupy.ndarray(shape, dtype), cupy.cuda.runtime.memsetAsync
     if made.size:
         fill(made.data.ptr, 0, made.nbytes, cupy.cuda.get_current_stream().ptr)
-        if notes is not None:
-            notes.add(lambda stream, given: fill(*given, stream), (made.data.ptr, 0, made.nbytes), (True, False, False))
+        if current is not None:
+            current.add(lambda stream, given: fill(*given, stream), (made.data.ptr, 0, made.nbytes), (True, False, False))
     return made
