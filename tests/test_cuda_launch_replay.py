@@ -116,7 +116,7 @@ def sorts(call: Any) -> list[Any]:
 def kernel(cupy: Any) -> Any:
     from rushlight.runtime.cuda import launch_record
     from rushlight.runtime.cuda.launch import CudaKernel
-    from rushlight.runtime.cuda.replayed import replayed
+    from rushlight.runtime.cuda.launch_replay import replayed
 
     first, second = CudaKernel(cupy, "1", "first", "PPPqf"), CudaKernel(cupy, "2", "second", "PPi")
     calls = []
@@ -170,7 +170,7 @@ def test_other_layouts_options_and_addresses_are_other_calls(cupy: Any) -> None:
 
 def test_refusals_and_what_is_not_noted_are_not_repeated(cupy: Any) -> None:
     from rushlight.runtime.cuda import launch_record
-    from rushlight.runtime.cuda.replayed import replayed
+    from rushlight.runtime.cuda.launch_replay import replayed
 
     work, calls = kernel(cupy)
     x, y = ndarray((2, 3), _FLOAT), ndarray((3,), _FLOAT)
@@ -195,7 +195,7 @@ def test_refusals_and_what_is_not_noted_are_not_repeated(cupy: Any) -> None:
 
 def test_a_result_that_is_an_input_and_options_without_a_hash(cupy: Any) -> None:
     from rushlight.runtime.cuda.launch import CudaKernel
-    from rushlight.runtime.cuda.replayed import replayed
+    from rushlight.runtime.cuda.launch_replay import replayed
 
     write, seen = CudaKernel(cupy, "2", "second", "PPi"), []
 

@@ -159,6 +159,8 @@ class GradientCase(Case):
 
     def check(self) -> None:
         first = [make(same_layout(self.arrays[i])) for i in sorted(self.batched)]
+        if not self.outputs(*first):
+            return  # integers alone: vjp refuses a function of no results
         values, pull = vjp(self.outputs, *first)
         if not any(value.numel() for value in values):
             return
@@ -204,7 +206,7 @@ def test_forward_and_backward_mode_agree(op: Any) -> None:
     for sample, _ in islice(((s, c) for s, c in accepted(op) if s.gradient), 1):
         case = GradientCase(op, sample)
         inputs = tuple(make(same_layout(case.arrays[i])) for i in sorted(case.batched))
-        if not inputs or any(each.dtype.is_complex for each in inputs):
+        if not inputs or any(each.dtype.is_complex for each in inputs) or not case.outputs(*inputs):
             continue
         stream = np.random.default_rng(1)
         tangents = tuple(make(stream.normal(size=tuple(each.shape))) for each in inputs)

@@ -16,7 +16,7 @@ from .calls import Call, user_line
 from .constants import default_pg_timeout
 from .debug import set_debug_level_from_env
 from .engines import mpi, nccl
-from .engines.shared import lane_of
+from .engines.shared import shared_segment
 from .launcher_path import find_launcher
 from .process_group import ProcessGroup
 from .rendezvous import Place, communicator, deadline, find, local_rank
@@ -196,7 +196,7 @@ def _connect(name: str, place: Place, limit: timedelta, store: Store | None, dev
             )
     everyone = communicator(library, place)
     mpi.unlink_files()
-    engine = mpi.MpiEngine(library, everyone, lane_of(library, everyone))
+    engine = mpi.MpiEngine(library, everyone, shared_segment(library, everyone))
     watch = _Counter.watch
     if watch is None:
         watch = _Counter.watch = Watch(library, engine.communicator, seconds)
