@@ -211,7 +211,7 @@ def methods_stub() -> str:
     for operator in UNARY:
         writer.lines.append(f"    def __{operator}__(self) -> Tensor: ...")
         written.add(f"__{operator}__")
-    for name in sorted(set(vars(rushlight.Tensor)) - written):
+    for name in sorted(set(vars(rushlight.Tensor)) - written - {"__slotnames__"}):  # that is copyreg's note, once a tensor was copied
         static = inspect.getattr_static(rushlight.Tensor, name)
         if isinstance(static, property):
             writer.lines.append("    @property")
