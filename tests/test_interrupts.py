@@ -36,6 +36,17 @@ def test_a_second_interrupt_does_not_wait() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+def test_interrupts_go_on_after_one_that_did_not_wait() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt), deferred(), deferred():
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is before
+        with pytest.raises(KeyboardInterrupt), deferred():
+            signal.raise_signal(signal.SIGINT)
+
+
 def test_handlers_of_the_program_are_called_and_kept() -> None:
     seen: list[int] = []
 
@@ -134,7 +145,7 @@ while count < 25:
     compiled = rl.compile(loss)
     try:
         armed = True
-        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.15), 0.05)
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-4, 0.15), 2.0)
         while True:
             compiled(x).backward()
     except KeyboardInterrupt:

@@ -29,11 +29,13 @@ class Deferral:
             handler = signal.getsignal(signal.SIGINT)
             if not callable(handler):
                 return self  # ignored, or left to the system
+            if handler != self.receive:
+                self.handler = handler
+            self.pending = False
             try:
                 signal.signal(signal.SIGINT, self.receive)
             except ValueError:  # not the main interpreter
                 return self
-            self.handler = handler
         self.depth += 1
         return self
 
@@ -42,13 +44,19 @@ class Deferral:
             return
         self.depth -= 1
         if not self.depth:
-            if signal.getsignal(signal.SIGINT) == self.receive:  # else the program has set another one meanwhile
-                signal.signal(signal.SIGINT, self.handler)
+            self.release()
             self.poll()
 
+    def release(self) -> None:
+        """Have interrupts raised again as they come."""
+        self.depth = 0
+        if signal.getsignal(signal.SIGINT) == self.receive:  # else the program has set another one meanwhile
+            signal.signal(signal.SIGINT, self.handler)
+
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """Note an interrupt."""
-        if self.pending:
+        """Note an interrupt; a second one ends the wait, whatever is half done."""
+        if self.pending and self.depth:
+            self.release()
             self.poll()
         self.pending = True
 
