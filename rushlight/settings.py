@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .core.determinism import demand
+from .core.argument_checks import demand
 from .core.kernel_providers import switching
 from .core.parallel import pool
 from .core.precision import precision as wanted

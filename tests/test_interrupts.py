@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from support.processes import start_python
 
 import rushlight as rl
-from rushlight.core.interrupts import deferred
+from rushlight.core.process_safety import deferred
 from rushlight.core.state import state
+
+
+@pytest.fixture(autouse=True)
+def python_handles_interrupts() -> Iterator[None]:
+    """Python's own handler, also in a process that was started to ignore interrupts, as shells start those in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_for_the_end() -> None:
@@ -129,6 +138,7 @@ def on_alarm(*args):
         signal.raise_signal(signal.SIGINT)
 
 signal.signal(signal.SIGALRM, on_alarm)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 random.seed(SEED)
 model = rl.nn.Sequential(rl.nn.Linear(8, 16), rl.nn.GELU(), rl.nn.LayerNorm(16), rl.nn.Linear(16, 4))
 x = rl.randn(5, 8)

@@ -17,8 +17,8 @@ from ..capture.compile.record.graph_functions import DeferredHook, hook_gradient
 from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
-from ..core.fork_safety import free_after_fork
 from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
+from ..core.process_safety import free_after_fork
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import JointGraph, Place, differentiate, through

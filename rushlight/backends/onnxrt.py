@@ -18,7 +18,7 @@ from ..capture.graph_module import GraphModule
 from ..capture.trace.capture import Captured
 from ..capture.tracer.tracer import Tracer
 from ..core.base import Spec, make
-from ..core.fork_safety import free_after_fork
+from ..core.process_safety import free_after_fork
 from ..graph import Graph, Interpreter, Node
 from ..onnx.cleanup import clean
 from ..onnx.exporter import flat_outputs

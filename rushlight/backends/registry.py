@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.errors import NotSupported
-from ..core.interrupts import load_module
+from ..core.process_safety import load_module
 from .protocol import Backend, as_backend
 
 _backends: dict[str, Any] = {}  # back-ends, and functions of a graph module and example inputs

@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from ..core import dtypes
-from ..core.determinism import alert_not_deterministic as alert_not_deterministic
+from ..core.argument_checks import alert_not_deterministic as alert_not_deterministic
 from ..core.devices import as_device
 from ..core.families import broadcast_shapes
 from ..core.missing import missing

@@ -19,7 +19,7 @@ from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 from .errors import NotSupported
-from .interrupts import load_module
+from .process_safety import load_module
 
 PACKAGE = __name__.partition(".")[0]
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<no value>"})()

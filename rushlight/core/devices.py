@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DeviceError, OperationError
-from .interrupts import load_module
+from .process_safety import load_module
 
 _NAMES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia privateuseone".split()

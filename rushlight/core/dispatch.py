@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from . import recording
-from .argument_checks import NUMBERS, argument_error, check_arguments
+from .argument_checks import (
+    NUMBERS,
+    argument_error,
+    check_arguments,
+    check_dtype_argument,
+    check_out_type,
+    warn_resized,
+    with_type_of_out,
+)
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
 from .devices import CPU, META, accelerator, alone, array_kinds, as_device, device_of, device_type_of, device_types
@@ -31,7 +39,6 @@ from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
 from .named_results import named_result
 from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
-from .out_arguments import check_dtype_argument, check_out_type, warn_resized, with_type_of_out
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized

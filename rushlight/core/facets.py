@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from .declare import Op, customs, table
-from .interrupts import load_module
+from .process_safety import load_module
 
 Fact = TypeVar("Fact")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .interrupts import load_module
+from .process_safety import load_module
 
 _NEEDED = "llvmlite"
 _PROVIDER = "rushlight.backends.native.eager.ops"

@@ -11,7 +11,7 @@ from typing import Any
 
 from .declare import exports, public_names
 from .errors import NotSupported
-from .interrupts import load_module
+from .process_safety import load_module
 
 PACKAGE = __name__.partition(".")[0]
 _NO_NAMES: Mapping[str, str] = {}

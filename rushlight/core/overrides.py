@@ -24,8 +24,7 @@ from typing import Any
 from .base import TensorBase, runtime
 from .declare import STUB
 from .errors import ArgumentError
-from .fork_safety import free_after_fork
-from .interrupts import load_module
+from .process_safety import free_after_fork, load_module
 from .state import flags, state
 
 ENABLED, NO_SUBCLASSES, DISABLED = 0, 1, 2  # values of `state.overrides`

@@ -18,7 +18,7 @@ import numpy as np
 
 from .devices import CPU, as_device, device
 from .errors import ArgumentError, DeviceError, OperationError, ValueRangeError
-from .fork_safety import free_after_fork
+from .process_safety import free_after_fork
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

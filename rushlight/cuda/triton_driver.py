@@ -50,11 +50,21 @@ def _load_specialization(triton: Any) -> None:
     """
     if "torch" in sys.modules:
         return
-    sys.modules["torch"] = None  # type: ignore[assignment]  # what Python itself puts there to refuse an import
+    finder: Any = _NoPyTorch()
+    sys.meta_path.insert(0, finder)
     try:
         triton.runtime.jit.mangle_type(1)
     finally:
-        del sys.modules["torch"]
+        sys.meta_path.remove(finder)
+
+
+class _NoPyTorch:
+    """A finder of modules that has no PyTorch."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Refuse the import of PyTorch; others are left to other finders."""
+        if name == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name=name)
 
 
 def _cupy() -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..core.argument_checks import STRUCTURED, OutRule, exact_out
 from ..core.errors import ArgumentError
-from ..core.out_arguments import STRUCTURED, OutRule, exact_out
 
 _CASTABLE = "Expected {field} to be safely castable from {wanted} dtype, but got {field} with dtype {found}"
 _UNPROMOTED = "Found dtype {found} but expected {wanted}"

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import alert_not_deterministic
 from ...core.base import Spec, contiguous_strides
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.determinism import alert_not_deterministic
 from ...core.devices import device_type_of
 from ...core.dtypes import int64, legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import alert_not_deterministic
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, exports, primitive, table
-from ...core.determinism import alert_not_deterministic
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError, ValueRangeError
 from . import adaptive_pooling_onnx as onnx_forms

@@ -14,9 +14,8 @@ from typing import Any
 from ...codegen.llvm.ir import Part
 from ...codegen.llvm.target import Processor
 from ...codegen.llvm.target import processor as chosen_processor
-from ...core.fork_safety import free_after_fork
-from ...core.interrupts import deferred
 from ...core.parallel import pool as eager_pool
+from ...core.process_safety import deferred, free_after_fork
 from ...core.release import VERSION
 from .code_cache import cache
 

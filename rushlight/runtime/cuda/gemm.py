@@ -17,8 +17,8 @@ import ml_dtypes
 import numpy as np
 
 from ...core.errors import AcceleratorError
-from ...core.fork_safety import free_after_fork
 from ...core.precision import precision
+from ...core.process_safety import free_after_fork
 from . import measured_products
 from .cublas_lt import Lt, LtProduct
 from .libraries import library

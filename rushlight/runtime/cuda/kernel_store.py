@@ -31,7 +31,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ...core.dtypes import BY_NUMPY
-from ...core.fork_safety import free_after_fork
+from ...core.process_safety import free_after_fork
 from ..cpu.code_cache import cache
 from . import compile_server
 from .triton_launch import Launch, layout

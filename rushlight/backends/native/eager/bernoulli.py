@@ -14,7 +14,7 @@ import numpy as np
 
 from ....codegen.llvm.instructions import LlvmFunction
 from ....codegen.llvm.ir import TYPES, IRBuilder, Module, Scalar
-from ....core.fork_safety import free_after_fork
+from ....core.process_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
 WORDS, AHEAD = 624, 397  # of the twister: words of its state, and how far ahead a new one looks

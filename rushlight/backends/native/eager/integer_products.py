@@ -16,7 +16,7 @@ import numpy as np
 from ....codegen.llvm.ir import FIRST, LAST, IRBuilder, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....codegen.llvm.vectors import Vectors, lanes
-from ....core.fork_safety import free_after_fork
+from ....core.process_safety import free_after_fork
 from ....runtime.cpu.arena import address
 from ....runtime.cpu.jit import jit, log
 from ....runtime.cpu.thread_pool import pool

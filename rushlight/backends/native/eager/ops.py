@@ -22,7 +22,7 @@ from ....codegen.llvm.gemm.half_products import how
 from ....core.base import Spec
 from ....core.declare import table
 from ....core.devices import CPU
-from ....core.fork_safety import free_after_fork
+from ....core.process_safety import free_after_fork
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph
 from ....runtime.call.launcher import Refused

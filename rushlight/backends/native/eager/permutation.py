@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....codegen.llvm.ir import IRBuilder, Module, Scalar
-from ....core.fork_safety import free_after_fork
+from ....core.process_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
 _lock = free_after_fork(threading.Lock())

@@ -17,8 +17,8 @@ from ....codegen.llvm.ir import FIRST, LAST, TYPES, IRBuilder, Module, pointers
 from ....codegen.llvm.scalar_code import Emission
 from ....codegen.llvm.target import processor
 from ....core.declare import Op
-from ....core.fork_safety import free_after_fork
 from ....core.kernel_providers import runs_once
+from ....core.process_safety import free_after_fork
 from ....ops.pointwise.unary import ThroughDouble
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task

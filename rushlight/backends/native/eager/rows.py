@@ -14,8 +14,8 @@ import numpy as np
 from ....codegen.llvm import vector_math
 from ....codegen.llvm.ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar
 from ....codegen.llvm.target import processor
-from ....core.fork_safety import free_after_fork
 from ....core.kernel_providers import runs_once
+from ....core.process_safety import free_after_fork
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 

@@ -15,10 +15,9 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ....core import kernel_providers
-from ....core.fork_safety import free_after_fork
-from ....core.interrupts import Deferral
-from ....core.interrupts import deferred as interrupts_deferred
 from ....core.node import next_sequence
+from ....core.process_safety import Deferral, free_after_fork
+from ....core.process_safety import deferred as interrupts_deferred
 from ....core.state import flags, state
 from ..config import settings
 from ..decode import NULL, decode

@@ -1,4 +1,11 @@
-"""Interrupts (Ctrl-C) that wait: an exception between two halves of a change would leave the package, or LLVM, with one of them.
+"""Forks and interrupts that come in the middle of a change: neither may find one half of it.
+
+Forks: locks that a forked child finds free: the thread that held one in the parent does not exist in the child, and would never release it.
+
+Python's own locks of modules are not among those that Python frees: a child that imports what another thread was importing would wait forever, and
+ops, lowerings and methods are imported when they are first used.  So a fork waits until the other threads' imports are through.
+
+Interrupts: interrupts (Ctrl-C) that wait: an exception between two halves of a change would leave the package, or LLVM, with one of them.
 
 Python raises ``KeyboardInterrupt`` at any instruction of the main thread.  A module of ops that is half imported can't be imported again, a tracer
 that was switched on and never off sees every later op, and a module of LLVM that has two owners is freed twice.  Such changes are made under
@@ -8,10 +15,51 @@ that was switched on and never off sees every later op, and a module of LLVM tha
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import threading
+import time
+import weakref
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
+
+_LONGEST = 10.0  # seconds that a fork waits for imports of other threads
+_locks: weakref.WeakSet[Any] = weakref.WeakSet()
+_module_locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap"), "_module_locks", {})  # noqa: B009, no public name
+
+
+def free_after_fork(lock: Any) -> Any:
+    """The same lock, which is free in children of this process.
+
+    >>> import threading
+    >>> lock = free_after_fork(threading.RLock())
+    """
+    _locks.add(lock)
+    return lock
+
+
+def _is_importing_elsewhere() -> bool:
+    """Whether a thread other than this one is importing a module."""
+    held = [lock for reference in list(_module_locks.values()) if (lock := reference()) is not None]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in held)
+
+
+def _wait_for_imports() -> None:
+    last = time.monotonic() + _LONGEST
+    while _is_importing_elsewhere() and time.monotonic() < last:
+        time.sleep(0.0005)
+
+
+def _free() -> None:
+    for each in list(_locks):
+        each._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait_for_imports, after_in_child=_free)
+
+
+# -- interrupts -----------------------------------------------------------------------------------------------------------
 
 
 class Deferral:
@@ -82,8 +130,8 @@ def deferred() -> Deferral:
 def load_module(name: str) -> ModuleType:
     """Import a module of the package at its first use: whole, or not at all.
 
-    >>> load_module("rushlight.core.interrupts").__name__
-    'rushlight.core.interrupts'
+    >>> load_module("rushlight.core.process_safety").__name__
+    'rushlight.core.process_safety'
     """
     with _deferral:
         return importlib.import_module(name)
