@@ -183,14 +183,3 @@ def test_a_number_of_threads_is_a_positive_int() -> None:
             torch.set_num_threads(wrong)
     with pytest.raises(TypeError, match="expects an int"):
         torch.set_num_threads(2.0)  # type: ignore[arg-type]
-
-
-def test_threads_of_python_share_large_work_only(monkeypatch: Any) -> None:
-    """To wake one up needs the interpreter's lock: each has a quarter of a million elements, or what takes as long."""
-    from rushlight.core import parallel
-
-    monkeypatch.setattr(parallel.pool, "threads", 16)
-    assert [parallel.shares(1 << power) for power in (10, 19, 20, 21, 24)] == [2, 2, 4, 8, 16]
-    assert parallel.shares(1 << 19, 8) == 16
-    monkeypatch.setattr(parallel.pool, "threads", 1)
-    assert parallel.shares(1 << 24) == 1

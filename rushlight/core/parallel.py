@@ -128,11 +128,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=pool.forget)
 
 
-def shares(elements: int, work: int = 1) -> int:
-    """How many threads share work on so many elements: each should have more than it takes to wake one up, which needs the interpreter's lock."""
-    return max(1, min(pool.threads, max(2, elements * work // HEAD_START)))
-
-
 def split(total: int, parts: int) -> list[tuple[int, int]]:
     """``total`` things cut into at most ``parts`` ranges of about equal length."""
     step = -(-total // parts)
@@ -148,7 +143,7 @@ def over_rows(task: Callable[[int, int], None], rows: int, elements: int, work: 
         task(0, rows)
         return
     extra = rows * HEAD_START // (elements * work)
-    ranges = [(start + extra, end + extra) for start, end in split(rows - extra, shares(elements, work))]
+    ranges = [(start + extra, end + extra) for start, end in split(rows - extra, pool.threads)]
     ranges[0] = (0, ranges[0][1])
     pool.run(lambda index: task(*ranges[index]), len(ranges))
 
@@ -169,7 +164,7 @@ def in_blocks(function: Callable[..., Any], operands: list[Any], dtype: Any, wri
     result = np.empty(shape, dtype)
     flat = result.reshape(-1)
     inputs = [each.reshape(-1) if each.__class__ is np.ndarray and each.ndim else each for each in operands]
-    ranges = split(flat.size, shares(flat.size))
+    ranges = split(flat.size, pool.threads)
 
     def work(index: int) -> None:
         for start in range(*ranges[index], BLOCK):
@@ -206,7 +201,7 @@ def ufunc_in_blocks(ufunc: Any, *operands: Any) -> Any:
     probe = ufunc(*[each[:1] if each.__class__ is np.ndarray else each for each in inputs])
     result = np.empty(shape, probe.dtype)
     flat = result.reshape(-1)
-    ranges = split(flat.size, shares(flat.size))
+    ranges = split(flat.size, pool.threads)
 
     def work(index: int) -> None:
         start, end = ranges[index]

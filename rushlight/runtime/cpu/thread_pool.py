@@ -20,7 +20,6 @@ from .jit import CompiledCode, jit, log
 
 SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
 PIECES = 4  # for each thread
-ROUSED = 2  # sleepers that the thread with a job wakes up, and each of these in turn while there is work: a processor that idles takes some microseconds to call
 # Numbers of the system's futex and sched_yield, and what makes a processor wait for a moment (arm64's own hint for that does not: a barrier takes
 # about as long as x86's pause).
 _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause", ""), "aarch64": (98, 124, "llvm.aarch64.isb", "i32 15")}
@@ -152,17 +151,6 @@ sleep:
   %value = and i64 %seen, 4294967295
   %w = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 128, i64 %value, i64 0, i64 0, i64 0)
   %s1 = atomicrmw sub ptr %sleepersp, i64 1 seq_cst
-  %asleep = icmp sgt i64 %s1, 1
-  br i1 %asleep, label %awake, label %top
-awake:
-  %donep = getelementptr i64, ptr %state, i64 DONE
-  %done = load atomic i64, ptr %donep acquire, align 8
-  %piecesp = getelementptr i64, ptr %state, i64 PIECES
-  %pieces = load atomic i64, ptr %piecesp acquire, align 8
-  %unfinished = icmp slt i64 %done, %pieces
-  br i1 %unfinished, label %rouse, label %top
-rouse:
-  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 129, i64 ROUSED, i64 0, i64 0, i64 0)
   br label %top
 }
 
@@ -205,7 +193,7 @@ publish:
   %any = icmp sgt i64 %sleepers, 0
   br i1 %any, label %rouse, label %work
 rouse:
-  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 129, i64 ROUSED, i64 0, i64 0, i64 0)
+  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 129, i64 %limit, i64 0, i64 0, i64 0)
   br label %work
 work:
   call void @run_pieces(ptr %state, i64 0)
@@ -343,7 +331,7 @@ def text_for(processor: str) -> str:
     """The functions of the pool for a kind of processor."""
     futex, yields, pause, given = _CALLS[processor]
     text = _TEXT.replace("PAUSE_DECLARED", f"{pause}({given.partition(' ')[0]})").replace("PAUSE", f"{pause}({given})")
-    text = text.replace("PER_THREAD", str(PIECES)).replace("ROUSED", str(ROUSED))
+    text = text.replace("PER_THREAD", str(PIECES))
     text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN))
     places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "RANGES": _RANGES}
     for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "RANGE": _RANGE}.items():
