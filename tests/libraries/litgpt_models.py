@@ -7,34 +7,10 @@ import warnings
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from shared.reporting import show, train
 
 warnings.simplefilter("ignore")
 torch.manual_seed(0)
-
-
-def show(name, *values):
-    print(
-        name,
-        *[
-            f"{v.item() if v.numel() == 1 else v.detach().double().abs().sum().item():.5f}"
-            if isinstance(v, torch.Tensor)
-            else (f"{v:.5f}" if isinstance(v, float) else v)
-            for v in values
-        ],
-    )
-
-
-def train(module, x, loss, optimizer=None, steps=3):
-    optimizer = optimizer or torch.optim.Adam(module.parameters(), 1e-2)
-    losses = []
-    for _ in range(steps):
-        optimizer.zero_grad()
-        value = loss(module(x))
-        value.backward()
-        optimizer.step()
-        losses.append(value.item())
-    return losses
-
 
 from litgpt import GPT, Config
 from litgpt.lora import GPT as LoraGPT
