@@ -1,13 +1,10 @@
 """Forks and interrupts that come in the middle of a change: neither may find one half of it.
 
-Forks: locks that a forked child finds free: the thread that held one in the parent does not exist in the child, and would never release it.
-
-Python's own locks of modules are not among those that Python frees: a child that imports what another thread was importing would wait forever, and
+Forks.  ``free_after_fork`` gives a lock that a forked child finds free: the thread that held it in the parent does not exist in the child, and would never
+release it.  Python's own locks of modules are not among those that Python frees: a child that imports what another thread was importing would wait forever, and
 ops, lowerings and methods are imported when they are first used.  So a fork waits until the other threads' imports are through.
 
-Interrupts: interrupts (Ctrl-C) that wait: an exception between two halves of a change would leave the package, or LLVM, with one of them.
-
-Python raises ``KeyboardInterrupt`` at any instruction of the main thread.  A module of ops that is half imported can't be imported again, a tracer
+Interrupts (Ctrl-C).  Python raises ``KeyboardInterrupt`` at any instruction of the main thread.  A module of ops that is half imported can't be imported again, a tracer
 that was switched on and never off sees every later op, and a module of LLVM that has two owners is freed twice.  Such changes are made under
 ``deferred()``: the interrupt is noted, and raised when the change is whole, or where ``poll`` is called.
 """

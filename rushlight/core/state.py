@@ -37,7 +37,7 @@ Caches, which may be emptied at any time without changing a result:
     without an ONNX form), ``codegen.llvm`` (outlines)
 
 Per thread, while something runs:
-    ``core.process_safety``         of the main thread: an interrupt that waits until a change is whole
+    ``core.process_safety``     of the main thread: an interrupt that waits until a change is whole
     ``core.symbolic.escape``    who is told when a symbolic size becomes a plain number, or is compared
     ``autograd.forward_ad``, ``nn.modules.module_state``, ``onnx.exporter``, ``capture.compile.record.graph_functions``: the running
     level or export
