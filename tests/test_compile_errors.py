@@ -7,6 +7,7 @@ import traceback
 from typing import Any
 
 import pytest
+from support.processes import start_python
 
 import rushlight as torch
 from rushlight import compiler
@@ -348,3 +349,45 @@ def test_errors_of_the_first_call_with_fullgraph() -> None:
         with pytest.raises(IndexError):
             compiled(torch.ones(3), torch.tensor([5]))
         assert compiled(torch.ones(3), torch.tensor([1])).tolist() == [1]
+
+
+UNDER_A_PROFILER = """
+import sys, traceback
+import rushlight as torch
+
+class Counting:
+    count = 10**6
+
+    def __call__(self, frame, event, argument):
+        self.count += 1
+
+def short(x): raise ValueError("no")
+
+def long(x):
+    y = x + 1
+    z = [y * each for each in range(3)]
+    try:
+        w = z[0] + z[1] - z[2] * sum(range(4))
+        if x.shape[0] > 100:
+            return w * 2, w * 3, w * 4
+    finally:
+        w = 3
+    return short(x)
+
+compiled = torch.compile(long)
+set_function(Counting())
+for _ in range(30):
+    try:
+        compiled(torch.ones(2))
+    except ValueError as error:
+        kept = error
+set_function(None)
+print(*[each.lineno for each in traceback.extract_tb(kept.__traceback__) if each.filename == "<string>"])
+"""
+
+
+@pytest.mark.parametrize("function", ["setprofile", "settrace"])
+def test_errors_of_interpreted_functions_under_profilers_and_debuggers(function: str) -> None:
+    run = start_python("-c", UNDER_A_PROFILER.replace("set_function", f"sys.{function}"))
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["28", "22", "11"], run.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dis import opmap
 from types import CodeType, FunctionType, TracebackType
 from typing import Any
 
@@ -82,17 +83,25 @@ def add_traceback_entry(error: BaseException, frame: Frame) -> None:
 TracebackEntry = tuple[CodeType, dict[str, Any], int, int]  # code, globals, the place in the code, the line
 
 
+# CPython writes an array of lines, as long as the code, by the line table, when a profiler or debugger is on: both must be of one length.
+_NOP = bytes((opmap["NOP"], 0))
+_NO_LINE = bytes((0x80 | 15 << 3,))  # of the line table: one instruction without a line
+
+
 def _entry(below: TracebackType | None, entry: TracebackEntry, frame: Frame | None) -> TracebackType:
     code, scope, offset, line = entry
     # Only Python can make a real frame.  That of a generator which has not begun costs nothing, and with the names and
     # the line table of the interpreted code it looks the same in a printed traceback, to the column.  It holds the
     # interpreted frame as its variable, since a traceback keeps the variables of its functions alive.
-    stand_in = _stand_in.__code__.replace(
+    own = _stand_in.__code__
+    missing = len(code.co_code) - len(own.co_code)
+    stand_in = own.replace(
         co_filename=code.co_filename,
         co_name=code.co_name,
         co_qualname=code.co_qualname,
         co_firstlineno=code.co_firstlineno,
-        co_linetable=code.co_linetable,
+        co_code=own.co_code + _NOP * (missing // 2),
+        co_linetable=code.co_linetable + _NO_LINE * (-missing // 2),
     )
     real = FunctionType(stand_in, scope)(frame).gi_frame
     return TracebackType(below, real, offset, line)
