@@ -11,9 +11,11 @@ from itertools import count
 from typing import Any, ClassVar
 
 from ..core.base import TensorBase
+from ..core.declare import Op
 from ..core.errors import CaptureError
 from ..core.state import state
 from ..graph import Graph, Interpreter, control
+from ..graph.node import PLAIN
 from ..graph.printer import source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -140,6 +142,8 @@ class Replay(Interpreter):
         """Call a function, or what stands for it under a capture."""
         if state.capture is None:
             return target(*args, **kwargs)
+        if not kwargs and getattr(target, "op", None).__class__ is Op and target not in UNDER_CAPTURE and all(map(is_plain, args)):
+            return target(*args)
         made = list_call(target, args, METHODS)
         if made is NotImplemented:
             made = text_call(target, args, kwargs, target)
@@ -187,6 +191,11 @@ class Replay(Interpreter):
             return result.value if result.__class__ is Maybe and str(node.type) == "Tensor" else result
         finally:
             capture.origin = before
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an argument is a tensor or a constant: no list, and nothing that may be None or unknown."""
+    return value.__class__ in PLAIN or isinstance(value, TensorBase)
 
 
 def is_scripted(function: Any) -> bool:

@@ -53,8 +53,8 @@ settle = HOST.as_array
 
 def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """Run an op on complete positional arguments (in the order of its schema)."""
-    if flags.special:
-        handled = intercept(op, args, out)
+    if flags.special and (state.interceptors or flags.overrides or state.function_modes or state.dispatch_modes or state.profiler):
+        handled = intercept(op, args, out)  # not asked for the op that a capture has recorded, and runs: it is off meanwhile
         if handled is not NotImplemented:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered

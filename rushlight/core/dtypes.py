@@ -262,7 +262,7 @@ def scalar_dtype(value: Any) -> np.dtype[Any]:
 
 
 def result_dtype(values: Any) -> np.dtype[Any]:
-    """PyTorch's result type of arrays (anything with dtype and ndim) and Python numbers.
+    """PyTorch's result type of arrays (anything with dtype and shape) and Python numbers.
 
     Arrays with dimensions decide; 0-dim arrays, and after them numbers, count only if their category is higher.
     """
@@ -274,7 +274,7 @@ def result_dtype(values: Any) -> np.dtype[Any]:
         if of_value is None or isinstance(value, np.generic):
             of_value = scalar_dtype(value)
             number = of_value if number is None else promote_numpy(number, of_value)
-        elif value.ndim:
+        elif value.shape:
             dimensioned = of_value if dimensioned is None else promote_numpy(dimensioned, of_value)
         else:
             zero_dim = of_value if zero_dim is None else promote_numpy(zero_dim, of_value)

@@ -109,7 +109,11 @@ class Elementwise:
 
     def dtypes(self, op: Op, operands: list[Any]) -> tuple[Any, Any]:
         """The dtype to compute in (before widening) and the dtype of the result."""
-        common = result_dtype(operands)
+        common: Any = getattr(operands[0], "dtype", None) if operands else None
+        for each in operands:
+            if common is None or getattr(each, "dtype", None) is not common or not each.shape:  # numbers and 0-dim arrays count less
+                common = result_dtype(operands)
+                break
         category = BY_NUMPY[common].category
         if self.refuse and (
             (category == BOOL and "bool" in self.refuse) or (category == INTEGRAL and "int" in self.refuse)
@@ -237,7 +241,8 @@ class Reduction:
         keepdim = keepdim_at is not None and bool(values[keepdim_at])
         wanted = None if dtype_at is None else values[dtype_at]
         others = {name: values[at] for name, at in rest} if rest else {}
-        axes = tuple(range(array.ndim)) if dim is None else normalize_dims(dim, array.ndim, empty_is_all=self.empty_is_all)
+        ndim = len(array.shape)
+        axes = tuple(range(ndim)) if dim is None else normalize_dims(dim, ndim, empty_is_all=self.empty_is_all)
         compute = array.dtype
         if wanted is None and (self.result == "same" or (compute is _FLOAT32 and self.result in ("int64", "float"))):
             return array, axes, keepdim, others, compute, compute

@@ -49,7 +49,7 @@ def common_device(op: Op, values: list[Any]) -> device:
                 continue
             if isinstance(array, Spec) and array.__class__ is not Spec:
                 raise OperationError(array.outside)
-            here = device_of(array)
+            here = array.device if array.__class__ is Spec else device_of(array)
             if (here is CPU or here == CPU) and not array.shape:
                 scalars.append((holder, index))
             elif found is None:
@@ -85,6 +85,7 @@ def infer(op: Op, values: list[Any], place: device) -> Any:
     found = op.meta(op, values)
     if op.layout and place == META and values[0].__class__ is Spec:
         found = arranged_specs(op.layout, values, found)
-    if found.__class__ is Spec:
-        return found if found.device is not None else found.on(place)
-    return [each if each.__class__ is not Spec or each.device is not None else each.on(place) for each in found]
+    for each in (found,) if found.__class__ is Spec else found:
+        if each.__class__ is Spec and each.device is None:  # one that the rule has just made
+            each.device = place
+    return found

@@ -255,7 +255,7 @@ class Graph:
 
     def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda node: node) -> Node:
         """Copy a node, mostly of another graph, into this one; the transform gives the nodes here for those there."""
-        args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
+        args, kwargs = map_arg(node._args, arg_transform), map_arg(node._kwargs, arg_transform)
         copied = self.create_node(node.op, node.target, args, kwargs, node.name, node.type)
         copied.meta = dict(node.meta)
         bodies = node.meta.get("bodies")
@@ -281,12 +281,12 @@ class Graph:
         """Remove nodes, also of sub-graphs, that have neither users nor side effects; returns whether any was removed."""
         impure = is_impure_node or Node.is_impure
         changed = False
-        for node in reversed(self.nodes):
+        for node in list(reversed(self.nodes)):
             if not node.users and node.op not in ("placeholder", "output") and not impure(node):
                 self.erase_node(node)
                 changed = True
                 continue
-            for body in node.bodies.values():
+            for body in (node.meta.get("bodies") or _NOTHING).values():
                 changed = body.eliminate_dead_code(is_impure_node) or changed
         return changed
 

@@ -35,7 +35,7 @@ class Interpreter:
         self.env = env = dict(initial_env)
         self._arguments = iter(args)
         dead = self._dead_after() if self.garbage_collect_values else {}
-        for node in self.graph.nodes:
+        for node in list(self.graph.nodes):
             if node in env:
                 continue
             if node.op == "output":

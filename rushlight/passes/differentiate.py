@@ -74,7 +74,7 @@ class JointGraph:
     @property
     def random(self) -> bool:
         """Whether the forward part draws random numbers, or has other side effects that must happen once and in order."""
-        return any(node.is_impure() for node in self.forward if node.op not in ("placeholder", "output"))
+        return any(map(Node.is_impure, [node for node in self.forward if node.op not in ("placeholder", "output")]))
 
 
 def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients: bool = True, enabled: bool = True) -> JointGraph:

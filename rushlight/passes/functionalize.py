@@ -53,6 +53,8 @@ def fake_of(tensor: Any) -> Any:
 class FunctionalTracer(Tracer):
     """Traces ops on fake tensors; tensors with elements are constants of the graph."""
 
+    on_fake_tensors = True
+
     def __init__(self) -> None:
         super().__init__(functional=True, keep_function=lambda function: False, escaped=self.refuse)
         self.fakes: dict[int, tuple[Any, Any]] = {}  # of constants, by id: the tensor itself, and the fake one in its place
@@ -84,11 +86,6 @@ class FunctionalTracer(Tracer):
             self.bind(fake, node)
             found = self.fakes[id(tensor)] = (tensor, fake)
         return found[1]
-
-    def node_of(self, tensor: Any) -> Node:
-        if tensor._array.__class__ is Spec and id(tensor) not in self.entries and self.aliases.find(tensor) is None:
-            raise CaptureError("a tensor was made by something other than an op")
-        return super().node_of(tensor)
 
     def without_constants(self, value: Any) -> Any:
         """An argument with fake tensors in place of constants."""

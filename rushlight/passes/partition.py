@@ -110,7 +110,7 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
     wanted = ancestors([each for each in outputs if each is not None], set(here))
     if nodes is not None:
         wanted |= ancestors([node for node in nodes if node.is_impure() and node.op not in ("placeholder", "output")], set(here))
-    for node in graph.nodes:
+    for node in list(graph.nodes):
         if node in wanted and node not in here:
             here[node] = made.node_copy(node, here.__getitem__)
     results: list[Node | None] = [None if each is None else here[each] for each in outputs]

@@ -13,13 +13,13 @@ from .tensor_ir import Input, Leaf, PartialReduce, Reference, Routine, Value
 def stored_operands(members: Iterable[Value]) -> dict[Value, None]:
     """The stored values that some values read, in order: their operands, or the operands of what is recomputed."""
     found: dict[Value, None] = {}
-    waiting = [each.value for member in members for each in member.inputs()][::-1]
+    waiting = [each.value for member in members for each in member.inputs][::-1]
     while waiting:
         value = waiting.pop()
         if value.stored or isinstance(value, Leaf):
             found[value] = None
         else:
-            waiting += [each.value for each in value.inputs()][::-1]
+            waiting += [each.value for each in value.inputs][::-1]
     return found
 
 
@@ -94,4 +94,4 @@ def is_epilogue(group: Any, value: Routine) -> bool:
         return False
     if any(isinstance(each, PartialReduce) for each in group.members):
         return False
-    return all(each.aligned() for member in group.members for each in member.inputs() if each.value is value)
+    return all(each.aligned() for member in group.members for each in member.inputs if each.value is value)

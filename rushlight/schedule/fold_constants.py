@@ -10,7 +10,7 @@ import numpy as np
 
 from .fusion import substituted
 from .scalar_ir import ScalarExpression, constant
-from .tensor_ir import PartialReduce, Pointwise, Reduce
+from .tensor_ir import Computed, Pointwise
 
 _FOLDED: dict[str, Callable[..., Any]] = {
     "add": operator.add,
@@ -25,14 +25,15 @@ def fold_constants(values: Iterable[Any]) -> None:
     """Replace operands that are numbers by those numbers, in the order of values."""
     known: dict[Any, ScalarExpression] = {}
     for value in values:
-        if not isinstance(value, (Pointwise, Reduce, PartialReduce)):
+        if not isinstance(value, Computed):
             continue
-        if any(each.value in known for each in value.inputs()):
-            value.expression = substituted(value.expression, lambda operand: known.get(operand.data.value, operand))
+        if any(each.value in known for each in value.inputs):
+            value.define(substituted(value.expression, lambda operand: known.get(operand.data.value, operand)))
         if isinstance(value, Pointwise):
             found = folded(value.expression)
             if found.op == "constant" and found.dtype == value.dtype and value.dtype.kind == "f":
-                value.expression = known[value] = found
+                known[value] = found
+                value.define(found)
 
 
 def folded(expression: ScalarExpression) -> ScalarExpression:

@@ -16,7 +16,7 @@ from .scalar_ir import ScalarExpression
 from .simplify import is_column_sum
 from .symbolic_shape import least, most, never_more, same
 from .target import Target
-from .tensor_ir import Call, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
+from .tensor_ir import Call, Computed, Leaf, PartialReduce, Pointwise, Product, Reduce, Reference, Routine, Value
 
 exchange: Facet[str] = Facet(
     "exchange",
@@ -97,14 +97,14 @@ class Fusion:
                 found.add(value.first or value)
                 found.update(each for each in value.others if each.scratch)
             if value in found:
-                found.update(each.value for each in value.inputs())
+                found.update(each.value for each in value.inputs)
         return found
 
     def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
         """Column sums that nothing of the whole space depends on; and these with all their users, which are placed last."""
         users: dict[Value, list[Value]] = {}
         for value in values:
-            for each in value.inputs():
+            for each in value.inputs:
                 users.setdefault(each.value, []).append(value)
         columns: set[Value] = set()
         late: set[Value] = set()
@@ -144,7 +144,7 @@ class Fusion:
 
     def before(self, value: Value) -> set[Any]:
         """The groups and steps that a value depends on."""
-        found = [each.value for each in value.inputs()]
+        found = [each.value for each in value.inputs]
         if value.after is not None:
             found.append(value.after)
         return {self.home[each] for each in found if each in self.home}
@@ -153,12 +153,12 @@ class Fusion:
         """Put a value into the group of one of its operands, or into a new one."""
         space = value.source if isinstance(value, Reduce) else value.shape
         candidates: list[FusionGroup] = []
-        for each in value.inputs():
+        for each in value.inputs:
             group = self.home.get(each.value)
             if isinstance(group, FusionGroup) and each.aligned() and group not in candidates:
                 candidates.append(group)
         if not candidates and value in self.columns and self.target.sums_late:
-            candidates = self.readers(value.inputs())
+            candidates = self.readers(value.inputs)
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
             if role and not self.makes_cycle(group, value):
@@ -187,14 +187,14 @@ class Fusion:
         if not self.read_by:  # sums are placed last: all others have a home
             for member, home in self.home.items():
                 if isinstance(home, FusionGroup):
-                    for each in member.inputs():
+                    for each in member.inputs:
                         self.read_by.setdefault((each.value, each.shape, each.strides, each.offset), []).append(member)
         found = [member for each in sources for member in self.read_by.get((each.value, each.shape, each.strides, each.offset), ())]
         return list(dict.fromkeys(self.home[member] for member in found))
 
     def is_sibling(self, group: FusionGroup, value: Value) -> bool:
         """Whether a value has no operand in a group."""
-        return not any(self.home.get(each.value) is group for each in value.inputs())
+        return not any(self.home.get(each.value) is group for each in value.inputs)
 
     def begin_column(self, group: FusionGroup, value: Reduce) -> None:
         """Have a group compute the partial sums of a column sum for blocks of its rows; the sum then adds those."""
@@ -202,12 +202,14 @@ class Fusion:
         smallest, largest = self.target.block_rows
         rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
         part = PartialReduce(value.index, (-(-count // rows), *value.shape[1:]), value.dtype, value.node)
-        part.expression, part.rows, part.stored = value.expression, rows, True
+        part.define(value.expression)
+        part.rows, part.stored = rows, True
         group.add(part)
         self.partials.append(part)
         self.home[part] = group
         self.depend(group, part)
-        value.source, value.expression = part.shape, ScalarExpression("operand", (), part.dtype, Reference(part, part.shape, part.strides))
+        value.source = part.shape
+        value.define(ScalarExpression("operand", (), part.dtype, Reference(part, part.shape, part.strides)))
         self.columns.discard(value)
 
     def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
@@ -218,9 +220,9 @@ class Fusion:
         # Where launches cost much, one of the two may depend on the other: then they follow each other in one kernel.
         if self.leads_to(self.before(value) - ({group, other} if self.target.sums_late else {other}), other):
             return False
-        if not all(each.aligned() for each in value.inputs() if self.home.get(each.value) is other):
+        if not all(each.aligned() for each in value.inputs if self.home.get(each.value) is other):
             return False
-        inputs = [each for member in (*group.members, *other.members) for each in member.inputs()]
+        inputs = [each for member in (*group.members, *other.members) for each in member.inputs]
         if not all(each.aligned() for each in inputs if self.home.get(each.value) in (group, other)):
             return False
         return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
@@ -244,7 +246,7 @@ class Fusion:
         """The role that a value would have in a group: column, reduction, full, row; empty where it can't be a member."""
         if len(group.members) >= self.target.group_limit:
             return ""
-        inside = [each for each in value.inputs() if self.home.get(each.value) is group]
+        inside = [each for each in value.inputs if self.home.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
         if (
@@ -286,17 +288,17 @@ class Fusion:
         found = self.inlined.get(value)
         if found is None:
             found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
-            found = found and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs())
+            found = found and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs)
             self.inlined[value] = found
         return found
 
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
         """Mark the values that are stored: those that another group uses and does not recompute."""
         for value in values:
-            if value not in used or not isinstance(value, (Pointwise, Reduce, PartialReduce)):
+            if value not in used or not isinstance(value, Computed):
                 continue
             home = self.home[value]
-            for each in value.inputs():
+            for each in value.inputs:
                 source = each.value
                 if self.home.get(source) is home and each.aligned():
                     continue
@@ -307,7 +309,7 @@ class Fusion:
         for value in values:
             home = self.home.get(value)
             if isinstance(home, FusionGroup):
-                for each in value.inputs():
+                for each in value.inputs:
                     if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
                         self.depend(home, each.value)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..passes.decompose import Declined
 from .fusion import FusionGroup
-from .tensor_ir import Call, Input, Leaf, Pointwise, Reduce, Reference, Routine, Value, operands
+from .tensor_ir import Call, Input, Leaf, Pointwise, Reduce, Reference, Routine, Value
 
 
 def plan_in_place(steps: list[Any], outputs: list[Reference | None], writes: list[int], inputs: list[Input]) -> list[tuple[int, int]]:
@@ -74,7 +74,7 @@ def may_refuse(step: Any) -> bool:
     if isinstance(step, FusionGroup):
         return False
     value = step.value
-    return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.sources))
+    return isinstance(value, Call) or (isinstance(value, Routine) and any(each.dtype.kind in "iu" for each in value.inputs))
 
 
 def writes_inside(step: Any) -> bool:
@@ -91,7 +91,7 @@ def in_group(group: FusionGroup, value: Value, target: Value) -> bool:
     needed: set[Value] = {value}
     for member in reversed(group.members):
         if member in needed:
-            needed.update(each.value for each in member.inputs())
+            needed.update(each.value for each in member.inputs)
     for member in group.members:
         found = [each for each in references(member) if each.value is target]
         if found and (member not in needed or not isinstance(member, Pointwise) or (member in group.rows) is not row):
@@ -113,9 +113,9 @@ def in_last_pass(group: FusionGroup, value: Value) -> bool:
 def references(value: Value) -> list[Reference]:
     """The stored values that a value reads, with recomputed operands expanded."""
     found: list[Reference] = []
-    for each in value.inputs():
+    for each in value.inputs:
         if each.value.stored or isinstance(each.value, Leaf) or not isinstance(each.value, Pointwise):
             found.append(each)
         else:
-            found += [inner.broadcast(each.shape) for inner in operands(each.value.expression)]
+            found += [inner.broadcast(each.shape) for inner in each.value.inputs]
     return found

@@ -21,10 +21,10 @@ def sum_late(steps: list[Any], partials: Iterable[Any]) -> list[Any]:
 
 def reads(step: Any) -> set[Any]:
     """The values of other steps that a step reads."""
-    found = {each.value for value in step.members for each in value.inputs()} - set(step.members)
+    found = {each.value for value in step.members for each in value.inputs} - set(step.members)
     waiting = [value for value in found if not value.stored]
     while waiting:  # what is computed again is read where it comes from
-        for each in waiting.pop().inputs():
+        for each in waiting.pop().inputs:
             if each.value not in found:
                 found.add(each.value)
                 if not each.value.stored:

@@ -61,6 +61,8 @@ class Planner:
 
     def own_expression(self, value: Pointwise | Reduce) -> ScalarExpression:
         """A member's expression, in which what other groups compute and do not store is computed here."""
+        if all(each.value.stored or each.value in self.members for each in value.inputs):
+            return value.expression
 
         def inner(operand: ScalarExpression) -> ScalarExpression:
             reference: Reference = operand.data

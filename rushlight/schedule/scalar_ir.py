@@ -94,16 +94,14 @@ def check_target(expression: ScalarExpression, target: Target) -> None:
 class Array(TracedArray):
     """Stands for an array in a kernel; an in-place operation replaces its expression."""
 
-    __slots__ = ("expression", "shape")
+    __slots__ = ("dtype", "expression", "ndim", "shape")
     tracer: Functions
 
     def __init__(self, expression: ScalarExpression, shape: tuple[int, ...]) -> None:
         self.expression = expression
+        self.dtype = expression.dtype
         self.shape = shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
-        return self.expression.dtype
+        self.ndim = len(shape)
 
     def copy(self) -> Array:
         return Array(self.expression, self.shape)
@@ -120,7 +118,7 @@ class Functions(ArrayTracer):
         return isinstance(value, (TracedArray, int, float, np.generic, np.ndarray, SymbolicSize, Ratio))
 
     def operand_dtype(self, value: Any) -> Any:
-        return hint(super().operand_dtype(value))
+        return value.dtype if isinstance(value, Array) else hint(super().operand_dtype(value))
 
     def cast(self, array: Array, dtype: np.dtype[Any]) -> Array:
         return Array(cast(array.expression, dtype), array.shape)

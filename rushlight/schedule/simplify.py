@@ -19,7 +19,7 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
     """
     users: dict[Any, list[Any]] = {}
     for value in values:
-        for each in value.inputs():
+        for each in value.inputs:
             users.setdefault(each.value, []).append(value)
     for each in outputs:
         users.setdefault(each.value, []).append(None)
@@ -36,7 +36,7 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
     for op, exchange in (("add", tanh_and_one), ("mul", half_of_it)):
         for value in pointwise:
             if value.expression.op == op or value.expression.cost > EXPENSIVE:
-                value.expression = exchanged(value.expression, op, exchange, alone)
+                value.define(exchanged(value.expression, op, exchange, alone))
 
 
 def exchanged(
@@ -131,9 +131,9 @@ def drop_common_factor(value: Any, users: dict[Any, list[Any]]) -> None:
     inverses = users.get(sums[0], ()) if len(sums) == 1 else ()
     if len(inverses) != 1 or not others or users.get(inverses[0]) != others or not is_inverse(inverses[0]):
         return
-    if any(each is None or each.expression.op != "mul" or each.inputs()[0].value is each.inputs()[-1].value for each in others):
+    if any(each is None or each.expression.op != "mul" or each.inputs[0].value is each.inputs[-1].value for each in others):
         return
-    value.expression = ScalarExpression("raised_decay", value.expression.args, value.dtype)
+    value.define(ScalarExpression("raised_decay", value.expression.args, value.dtype))
 
 
 def is_inverse(value: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.base import Spec, contiguous_strides
+from ..core.base import Spec
 from ..core.declare import Op, table
 from ..core.dtypes import HALF_PRECISION
 from ..core.families import Elementwise, Reduction
@@ -63,14 +63,11 @@ class Value:
         self.stored = False  # whether it is needed in memory
         self.place: Value | None = None  # the value whose memory it uses instead of its own: in-place update or reuse
         self.after: Value | None = None  # a value that is computed before, though it is no operand
+        self.inputs: list[Reference] = []  # its operands
 
     @property
     def size(self) -> int:
         return math.prod(self.shape)
-
-    def inputs(self) -> list[Reference]:
-        """Its operands."""
-        return []
 
     def __repr__(self) -> str:
         return f"{type(self).__name__.lower()} {self.index} {list(self.shape)} {self.dtype}"
@@ -93,35 +90,32 @@ class Constant(Leaf):
     made_by: Any = None  # the op and its arguments, where they depend on symbolic sizes
 
 
-class Pointwise(Value):
-    """An expression of elements of other values."""
+class Computed(Value):
+    """A value whose elements are computed by an expression of elements of other values."""
 
     expression: ScalarExpression
 
-    def inputs(self) -> list[Reference]:
-        return operands(self.expression)
+    def define(self, expression: ScalarExpression) -> None:
+        """Compute it by this expression, whose operands are its inputs from here on."""
+        self.expression, self.inputs = expression, operands(expression)
 
 
-class Reduce(Value):
-    """A reduction along some dimensions, which stay with size 1."""
+class Pointwise(Computed):
+    """An expression of elements of other values."""
+
+
+class Reduce(Computed):
+    """A reduction of the expression along some dimensions, which stay with size 1."""
 
     how: str  # "add", "mul", "max", "min", "and", "or"
-    expression: ScalarExpression  # of an element that is reduced
     source: tuple[int, ...]  # the shape before the reduction
     axes: tuple[int, ...]
 
-    def inputs(self) -> list[Reference]:
-        return operands(self.expression)
 
+class PartialReduce(Computed):
+    """Partial sums of the expression over blocks of the rows of a group; the first dimension counts blocks."""
 
-class PartialReduce(Value):
-    """Partial sums over blocks of the rows of a group; the first dimension counts blocks."""
-
-    expression: ScalarExpression  # of an element that is summed
     rows: int  # of a block
-
-    def inputs(self) -> list[Reference]:
-        return operands(self.expression)
 
 
 class Product(Value):
@@ -129,9 +123,6 @@ class Product(Value):
 
     left: Reference
     right: Reference
-
-    def inputs(self) -> list[Reference]:
-        return [self.left, self.right]
 
 
 class Call(Value):
@@ -145,11 +136,6 @@ class Call(Value):
     others: list[Call]
     results: list[Reference] | None = None  # of the first: where the results are in these values, if they are not the values themselves
 
-    def inputs(self) -> list[Reference]:
-        found: list[Reference] = []
-        collect((self.args, self.kwargs), found)
-        return found
-
 
 class Routine(Value):
     """A result of a lowering of a whole op; the values that follow are its other results, and scratch memory.
@@ -158,7 +144,6 @@ class Routine(Value):
     (``lowering.slots``), and need not be computed.
     """
 
-    sources: list[Reference]
     write: Callable[[Any, Any, Routine], list[Any]]
     first: Routine | None = None  # the first result, of another than the first
     others: list[Routine]  # all of them, the first included
@@ -168,24 +153,18 @@ class Routine(Value):
     kept = True  # whether the result has other users
     updates: Value | None = None  # the value that it replaces a part of: where that ends here, its memory can be used
 
-    def inputs(self) -> list[Reference]:
-        return self.sources
-
 
 class Reference:
     """A value with strides (in elements) and an offset."""
 
-    __slots__ = ("offset", "shape", "strides", "value")
+    __slots__ = ("dtype", "offset", "shape", "strides", "value")
 
     def __init__(self, value: Value, shape: tuple[int, ...], strides: tuple[int, ...], offset: int = 0) -> None:
         self.value = value
+        self.dtype = value.dtype
         self.shape = shape
         self.strides = tuple([0 if size.__class__ is not SymbolicSize and size == 1 else stride for size, stride in zip(shape, strides)])
         self.offset = offset
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.value.dtype
 
     @property
     def ndim(self) -> int:
@@ -210,9 +189,11 @@ class Reference:
 
 def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements, 0 where there is one element."""
-    return tuple(
-        [0 if size.__class__ is not SymbolicSize and size == 1 else stride for size, stride in zip(shape, contiguous_strides(shape))]
-    )
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(0 if size.__class__ is not SymbolicSize and size == 1 else step)
+        step *= size if size.__class__ is SymbolicSize else max(size, 1)  # as PyTorch counts it
+    return tuple(reversed(strides))
 
 
 def operands(expression: ScalarExpression) -> list[Reference]:
@@ -367,7 +348,7 @@ class TensorIRBuilder:
 
     def pointwise(self, expression: ScalarExpression, shape: tuple[int, ...], dtype: np.dtype[Any], node: Node | None) -> Reference:
         value = self.make(Pointwise, shape, dtype, node)
-        value.expression = cast(expression, dtype)
+        value.define(cast(expression, dtype))
         check_target(value.expression, self.target)
         return self.add(value)
 
@@ -427,7 +408,8 @@ class TensorIRBuilder:
         """A reduction of an expression along some axes, which stay with size 1."""
         check_target(expression, self.target)
         value = self.make(Reduce, tuple([1 if at in axes else size for at, size in enumerate(source)]), dtype, node)
-        value.how, value.expression, value.source, value.axes = how, expression, source, axes
+        value.define(expression)
+        value.how, value.source, value.axes = how, source, axes
         return self.add(value)
 
     def reduction(self, op: Op, args: tuple[Any, ...], node: Node) -> Any:
@@ -485,7 +467,7 @@ class TensorIRBuilder:
         made = lower(self, table["matmul"], (left, right), Spec(shape, left.dtype), node)
         if made is NotImplemented:
             value = self.make(Product, shape, left.dtype, node)
-            value.left, value.right, value.stored = left, right, True
+            value.left, value.right, value.inputs, value.stored = left, right, [left, right], True
             made = self.add(value)
             for each in (left, right):
                 each.value.stored = True
@@ -506,7 +488,7 @@ class TensorIRBuilder:
         made: list[Routine] = []
         for at, each in enumerate([*specs, *scratch]):
             value = self.make(Routine, each.shape, each.dtype, node)
-            value.sources, value.write, value.others, value.stored = [] if made else sources, write, made, True
+            value.inputs, value.write, value.others, value.stored = [] if made else sources, write, made, True
             value.first, value.scratch = made[0] if made else None, at >= len(specs)
             made.append(value)
             self.values.append(value)
@@ -544,9 +526,10 @@ class TensorIRBuilder:
             value.stored = True
             made.append(value)
             self.values.append(value)
+        collect((args, kwargs), made[0].inputs)
         if node.is_impure():
             made[0].after, self.last_effect = self.last_effect, made[0]
-        for source in made[0].inputs():
+        for source in made[0].inputs:
             source.value.stored = True
         if laid is None:
             references = [Reference(value, value.shape, value.strides) for value in made]

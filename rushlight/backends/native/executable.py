@@ -263,7 +263,7 @@ class CompiledSchedule:
                 c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}', f'i64 {time.name}'])})")
             else:
                 self.splits = True
-                c.store(time, place, c.integer(len(piece.buffers)))
+                c.store(time, place, len(piece.buffers))
                 function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
                 c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
 
@@ -310,23 +310,23 @@ class CompiledSchedule:
     def pointer(self, c: IRBuilder, value: Value | SizesFrom) -> str:
         """The address of a value, loaded from the table."""
         if isinstance(value, SizesFrom):
-            return c.address(self.pointer(c, SIZES), c.integer(value.offset), "i64")
+            return c.address(self.pointer(c, SIZES), value.offset, "i64")
         if value is STATUS:
-            return c.address("%table", c.integer(launcher.status_of(self)), "i64")
-        at = c.address("%table", c.integer(self.slots[value]), "ptr")
+            return c.address("%table", launcher.status_of(self), "i64")
+        at = c.address("%table", self.slots[value], "ptr")
         return c.let("ptr", f"load ptr, ptr {at}").name
 
     def pointers(self, c: IRBuilder, piece: Piece) -> str:
         """The addresses of a function's buffers, in an array on the stack."""
         place = c.shared_slot("ptr", len(piece.buffers) + (piece.times is not None))
         for at, each in enumerate(piece.buffers):
-            c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, c.integer(at), 'ptr')}")
+            c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, at, 'ptr')}")
         return place
 
     def task(self, module: Module, piece: Piece) -> str:
         """A function in the form that the thread pool calls: an array of addresses and a range."""
         c = IRBuilder(module)
-        places = [c.address("%pointers", c.integer(at), "ptr") for at in range(len(piece.buffers))]
+        places = [c.address("%pointers", at, "ptr") for at in range(len(piece.buffers))]
         given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
         if piece.times is not None:
             time = c.let("i64", f"load i64, ptr {c.address('%pointers', c.integer(len(given)), 'ptr')}")

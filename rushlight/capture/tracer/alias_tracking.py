@@ -3,14 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from ...core.base import Spec, storage_of
 from ...core.errors import CaptureError
 from ...core.facets import Facet
 from ...core.symbolic import SymbolicInt
 from ...graph import Node
-from .entries import TracedTensor, ValueTable
+
+
+class TracedTensor:
+    """What a tracer knows about a tensor: the node that makes it, and its shape by formulas."""
+
+    __slots__ = ("node", "shape", "tensor", "version")
+
+    def __init__(self, tensor: Any, node: Node, shape: tuple[int, ...]) -> None:
+        self.tensor = tensor  # held, so that its id is not given to another
+        self.node = node
+        self.shape = shape
+        self.version = 0
+
+
+class ValueTable(Protocol):
+    """The part of a tracer that ties tensors to nodes: what alias tracking and fake tensors need of it."""
+
+    functional: bool
+    entries: dict[int, TracedTensor]
+    attributes: dict[int, tuple[str, Any]]
+    depends: set[Node]
+    known: dict[Node, Any]
+
+    def node_of(self, tensor: Any) -> Node:
+        """The node whose value a tensor is."""
+
+    def shape_of(self, tensor: Any) -> tuple[int, ...]:
+        """The sizes of a tensor, symbolic ones by their formulas."""
+
+    def bind(self, tensor: Any, node: Node, shape: tuple[int, ...] | None = None) -> None:
+        """From here on a tensor is the value of a node."""
+
+    def argument(self, value: Any) -> Any:
+        """An argument with nodes in place of tensors and sizes."""
+
+    def derive(self, name: str, *recorded: Any) -> Node:
+        """A node for an op on nodes that the program did not call."""
 
 
 class AliasTracker:
@@ -31,13 +67,14 @@ class AliasTracker:
         self.names: dict[int, dict[int, Any]] = {}  # by the id of memory (of an array, before it is shared): tensors that it may be of
         self.detached: dict[int, tuple[Any, Any]] = {}  # by id: tensors without a history, and those whose memory they are
 
-    def bound(self, entry: TracedTensor) -> None:
+    def track(self, tensor: Any, node: Node, shape: tuple[int, ...]) -> TracedTensor:
         """A tensor has become the value of a node."""
-        self.by_array[id(entry.tensor._array)] = entry
+        entry = self.by_array[id(tensor._array)] = TracedTensor(tensor, node, shape)
         if self.tracer.functional:
-            base = self.origin(entry.tensor)[0]
-            self.names.setdefault(id(base._storage or base._array), {})[id(entry.tensor)] = entry.tensor
+            base = self.origin(tensor)[0]
+            self.names.setdefault(id(base._storage or base._array), {})[id(tensor)] = tensor
             entry.version = self.versions.get(id(base._storage), 0)
+        return entry
 
     def cut(self, tensor: Any, source: Any) -> None:
         """Note that a tensor is another one, detached: it has no record of that itself, as a view has."""
@@ -80,9 +117,7 @@ class AliasTracker:
             )
 
     def stale(self, entry: TracedTensor) -> bool:
-        """Whether the tensor's memory was written to, through another tensor, since its node was made."""
-        if not self.versions:
-            return False
+        """Whether the tensor's memory was written to, through another tensor, since its node was made; only writes make ``versions``."""
         return self.versions.get(id(self.origin(entry.tensor)[0]._storage), 0) != entry.version
 
     def is_same_value(self, one: Any, other: Node) -> bool:

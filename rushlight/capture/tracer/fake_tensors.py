@@ -10,7 +10,7 @@ from ...core.declare import Op
 from ...core.errors import CaptureError
 from ...core.quantized import QuantizedArray
 from ...core.symbolic import Expression, SymbolicInt
-from .entries import ValueTable
+from .alias_tracking import ValueTable
 
 
 class FakeTensors:

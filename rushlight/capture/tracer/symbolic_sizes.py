@@ -15,8 +15,7 @@ from ...core.facets import Facet
 from ...core.state import fake_mode, state
 from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt, as_size, float_symbol, is_symbolic, larger, smaller
 from ...graph import Graph, Node
-from .alias_tracking import AliasTracker
-from .entries import TracedTensor
+from .alias_tracking import AliasTracker, TracedTensor
 from .fake_tensors import holds, quietly
 from .slice_bounds import Symbol, known_slice
 

@@ -28,9 +28,8 @@ from ...core.state import fake_mode, flags, state
 from ...core.symbolic import SymbolicFloat, SymbolicInt, as_size
 from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
-from ...graph.node import draws
-from .alias_tracking import AliasTracker
-from .entries import TracedTensor
+from ...graph.node import PLAIN, draws
+from .alias_tracking import AliasTracker, TracedTensor
 from .fake_tensors import FakeTensors
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
@@ -64,6 +63,7 @@ class Tracer(SymbolicSizes):
     """
 
     keeps_control = False  # whether ``cond`` and ``while_loop`` are given to ``control``, with their functions
+    on_fake_tensors = False  # whether a tensor without data stands for a value, and is never a constant
     deferred: Any = None  # ops that are left to the compiled graph, where its back-end wants them
 
     def __init__(
@@ -150,11 +150,15 @@ class Tracer(SymbolicSizes):
             raise CaptureError("a sparse tensor is more than its shape: it can't be part of a graph")
         if shape is None:
             shape = array.shape
-        node.meta["val"] = Spec(shape, array.dtype, device=(array.__class__ is Spec and array.device) or device_of(array))
+        if array.__class__ is not Spec:
+            node.meta["val"] = Spec(shape, array.dtype, device=device_of(array))
+        elif array._strides is None and shape is array.shape:
+            node.meta["val"] = array
+        else:
+            node.meta["val"] = Spec(shape, array.dtype, device=array.device)
         if array.__class__ is QuantizedArray:
             node.meta["quantizer"] = array.quantizer
-        entry = self.entries[id(tensor)] = TracedTensor(tensor, node, shape)
-        self.aliases.bound(entry)
+        self.entries[id(tensor)] = self.aliases.track(tensor, node, shape)
         if node not in self.depends and array.__class__ is not Spec:
             self.known[node] = tensor
 
@@ -176,18 +180,19 @@ class Tracer(SymbolicSizes):
 
     def node_of(self, tensor: Any) -> Node:
         """The node whose value a tensor is; parameters and constants get one when they are first seen."""
-        if self.aliases.doubtful:
-            self.aliases.check(tensor)
+        aliases = self.aliases
+        if aliases.doubtful:
+            aliases.check(tensor)
         entry = self.entries.get(id(tensor))
-        if entry is not None and not (self.functional and self.aliases.stale(entry)):
+        if entry is not None and not (self.functional and aliases.versions and tensor._storage is not None and aliases.stale(entry)):
             return entry.node
         if self.functional or entry is None:
-            node = self.aliases.find(tensor)
+            node = aliases.find(tensor)
             if node is not None:
                 return node
         name = self.attributes.get(id(tensor), (None,))[0]
         if name is None:
-            if tensor._array.__class__ is Spec and self.without_values:
+            if tensor._array.__class__ is Spec and (self.without_values or self.on_fake_tensors):
                 raise CaptureError("a tensor without data that no op has made")
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = tensor
@@ -237,7 +242,12 @@ class Tracer(SymbolicSizes):
         try:
             if self.symbols and op in changes_shape:
                 self.read_sizes(args[0])
-            args = tuple([self.sized(value) if each.kind == "value" else value for each, value in zip(op.parameters, args)])
+            args = tuple(
+                [
+                    self.sized(value) if each.kind == "value" and value.__class__ not in PLAIN else value
+                    for each, value in zip(op.parameters, args)
+                ]
+            )
             recorded = tuple([self.argument(value) for value in args])
             in_place = op.functional is not None
             if in_place:
@@ -288,25 +298,27 @@ class Tracer(SymbolicSizes):
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         """A node for a call of an op on complete arguments."""
-        if self.functional and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
+        if self.functional and op.view and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
             # Where nothing is written to, whether memory is shared does not matter; and its strides may differ.
             op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
+        source, module = self.where()
         positional, named = canonical(op, recorded)
         node = self.graph.call_function(op.call, positional, {**named, **(keywords or {})})
-        node.meta["source"], node.meta["module"] = self.where()
-        if any(each in self.depends for each in node.all_input_nodes) or node.is_impure() and (self.functional or draws(op)):
+        node.meta["source"], node.meta["module"] = source, module
+        if not self.depends.isdisjoint(node.all_input_nodes) or node.is_impure() and (self.functional or draws(op)):
             self.depends.add(node)
         return node
 
     def results(self, op: Op, args: tuple[Any, ...], recorded: tuple[Any, ...], node: Node, result: Any) -> None:
         """Tie the results of a call to its node."""
-        shapes = self.shapes(op, args, recorded, node, result)
         if isinstance(result, TensorBase):
+            sized = result._array.__class__ is Spec and not self.without_values  # its sizes are formulas already
+            shapes = None if sized else self.shapes(op, args, recorded, node, result)
             if op.view and not op.vjp and self.functional and result is not args[0]:
                 self.aliases.cut(result, args[0])
             self.bind(result, node, shapes)
         elif isinstance(result, (tuple, list)):
-            self.parts(node, result, shapes)
+            self.parts(node, result, self.shapes(op, args, recorded, node, result))
         else:
             node.meta["val"] = result
             if node in self.depends and op.data_dependent:  # others look at types alone

@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...schedule.symbolic_shape import is_symbolic_number, same, written
+from ...schedule.symbolic_shape import is_symbolic_number, written
 from .instructions import BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 from .module import Module, Part, alone
 
@@ -33,7 +33,9 @@ STORED = {**TYPES, **HALVES}
 BITS = {"half": 16, "float": 32, "double": 64, "i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128}
 SHORT = 64  # the trip count up to which LLVM may unroll a loop fully
 FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")  # the range of work that a function is called for
+ZERO = Scalar("0", "i64")
 _new: Any = tuple.__new__  # makes a named tuple without a call of Python code
+_PLAIN_NUMBERS = frozenset((int, float, bool))
 _MEMORY = frozenset(("load", "store"))
 _SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
 
@@ -197,7 +199,7 @@ class IRBuilder:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
-        if value.__class__ is not int and is_symbolic_number(value):
+        if value.__class__ not in _PLAIN_NUMBERS and is_symbolic_number(value):
             if type == "i64":
                 return self.integer(value)
             return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
@@ -320,9 +322,9 @@ class IRBuilder:
     def scale(self, a: Any, factor: Any) -> Scalar:
         """A multiple of an index."""
         a = self.whole(a)
-        if same(factor, 0) or a.name == "0":
-            return self.integer(0)
-        return a if same(factor, 1) else self.emit("mul", "i64", (a, self.integer(factor)), "nsw ")
+        if a.name == "0" or factor.__class__ is int and not factor:
+            return ZERO
+        return a if factor.__class__ is int and factor == 1 else self.emit("mul", "i64", (a, self.integer(factor)), "nsw ")
 
     def mul(self, a: Any, b: Any) -> Scalar:
         """The product of two indices."""

@@ -21,7 +21,7 @@ from ...schedule.kernel_plan import (
     identity,
 )
 from ...schedule.tensor_ir import Value
-from .ir import FIRST, LAST, STORED, TYPES, IRBuilder, Module, Scalar
+from .ir import FIRST, LAST, STORED, TYPES, ZERO, IRBuilder, Module, Scalar
 from .scalar_code import Emission
 from .vectors import Wide
 
@@ -58,9 +58,9 @@ class KernelEmitter:
                 tile = plan.target.tile
                 length = c.sub(last, first)
                 count = c.ceil_div(length, tile)
-                at = nest.enter_context(c.loop(c.integer(0), count))
+                at = nest.enter_context(c.loop(ZERO, count))
                 self.start = c.add(first, c.scale(at, tile))
-                self.stop = c.intrinsic("smin", c.add(self.start, c.integer(tile)), last)
+                self.stop = c.intrinsic("smin", c.add(self.start, tile), last)
             for part in plan.body:
                 if isinstance(part, Pass):
                     self.emit_pass(part)
@@ -70,7 +70,7 @@ class KernelEmitter:
     def bounds(self, axis: Axis) -> tuple[Scalar, Scalar]:
         if axis is self.plan.parallel:
             return self.code.scale(FIRST, self.plan.unit), self.code.scale(LAST, self.plan.unit)
-        return self.code.integer(0), self.limit(axis)
+        return ZERO, self.limit(axis)
 
     def limit(self, axis: Axis) -> Scalar:
         return self.code.number(axis.size) if axis.runtime_size else self.code.integer(axis.size)
@@ -82,7 +82,7 @@ class KernelEmitter:
         length = math.prod([each.size for each in plan.inner])
         self.block = c.scale(block, length)
         step = c.all if isinstance(c, Wide) else 1
-        with c.loop(c.integer(0), c.integer(length // step)) as number, c.vectors() if isinstance(c, Wide) else nullcontext():
+        with c.loop(length // step) as number, c.vectors() if isinstance(c, Wide) else nullcontext():
             index = c.scale(number, step)
             for each in plan.partials:
                 c.store(c.constant(TYPES[each.dtype], 0), self.buffers[each], c.add(self.block, index))
@@ -125,10 +125,10 @@ class KernelEmitter:
         type = "i8" if scalar.type == "i1" else scalar.type
         if value not in self.row_slots:
             self.row_slots[value] = self.code.slot(type, self.rows_at_once)
-        self.code.store(scalar, self.row_slots[value], self.lane or self.code.integer(0))
+        self.code.store(scalar, self.row_slots[value], self.lane or ZERO)
 
     def load_row(self, value: Value) -> Scalar:
-        return self.code.load(self.row_slots[value], self.lane or self.code.integer(0), STORED[value.dtype])
+        return self.code.load(self.row_slots[value], self.lane or ZERO, STORED[value.dtype])
 
     @property
     def rows_at_once(self) -> int:
@@ -168,7 +168,7 @@ class KernelEmitter:
         if isinstance(c, Wide):
             self.loaded.clear()
             count = self.plan.unit // c.all if axis is self.plan.parallel else 0
-            ends = [c.scale(each, count) for each in (FIRST, LAST)] if count else [c.integer(0), c.integer(axis.size // c.all)]
+            ends = [c.scale(each, count) for each in (FIRST, LAST)] if count else [ZERO, c.integer(axis.size // c.all)]
             self.indices[axis] = c.scale(nest.enter_context(c.loop(*ends)), c.all)
             nest.enter_context(c.vectors())
             return
@@ -176,8 +176,8 @@ class KernelEmitter:
         if part.chunk:
             limit, length = self.limit(axis), part.chunk
             chunks = c.ceil_div(limit, length)
-            first = c.scale(nest.enter_context(c.loop(c.integer(0), chunks)), length)
-            last = c.intrinsic("smin", c.add(first, c.integer(length)), limit)
+            first = c.scale(nest.enter_context(c.loop(ZERO, chunks)), length)
+            last = c.intrinsic("smin", c.add(first, length), limit)
         if chunked:
             self.for_each_row([each.begin_chunk for each in chunked])
             nest.callback(self.for_each_row, [each.end_chunk for each in chunked])
@@ -192,7 +192,7 @@ class KernelEmitter:
         if isinstance(at, Element):
             return self.load_vector(c, at) if vectors else c.load(self.buffers[at.buffer], self.position(at), type)  # type: ignore[arg-type]
         if isinstance(at, RowElement):
-            return c.load_one(self.row_slots[at.value], c.integer(0), type) if vectors else self.load_row(at.value)  # type: ignore[attr-defined]
+            return c.load_one(self.row_slots[at.value], ZERO, type) if vectors else self.load_row(at.value)  # type: ignore[attr-defined]
         return c.load(self.scratch[at.value], self.place_in_row(), type)
 
     def load_vector(self, c: Wide, at: Element) -> Scalar:
@@ -230,7 +230,7 @@ class KernelEmitter:
         """The number of an element in its row, or in its tile of rows."""
         c = self.code
         step = self.rows_at_once
-        result = self.lane or c.integer(0)
+        result = self.lane or ZERO
         for axis in reversed(self.plan.inner):
             result = c.add(result, c.scale(self.indices[axis], step))
             step *= axis.size
@@ -254,7 +254,7 @@ class Accumulator:
 
     @property
     def place(self) -> Scalar:
-        return self.kernel.lane or self.kernel.code.integer(0)
+        return self.kernel.lane or ZERO
 
     def identity(self, type: str) -> Scalar:
         value = identity(self.plan.value)

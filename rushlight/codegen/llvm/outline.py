@@ -41,8 +41,9 @@ def outline(function: LlvmFunction) -> Outline:
     """The outline of a function."""
     lines = [function.head(), repr(function.variables), repr(function.size_loads), repr(function.stack), *function.preamble]
     numbers: list[str] = []
+    code: list[LlvmInstruction | str] = []
     for block, printed in zip(function.blocks, function.lines()):
-        lines.append(block.name)
+        code.append(block.name)
         for at, (each, line) in enumerate(zip(block.instructions, printed)):
             places = free_numbers(function, block, at, each)
             if places:
@@ -50,9 +51,10 @@ def outline(function: LlvmFunction) -> Outline:
                 for place in places:
                     numbers.append(operands[place].name)
                     operands[place] = Scalar("#", operands[place].type)
-                line = str(each._replace(operands=tuple(operands)))
-            lines.append(line)
-    return Outline(hashlib.sha256("\n".join(lines).encode()).hexdigest(), tuple(numbers))
+                code.append(each._replace(operands=tuple(operands)))
+            else:
+                code.append(line)
+    return Outline(hashlib.sha256("\n".join([*lines, *map(str, code)]).encode()).hexdigest(), tuple(numbers))
 
 
 def generalize(functions: list[LlvmFunction], versions: list[Numbers]) -> tuple[LlvmFunction, list[LlvmFunction]]:

@@ -39,8 +39,8 @@ class PlaneCode:
     def __init__(self, module: Module, routine: Routine, results: int) -> None:
         self.c = IRBuilder(module)
         self.c.rolled = True
-        self.type = TYPES[routine.sources[0].dtype]
-        self.sources = [begin_of(self.c, f"%b{at}", each) for at, each in enumerate(routine.sources)]
+        self.type = TYPES[routine.inputs[0].dtype]
+        self.sources = [begin_of(self.c, f"%b{at}", each) for at, each in enumerate(routine.inputs)]
         self.results = [f"%b{len(self.sources) + at}" for at in range(results)]
         self.plane = self.c.integer(0)
 
@@ -66,7 +66,7 @@ def plane_routine(
             emit(code)
         name = module.add("pool", code.c.function("", pointers([f"%b{at}" for at in range(len(sources) + len(results))], noalias=True)))
         elements = sum([math.prod(each.shape) for each in sources]) + sum([each.size for each in specs])
-        return [Piece(name, [*[each.value for each in routine.sources], *results], planes, 1.0 * elements)]
+        return [Piece(name, [*[each.value for each in routine.inputs], *results], planes, 1.0 * elements)]
 
     return builder.routine(sources, specs, node, write)
 

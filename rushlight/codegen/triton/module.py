@@ -72,8 +72,8 @@ class GeneratedModule:
         """The launch of a fused group, or the call of an op."""
         if not isinstance(step, FusionGroup):
             value = step.value
-            self.settle({self.region(each.value) for each in value.inputs()}, {self.region(each) for each in value.others})
-            used = {self.schedule.slots[each.place or each] for each in (*[one.value for one in value.inputs()], *value.others)}
+            self.settle({self.region(each.value) for each in value.inputs}, {self.region(each) for each in value.others})
+            used = {self.schedule.slots[each.place or each] for each in (*[one.value for one in value.inputs], *value.others)}
             self.body.append((f"call({len(self.calls)})  # {value.node.name if value.node is not None else value}", used))
             self.calls.append(value)
             return

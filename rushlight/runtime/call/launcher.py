@@ -76,7 +76,7 @@ def make_launcher(
     known = {value.position: value for value in program.inputs}
     exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
     replaced = call.replaced(replaces or {}, list(known))
-    reuses = not any(may_refuse(each) for each in program.schedule.steps)  # a program that is given up must leave what was there
+    reuses = not any(map(may_refuse, program.schedule.steps))  # a program that is given up must leave what was there
     results = [
         each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
     ]

@@ -223,7 +223,7 @@ class Im2colWeightGradient:
         return [self.pool.spec, Spec((self.chunks * self.weights,), self.source.dtype)]
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        source, grad = (each.value for each in routine.sources)
+        source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
         pieces = [

@@ -108,7 +108,7 @@ class ImageRoutine:
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         """The pieces: transformed weights, then the units."""
-        values = [each.value for each in routine.sources] + routine.others
+        values = [each.value for each in routine.inputs] + routine.others
         pieces = [self.pool.clear(module, routine.others[1])]
         if self.weights:
             name, units = self.transform_weights(module)
@@ -166,8 +166,8 @@ class ImageRoutine:
 
     def buffers(self, c: IRBuilder, routine: Routine) -> tuple[str, str, str, str, str, list[str]]:
         """The parameters of the function: source, weight, bias, result, scratch memory, and all of them."""
-        names = [f"%b{at}" for at in range(len(routine.sources) + len(routine.others))]
-        at = len(routine.sources)
+        names = [f"%b{at}" for at in range(len(routine.inputs) + len(routine.others))]
+        at = len(routine.inputs)
         source, weight = begin_of(c, names[0], self.source), begin_of(c, names[1], self.weight)
         bias = begin_of(c, names[2], self.bias) if self.bias is not None else ""
         return source, names[at + 2] if self.weights else weight, bias, names[at], names[at + 1], names

@@ -92,7 +92,7 @@ class PointwiseConvolution:
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         """Pack both, and multiply."""
-        values = [each.value for each in routine.sources]
+        values = [each.value for each in routine.inputs]
         result, packed, weights = routine.others
         pixels, right = self.panels(module)
         steps = (self.width, 1) if self.transposed else (1, self.depth)

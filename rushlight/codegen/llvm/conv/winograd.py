@@ -282,7 +282,7 @@ class WinogradWeightGradient:
         return [self.pool.spec, Spec((self.parts * self.part,), self.source.dtype)]
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
-        source, grad = (each.value for each in routine.sources)
+        source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * self.groups * self.multiplications * self.channels * self.rows / FLOPS_PER_NANOSECOND
         name, extent = self.sum(module)

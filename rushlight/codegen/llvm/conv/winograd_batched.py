@@ -97,7 +97,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         """The pieces: transforms of weights and of the source, products, transforms of these."""
-        source, weight, *bias = [each.value for each in routine.sources]
+        source, weight, *bias = [each.value for each in routine.inputs]
         result, pool, weights, panel, products = routine.others
         name, units = self.transform_weights(module)
         work = 2.0 * self.axes.products * self.tiles.row_step * self.channels * self.rows / FLOPS_PER_NANOSECOND
@@ -198,7 +198,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
         """The pieces: transforms of the source and of the gradient, products, weights of these."""
-        source, grad = (each.value for each in routine.sources)
+        source, grad = (each.value for each in routine.inputs)
         result, pool, sums, panel, shares = routine.others
         work = 2.0 * self.axes.products * self.depth * self.channels * self.rows / FLOPS_PER_NANOSECOND
         sources = self.axes.products * self.tiles.block * TRANSFORM

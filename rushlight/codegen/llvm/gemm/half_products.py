@@ -60,7 +60,7 @@ def half_of(matrix: Reference) -> Reference | None:
     value = matrix.value
     if not isinstance(value, Pointwise) or value.expression.op != "cast" or value.dtype != np.float32:
         return None
-    (source,) = value.inputs() if len(value.inputs()) == 1 else (None,)
+    (source,) = value.inputs if len(value.inputs) == 1 else (None,)
     if source is None or source.dtype != BFLOAT16 or value.expression.args[0].op != "operand":
         return None
     if source.strides == value.strides:  # the same element for element
