@@ -55,7 +55,7 @@ def _directions(dimension: int) -> Any:
     sizes = degrees * (degrees - 1) // 2
     starts = np.cumsum(sizes) - sizes
     bits = np.unpackbits(_tables()[1][: (int(sizes.sum()) + 7) // 8])
-    for degree in range(1, int(degrees.max(initial=0)) + 1):
+    for degree in range(1, int(np.max(degrees, initial=0)) + 1):
         rows = np.flatnonzero(degrees == degree)
         numbers = np.empty((len(rows), _BITS), np.int64)
         position = starts[rows]

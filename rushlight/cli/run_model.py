@@ -109,7 +109,7 @@ def facts(name: str, array: np.ndarray) -> dict[str, Any]:
     found: dict[str, Any] = {"name": name, "type": kind, "shape": list(array.shape)}
     if array.size and array.dtype.kind in "fiu" and array.dtype.kind != "V":
         wide = array.astype(np.float64)
-        found.update(mean=float(wide.mean()), smallest=float(wide.min()), largest=float(wide.max()))
+        found.update(mean=float(wide.mean()), smallest=float(np.min(wide)), largest=float(np.max(wide)))
     return found
 
 

@@ -104,7 +104,7 @@ def errors(want: np.ndarray, got: np.ndarray) -> tuple[np.ndarray, float, float]
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.where(np.isnan(apart), np.inf, apart))
         relative = apart / np.maximum(np.abs(a), np.finfo(np.float64).tiny)
         relative = np.where(apart == 0, 0.0, relative)
-    return apart, float(apart.max(initial=0.0)), float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0))
+    return apart, float(np.max(apart, initial=0.0)), float(np.max(np.nan_to_num(relative, nan=np.inf), initial=0.0))
 
 
 def difference(

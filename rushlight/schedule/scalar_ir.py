@@ -94,14 +94,13 @@ def check_target(expression: ScalarExpression, target: Target) -> None:
 class Array(TracedArray):
     """Stands for an array in a kernel; an in-place operation replaces its expression."""
 
-    __slots__ = ("dtype", "expression", "ndim", "shape")
+    __slots__ = ("dtype", "expression", "shape")
     tracer: Functions
 
     def __init__(self, expression: ScalarExpression, shape: tuple[int, ...]) -> None:
         self.expression = expression
         self.dtype = expression.dtype
         self.shape = shape
-        self.ndim = len(shape)
 
     def copy(self) -> Array:
         return Array(self.expression, self.shape)

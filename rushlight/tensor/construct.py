@@ -147,7 +147,7 @@ def _numbers(leaves: list[Any], numpy_type: Any) -> Any:
         raise OperationError(f"value cannot be converted to type {kind.name} without overflow") from error
     if numpy_type.itemsize < 8 and wide.size:
         limits = np.iinfo(numpy_type)
-        if wide.min() < (limits.min or -limits.max) or wide.max() > limits.max:
+        if np.min(wide) < (limits.min or -limits.max) or np.max(wide) > limits.max:
             raise OperationError(f"value cannot be converted to type {kind.name} without overflow")
     return wide.astype(numpy_type, copy=False)
 

@@ -41,7 +41,7 @@ class HistogramObserver(UniformQuantizationObserverBase):
         if x_orig.numel() == 0:
             return x_orig
         values = np.asarray(x_orig.detach()._array).astype(np.float32)
-        low, high = values.min(), values.max()
+        low, high = np.min(values), np.max(values)
         if np.isnan(low) or np.isinf(low) or np.isinf(high):
             warnings.warn("torch.inf or nan detected in input tensor, ignoring input", stacklevel=2)
             return x_orig

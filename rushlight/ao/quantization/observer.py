@@ -203,7 +203,7 @@ def _extremes(x: Any, axis: int | None = None) -> tuple[Any, Any]:
     """The smallest and the largest value of a tensor, or of each of its channels, in float32."""
     array = np.asarray(x.detach()._array).astype(np.float32)
     dims = None if axis is None else tuple(dim for dim in range(array.ndim) if dim != axis % array.ndim)
-    return array.min(axis=dims), array.max(axis=dims)
+    return np.min(array, axis=dims), np.max(array, axis=dims)
 
 
 class MovingAverageMinMaxObserver(MinMaxObserver):

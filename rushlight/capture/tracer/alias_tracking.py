@@ -69,12 +69,18 @@ class AliasTracker:
 
     def track(self, tensor: Any, node: Node, shape: tuple[int, ...]) -> TracedTensor:
         """A tensor has become the value of a node."""
-        entry = self.by_array[id(tensor._array)] = TracedTensor(tensor, node, shape)
+        entry = TracedTensor(tensor, node, shape)
+        self.register(entry)
+        return entry
+
+    def register(self, entry: TracedTensor) -> None:
+        """Note the memory of a tensor, and what was written to it so far."""
+        tensor = entry.tensor
+        self.by_array[id(tensor._array)] = entry
         if self.tracer.functional:
             base = self.origin(tensor)[0]
             self.names.setdefault(id(base._storage or base._array), {})[id(tensor)] = tensor
             entry.version = self.versions.get(id(base._storage), 0)
-        return entry
 
     def cut(self, tensor: Any, source: Any) -> None:
         """Note that a tensor is another one, detached: it has no record of that itself, as a view has."""

@@ -32,7 +32,7 @@ class Table:
         self.size = size
         self.count = count
         place = np.arange(len(outputs)) - np.searchsorted(outputs, outputs)  # the how-manieth of its output
-        shape = (int(place.max(initial=0)) + 1, count)
+        shape = (int(np.max(place, initial=0)) + 1, count)
         self.taps, self.weights = np.zeros(shape, np.intp), np.zeros(shape, weights.dtype)
         self.taps[place, outputs], self.weights[place, outputs] = inputs, weights
         self.plain = bool((self.weights == 1).all())  # sums without weights

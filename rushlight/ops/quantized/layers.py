@@ -114,7 +114,7 @@ def _dynamic_rule(op: Any, values: Any) -> Any:
     if input.dtype != np.float32:
         raise DtypeError(f"quantized::linear_dynamic: the input must be of torch.float32, not torch.{BY_NUMPY[input.dtype].name}")
     _check_linear(input, weight, bias)
-    low, high = (np.minimum.reduce(input, None), np.maximum.reduce(input, None)) if input.size else (0.0, 0.0)
+    low, high = (np.min(input), np.max(input)) if input.size else (0.0, 0.0)
     most = 127 if reduce_range else 255
     scale, zero_point = choose_parameters(low, high, (0, most))
     made = _natively(input, weight, bias, scale, zero_point, most, relu)

@@ -125,7 +125,7 @@ def _softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
     others = [each for each in range(structure.sparse_dim) if each != dim]
     flat = flat_index(structure.indices[others], [structure.shape[each] for each in others])
     _, group = np.unique(flat, return_inverse=True)
-    count = int(group.max()) + 1
+    count = int(np.max(group)) + 1
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(count))
     largest = make(np.maximum.reduceat(values._array[order], starts, axis=0)[group])

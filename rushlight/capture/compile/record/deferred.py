@@ -341,7 +341,7 @@ class DeferredOps:
         tracer.aliases.by_array.pop(id(tensor._array), None)
         tensor._array, tensor._storage, tensor._view = found._array, found._storage, found._view
         tensor._requires_grad, tensor._grad_fn, tensor._output_index = found._requires_grad, found._grad_fn, found._output_index
-        tracer.aliases.bound(entry)
+        tracer.aliases.register(entry)
         tracer.track_large(entry)
 
     def compute_with(self, run: Any, places: dict[int, int]) -> None:
