@@ -52,6 +52,18 @@ def test_cases_compiled(part):
     assert broken <= 4
 
 
+def test_cases_with_bodies_compiled():
+    """Control flow, sequences and optionals: what can't be part of a graph breaks it, and runs in eager mode."""
+    kinds = ("node/if", "node/loop", "node/optional", "node/sequence_insert", "node/range_")
+    chosen = {name: case for name, case in cases().items() if name.startswith(kinds)}
+    assert len(chosen) > 15
+    for name, case in chosen.items():
+        try:
+            run(case, rushlight.compile)
+        except Exception as error:
+            raise AssertionError(name) from error
+
+
 def small_model():
     node = helper.make_node("Gemm", ["x", "w"], ["y"], name="product", transB=1)
     weight = onnx.numpy_helper.from_array(np.eye(3, dtype=np.float32) * 2, "w")

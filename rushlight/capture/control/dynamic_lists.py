@@ -184,7 +184,10 @@ def stacked(items: list[Any], sequence: Sequence | None, example: Any) -> Any:
     if sequence is not None:
         return sequence.holding(items).whole()
     if items:
-        return kin(lookup("stack").call(list(map(as_tensor, items)), 0), *items)
+        tensors = list(map(as_tensor, items))
+        if any(each._array.shape != tensors[0]._array.shape for each in tensors):
+            raise CaptureError("a loop carries a list whose items are of different shapes: that can't be captured")
+        return kin(lookup("stack").call(tensors, 0), *items)
     if example is None:
         raise CaptureError("a list stays empty in this run, and what it would hold is not known: run the capture on inputs that fill it")
     array = example._array if isinstance(example, TensorBase) else np.zeros((), kind_of_number(example))
