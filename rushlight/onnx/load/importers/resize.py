@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....capture.control.python_functions import is_traced
+from ....capture.control.python_functions import as_tensor, is_traced, item
 from ....core.state import state
 from ....core.symbolic import is_symbolic
 from ....nn import functional as F
@@ -50,24 +50,17 @@ class Interpolation:
 @moves_elements
 def resize(node: NodeContext, x: Any, roi: Floats | None = None, scales: Floats | None = None, sizes: Ints | None = None) -> Any:
     axes = positive_axes(node.get("axes") or range(x.dim()), x.dim())
-    if (
-        not sizes
-        and state.capture is not None
-        and state.capture.refusing
-        and any(is_symbolic(each) or is_traced(each) for each in scales or ())
-    ):
-        raise node.not_supported(
-            "its scales follow from the inputs, and an exported file would hold for these alone: give it sizes instead"
-        )
+    how = Interpolation(
+        node["mode"], node["coordinate_transformation_mode"], node["nearest_mode"], node["cubic_coeff_a"], bool(node["exclude_outside"]),
+        bool(node.get("antialias", 0)), node["extrapolation_value"],
+    )  # fmt: skip
+    if not sizes and follows_from_inputs(scales):
+        return resized_by_tensors(node, x, axes, scales, how)
     if any(map(is_symbolic, x.shape)) and (done := for_any_size(node, x, axes, scales, sizes)) is not None:
         return done
     plan = axes_by_sizes(node, x, axes, sizes) if sizes else axes_by_scales(x, axes, scales, roi_of(node, axes, roi))
     for index, each in enumerate(plan):
         each.start, each.end = roi_of(node, axes, roi)[index]
-    how = Interpolation(
-        node["mode"], node["coordinate_transformation_mode"], node["nearest_mode"], node["cubic_coeff_a"], bool(node["exclude_outside"]),
-        bool(node.get("antialias", 0)), node["extrapolation_value"],
-    )  # fmt: skip
     return resized(x, plan, how)
 
 
@@ -94,7 +87,7 @@ def for_any_size(node: NodeContext, x: Any, axes: list[int], scales: Any, sizes:
 @importer("Resize", since=10)
 @moves_elements
 def resize_10(node: NodeContext, x: Any, scales: Floats) -> Any:
-    return upsampled(x, scales, node["mode"])
+    return upsampled(node, x, scales)
 
 
 @importer("Upsample")
@@ -102,13 +95,16 @@ def resize_10(node: NodeContext, x: Any, scales: Floats) -> Any:
 def upsample(node: NodeContext, x: Any, scales: Floats | None = None) -> Any:
     if scales is None:
         scales = node.get("scales") or [1.0, 1.0, node["height_scale"], node["width_scale"]]
-    return upsampled(x, scales, node["mode"])
+    return upsampled(node, x, scales)
 
 
-def upsampled(x: Any, scales: Any, mode: str) -> Any:
+def upsampled(node: NodeContext, x: Any, scales: Any) -> Any:
     """What older versions mean: positions are scaled from zero, and the nearest is the one before."""
-    plan = axes_by_scales(x, list(range(x.dim())), scales, [(0.0, 1.0)] * x.dim())
-    return resized(x, plan, Interpolation("linear" if mode == "bilinear" else mode, "asymmetric", "floor"))
+    how = Interpolation("linear" if node["mode"] == "bilinear" else node["mode"], "asymmetric", "floor")
+    axes = list(range(x.dim()))
+    if follows_from_inputs(scales):
+        return resized_by_tensors(node, x, axes, scales, how)
+    return resized(x, axes_by_scales(x, axes, scales, [(0.0, 1.0)] * x.dim()), how)
 
 
 def roi_of(node: NodeContext, axes: list[int], roi: Any) -> list[tuple[float, float]]:
@@ -119,9 +115,9 @@ def roi_of(node: NodeContext, axes: list[int], roi: Any) -> list[tuple[float, fl
 
 
 def axes_by_scales(x: Any, axes: list[int], scales: Any, rois: list[tuple[float, float]]) -> list[ResizedAxis]:
-    """The axes, by how much each is scaled."""
+    """The axes, by how much each is scaled: in float32, in which 5 elements times 1.8 are 9."""
     return [
-        ResizedAxis(axis, x.shape[axis], math.floor(x.shape[axis] * (end - start) * scale), scale)
+        ResizedAxis(axis, x.shape[axis], math.floor(np.float32(x.shape[axis]) * np.float32(end - start) * np.float32(scale)), scale)
         for axis, scale, (start, end) in zip(axes, scales, rois, strict=True)
     ]
 
@@ -164,42 +160,50 @@ def weighted(x: Any, axis: int, matrix: np.ndarray) -> Any:
 def source_positions(each: ResizedAxis, coordinates: str) -> np.ndarray:
     """Where along an axis the elements after it lie before it; in float32, in which scales are given, so that halves are halves."""
     x = np.arange(each.wanted, dtype=np.float32)
-    size, wanted, scale = each.size, each.wanted, np.float32(each.scale)
+    size, wanted = each.size, each.wanted
+    if coordinates != "tf_crop_and_resize":
+        return positions_by_scale(x, size, wanted, np.float32(each.scale), coordinates)  # type: ignore[no-any-return]
     start, end = np.float32(each.start), np.float32(each.end)
+    if wanted > 1:
+        return start * (size - 1) + x * (end - start) * (size - 1) / (wanted - 1)
+    return x * 0 + (start + end) * (size - 1) / 2
+
+
+def positions_by_scale(x: Any, size: Any, wanted: Any, scale: Any, coordinates: str) -> Any:
+    """The places before of places ``x`` after; arrays and numbers, or tensors."""
     match coordinates:
         case "half_pixel":
             return (x + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
             return size / 2 * (1 - wanted / (scale * size)) + (x + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
-            return (x + 0.5) / scale - 0.5 if wanted > 1 else x * 0
+            return ((x + 0.5) / scale - 0.5) * (wanted > 1)
         case "align_corners":
-            return x * (size - 1) / (scale * size - 1) if wanted > 1 else x * 0  # a length by scale may have a fraction
+            return x * (size - 1) / (scale * size - 1 + (wanted <= 1))  # a length by scale may have a fraction
         case "asymmetric":
             return x / scale
         case "tf_half_pixel_for_nn":
             return (x + 0.5) / scale
-        case "tf_crop_and_resize":
-            if wanted > 1:
-                return start * (size - 1) + x * (end - start) * (size - 1) / (wanted - 1)
-            return x * 0 + (start + end) * (size - 1) / 2
     raise ValueError(f"Resize: coordinate_transformation_mode {coordinates!r} is not known")
 
 
 def nearest_positions(positions: np.ndarray, size: int, mode: str) -> np.ndarray:
     """The elements nearest to positions."""
+    return np.clip(rounded(np, positions, mode), 0, size - 1).astype(np.int64)
+
+
+def rounded(xp: Any, positions: Any, mode: str) -> Any:
+    """Positions as whole numbers."""
     match mode:
         case "round_prefer_floor":
-            found = np.ceil(positions - 0.5)
+            return xp.ceil(positions - 0.5)
         case "round_prefer_ceil":
-            found = np.floor(positions + 0.5)
+            return xp.floor(positions + 0.5)
         case "floor":
-            found = np.floor(positions)
+            return xp.floor(positions)
         case "ceil":
-            found = np.ceil(positions)
-        case _:
-            raise ValueError(f"Resize: nearest_mode {mode!r} is not known")
-    return np.clip(found, 0, size - 1).astype(np.int64)
+            return xp.ceil(positions)
+    raise ValueError(f"Resize: nearest_mode {mode!r} is not known")
 
 
 def weight_matrix(positions: np.ndarray, each: ResizedAxis, how: Interpolation) -> np.ndarray:
@@ -208,7 +212,7 @@ def weight_matrix(positions: np.ndarray, each: ResizedAxis, how: Interpolation) 
     reach = (1 if how.mode == "linear" else 2) / shrink
     first = np.floor(positions - reach).astype(np.int64)
     taps = first[:, None] + np.arange(2 * math.ceil(reach) + 2)
-    weights = filter_weights((taps - positions[:, None]) * shrink, how)
+    weights = filter_weights(np, (taps - positions[:, None]) * shrink, how)
     if how.exclude_outside:
         weights = np.where((taps >= 0) & (taps < each.size), weights, 0)
     if how.exclude_outside or how.antialias:
@@ -218,17 +222,57 @@ def weight_matrix(positions: np.ndarray, each: ResizedAxis, how: Interpolation) 
     return matrix
 
 
-def filter_weights(distance: np.ndarray, how: Interpolation) -> np.ndarray:
+def filter_weights(xp: Any, distance: Any, how: Interpolation) -> Any:
     """The weight of an element by its distance."""
-    d = np.abs(distance)
+    d = xp.abs(distance)
     if how.mode == "linear":
-        return np.clip(1 - d, 0, 1)
+        return xp.clip(1 - d, 0, 1)
     if how.mode != "cubic":
         raise ValueError(f"Resize: mode {how.mode!r} is not nearest, linear or cubic")
     a = how.cubic
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+    return xp.where(d <= 1, near, xp.where(d < 2, far, 0.0 * d))
+
+
+# -- scales that follow from the inputs of an export ---------------------------------------------------------------------------
+
+
+def follows_from_inputs(scales: Any) -> bool:
+    """Whether scales are others for other inputs of a model that is exported, so that no number can stand for them in the file."""
+    capture = state.capture
+    return capture is not None and bool(capture.refusing) and any(is_symbolic(each) or is_traced(each) for each in scales or ())
+
+
+def resized_by_tensors(node: NodeContext, x: Any, axes: list[int], scales: Any, how: Interpolation) -> Any:
+    """Axes resized by scales that are known when the model runs: positions and weights are tensors, too."""
+    if how.antialias or how.coordinates == "tf_crop_and_resize":
+        raise node.not_supported("its scales follow from the inputs, with antialias or a region of interest: give it sizes instead")
+    dtype = x.dtype
+    for axis, scale in zip(axes, scales, strict=True):
+        if not is_symbolic(scale) and not is_traced(scale) and scale == 1:
+            continue
+        size, factor = as_tensor(x.shape[axis]).to(rl.float32), as_tensor(scale).to(rl.float32)
+        wanted = rl.floor(size * factor)
+        places = rl.arange(item(wanted.to(rl.int64)), dtype=rl.float32)
+        positions = positions_by_scale(places, size, wanted, factor, how.coordinates)
+        last = size - 1
+        if how.mode == "nearest":
+            x = rl.index_select(x, axis, rl.minimum(rl.relu(rounded(rl, positions, how.nearest)), last).to(rl.int64))
+            continue
+        x = x if x.is_floating_point() else x.to(rl.float32)
+        first, along = rl.floor(positions), [-1 if each == axis else 1 for each in range(x.dim())]
+        taps = [first + each for each in ((0, 1) if how.mode == "linear" else (-1, 0, 1, 2))]
+        weights = [filter_weights(rl, tap - positions, how) for tap in taps]
+        if how.exclude_outside:
+            weights = [weight * ((tap >= 0) & (tap <= last)) for tap, weight in zip(taps, weights)]
+            total = sum(weights)
+            weights = [weight / total for weight in weights]
+        x = sum(
+            rl.index_select(x, axis, rl.minimum(rl.relu(tap), last).to(rl.int64)) * weight.to(x.dtype).reshape(along)
+            for tap, weight in zip(taps, weights)
+        )
+    return x.to(dtype)
 
 
 # -- PyTorch's interpolate ---------------------------------------------------------------------------------------------------------
