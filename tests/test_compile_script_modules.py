@@ -126,3 +126,31 @@ def _copy(model: Any) -> Any:
     made = nn.Sequential(nn.Conv1d(2, 4, 3), nn.BatchNorm1d(4), nn.ReLU(), nn.Flatten(), nn.Linear(24, 2))
     made.load_state_dict(model.state_dict())
     return made
+
+
+class Collector:
+    """Collects tensors, and counts them."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.items: list[torch.Tensor] = []
+
+    def add(self, x: torch.Tensor):
+        self.items.append(x * self.number)
+        self.number += 1
+
+
+class Collects(nn.Module):
+    def forward(self, x: torch.Tensor):
+        found = Collector(2)
+        for _ in range(3):
+            found.add(x)
+        return torch.stack(found.items).sum(0), found.number
+
+
+def test_an_attempt_to_capture_a_loop_leaves_the_lists_of_objects_as_they_were():
+    model = torch.jit.script(Collects())
+    for called in (model, torch.compile(model), torch.export.export(model, (torch.ones(2),)).module()):
+        total, count = called(torch.ones(2))
+        assert total.tolist() == [9.0, 9.0]
+        assert count == 5

@@ -490,3 +490,28 @@ def test_pretty_string():
     text = rushlight.onnx.export_to_pretty_string(Net(), (torch.ones(1, 4),))
     assert "onnx::Gemm" in text and "test_onnx_export.py" in text and "first.weight" in text
     assert "op_type" in rushlight.onnx.export_to_pretty_string(Net(), (torch.ones(1, 4),), google_printer=True)
+
+
+class Counting(torch.nn.Module):
+    """Counts its calls in a buffer, and rebinds another."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(3))
+        self.register_buffer("last", torch.zeros(3))
+
+    def forward(self, x):
+        self.count.add_(x)
+        self.count += 1
+        self.last = self.last + x
+        return self.count * 2 + self.last
+
+
+@pytest.mark.parametrize("exported", [False, True])
+def test_buffers_that_the_model_changes_are_in_the_file_as_they_were_before(exported):
+    x, model = torch.ones(3), Counting()
+    given = torch.export.export(model, (x,)) if exported else model
+    program = torch.onnx.export(given, (x,))
+    assert torch.onnx.load(program.model_proto)(x).tolist() == [5.0, 5.0, 5.0]
+    assert model.count.tolist() == model.last.tolist() == [0.0, 0.0, 0.0]
+    assert model(x).tolist() == [5.0, 5.0, 5.0]

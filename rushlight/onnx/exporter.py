@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..autograd import no_grad
 from ..capture.control.python_functions import item
 from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
@@ -214,13 +216,9 @@ class ExportRequest:
         _exporting.depth += 1
         try:
             with select_model_mode_for_export(self.model, self.training):
-                captured = self.captured()
-                if (
-                    self.moves_statistics
-                    and captured.tracer.without_values
-                    and getattr(self.model, "training", False)
-                    and buffers_of(self.model)
-                ):
+                with preserved(self.model):  # the file holds what buffers are before the model runs
+                    captured = self.captured()
+                if self.moves_statistics and getattr(self.model, "training", False) and buffers_of(self.model):
                     with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
@@ -297,16 +295,18 @@ class ExportRequest:
 
 @contextlib.contextmanager
 def preserved(model: Any) -> Iterator[None]:
-    """Buffers that running the model changes (running statistics) get their values back."""
-    if not isinstance(model, Module) or not model.training:
-        yield
-        return
-    before = [(buffer, buffer._array.copy()) for buffer in buffers_of(model)]
+    """Buffers that running the model changes (running statistics, counters, caches) get their values back."""
+    modules = list(model.modules()) if isinstance(model, Module) else []
+    names = [(module._buffers, dict(module._buffers)) for module in modules]
+    before = [(buffer, buffer._array.copy()) for buffer in buffers_of(model) if isinstance(buffer._array, np.ndarray)]
     try:
         yield
     finally:
+        for held, bound in names:
+            held.update(bound)
         for buffer, array in before:
-            buffer._array[...] = array
+            if not np.array_equal(buffer._array, array, equal_nan=array.dtype.kind in "fc"):
+                buffer._array[...] = array
 
 
 def inputs_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
@@ -398,7 +398,8 @@ def export(
         >>> [node.op_type for node in program.model_proto.graph.node][-1]
         'Mul'
     """
-    if hasattr(model, "graph_signature") and hasattr(model, "example_inputs"):
+    of_program = hasattr(model, "graph_signature") and hasattr(model, "example_inputs")
+    if of_program:
         model, args, kwargs, dynamic_axes = of_exported(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
     request = ExportRequest(
         model, args, kwargs=kwargs, input_names=input_names, output_names=output_names, opset_version=opset_version,
@@ -409,6 +410,7 @@ def export(
     if custom_translation_table:
         raise ExportInputError("custom_translation_table is for onnxscript functions; use register_custom_op_symbolic here")
     request.keeps_unused_inputs = dynamo is not False
+    request.moves_statistics = not of_program  # a program is neither in training mode nor in evaluation mode
     made = request.model_file()
     program = ONNXProgram(made)
     program._request = request  # for verification

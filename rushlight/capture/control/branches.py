@@ -357,13 +357,22 @@ def _values(container: Any) -> Any:
 
 
 def snapshot(values: Any) -> list[tuple[Any, Any]]:
-    """The lists and dicts in values, with what they hold now."""
+    """The lists and dicts in values, and in the attributes of objects of scripted classes, with what they hold now."""
     found: list[tuple[Any, Any]] = []
+    objects: set[int] = set()
 
     def walk(value: Any) -> None:
         if isinstance(value, (list, dict)):
             found.append((value, value.copy()))
-        for each in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ():
+            inside: Any = value.values() if isinstance(value, dict) else value
+        elif isinstance(value, tuple):
+            inside = value
+        elif isinstance(value, (TensorBase, int, float)) or callable(value) or id(value) in objects:
+            return
+        else:
+            objects.add(id(value))
+            inside = getattr(value, "__dict__", {}).values()
+        for each in inside:
             walk(each)
 
     walk(values)
