@@ -459,3 +459,39 @@ def test_mistakes_with_rows(programs):
     ):
         with pytest.raises(RuntimeError, match=said):
             run()
+
+
+class Halves(rushlight.nn.Module):
+    """A size that is a division."""
+
+    def forward(self, x):
+        return x.new_zeros(x.shape[0] // 2, (x.shape[0] + 1) // 2)
+
+
+def test_a_size_that_is_a_division_keeps_its_parentheses():
+    program = rushlight.export.export(Halves(), (rushlight.ones(8, 6),), dynamic_shapes=({0: Dim("h")},))
+    assert re.search(r'"f32\[\((s\d+)//2\), \(\(\1 \+ 1\)//2\)\]"', str(program))
+
+
+class Chooses(rushlight.nn.Module):
+    """A branch whose bodies take a parameter."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = rushlight.nn.Parameter(rushlight.ones(2))
+
+    def forward(self, x):
+        return rushlight.cond(x.sum() > 0, lambda x: x * self.scale, lambda x: x - self.scale, (x,))
+
+
+def test_a_body_that_is_read_from_a_file_has_the_place_of_its_node_and_a_list_of_operands():
+    held = io.BytesIO()
+    rushlight.export.save(rushlight.export.export(Chooses(), (rushlight.ones(2),)), held)
+    held.seek(0)
+    program = rushlight.export.load(held)
+    text = str(program)
+    assert re.search(r"higher_order.cond\(gt, true_graph_0, false_graph_0, \[", text)
+    assert text.index("# File") < text.index("true_graph_0 = self.true_graph_0")
+    assert "No stacktrace" not in text.partition("class true_graph_0")[0]
+    assert program.module()(rushlight.tensor([3.0, -1.0])).tolist() == [3.0, -1.0]
+    assert program.module()(rushlight.tensor([-3.0, 1.0])).tolist() == [-4.0, 0.0]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make
-from ..core.errors import NotSupported, OperationError
+from ..core.errors import GraphError, NotSupported, OperationError
 from ..nn.parameter import Parameter
 from ..serialization import load as load_checkpoint
 from ..serialization import save as save_checkpoint
@@ -128,6 +128,8 @@ def _read(file: Any, what: Any, extra: dict[str, Any] | None) -> ExportedProgram
             extra[name] = archive.read(_EXTRA + name).decode()  # type: ignore[index]
         try:
             program = read_program(data, state, constants, example)
+        except GraphError as error:
+            raise ArchiveError(f"{what}: its graph makes no sense: {error}") from error
         except (AttributeError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
             raise ArchiveError(f"{what}: its graph is not built as PyTorch's schema says ({type(error).__name__}: {error})") from error
         archive.finish()

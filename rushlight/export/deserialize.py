@@ -193,8 +193,6 @@ class GraphReader:
             keyword = each.get("kind") == 2 or (
                 each.get("kind") in (None, 0) and names is not None and (len(args) >= len(names) or names[len(args)] != name)
             )
-            if schema is None and isinstance(value, list) and not target.endswith((".scan", ".map_impl")):
-                value = tuple(value)
             if keyword:
                 kwargs[name] = value
             else:
@@ -214,7 +212,8 @@ class GraphReader:
             else "node"
         )
         node = self.graph.create_node("call_function", function, tuple(args), kwargs, base)
-        self.note(node, data.get("metadata"))
+        for each in (*(each for each in args if isinstance(each, Node) and each.op == "get_attr"), node):
+            self.note(each, data.get("metadata"))
         if schema is not None and schema.is_mutable or not outputs:
             node.meta["impure"] = True
         if single:

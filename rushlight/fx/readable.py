@@ -21,7 +21,7 @@ _PLACE = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)\n\s*([^\n]*)')
 
 def size_text(size: Any) -> str:
     """A size: a number, or its formula."""
-    return str(size.expression).strip("()") if isinstance(size, SymbolicInt) else str(int(size))
+    return str(size.expression) if isinstance(size, SymbolicInt) else str(int(size))
 
 
 def value_text(value: Any) -> str:
