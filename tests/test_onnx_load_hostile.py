@@ -126,8 +126,10 @@ def test_what_is_not_known_is_refused_by_name():
         torch.onnx.load(model_of([node("Fancy", ["x"], ["y"])]))
     with pytest.raises(UnsupportedModelError, match="opset 999"):
         torch.onnx.load(with_version(999))
-    with pytest.raises(ModelFileError, match="which version of the operators of 'my'"):
+    with pytest.raises(UnsupportedModelError, match="my::Fancy is of an operator that is not known"):
         torch.onnx.load(model_of([helper.make_node("Fancy", ["x"], ["y"], domain="my")]))
+    with pytest.raises(ModelFileError, match=r"which version of the operators of 'ai\.onnx\.ml'"):
+        torch.onnx.load(model_of([helper.make_node("Binarizer", ["x"], ["y"], domain="ai.onnx.ml")]))
 
 
 def test_no_files(tmp_path):

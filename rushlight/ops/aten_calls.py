@@ -155,12 +155,14 @@ def call_form(function: Any, arguments: list[Argument], given: dict[str, Any]) -
     ]
     last = max((at for at, each in enumerate(arguments) if each in wanted and not each.kwarg_only), default=-1)
     values = {name: _converted(name, value, function) for name, value in given.items()}
+    # An overload of stft that has no such argument is given a signal that is padded already.
+    more = {"center": False} if "center" in known and "center" not in given else {}
     if parameters is not None:
         renamed = {each.name: _renamed(each.name, parameters) for each in wanted}
         if all(renamed.values()) and len(set(renamed.values())) == len(renamed):
-            return [], {str(renamed[each.name]): values[each.name] for each in wanted}
+            return [], {str(renamed[each.name]): values[each.name] for each in wanted} | more
     leading = [values[each.name] for each in arguments[: last + 1] if not each.kwarg_only]
-    return leading, {each.name: values[each.name] for each in wanted if each.kwarg_only}
+    return leading, {each.name: values[each.name] for each in wanted if each.kwarg_only} | more
 
 
 _SPELLINGS = {

@@ -16,6 +16,7 @@ from ..files import first_line
 from ..types import ONNX_NUMBERS
 from .numbers import HELD, LONGEST, MOST, count_of, element_type
 from .operators import CountOf, NumericOperator, OnnxOperator, SizesOf
+from .order import in_order
 from .reading import ModelSource
 from .registry import STANDARD, NodeContext, find, numeric
 from .scope import MISSING, GraphScope, NamedValue, Scope
@@ -96,11 +97,11 @@ class ModelBuilder:
     # -- nodes -----------------------------------------------------------------------------------------------------
 
     def nodes(self, scope: Scope, nodes: Any) -> None:
-        """Build nodes in their order."""
+        """Build nodes, values before their uses."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise ModelFileError(f"functions and bodies lie in each other more than {DEEPEST} deep")
-        for node in nodes:
+        for node in in_order(nodes):
             if self.depth > 1:
                 self.written += 1
                 if self.written > MOST_NODES:
@@ -121,7 +122,8 @@ class ModelBuilder:
         if function is not None:
             self.expand(scope, node, function, owner)
             return
-        opset = scope.opsets.get(domain)
+        # Tools add operators of their own without saying of which version: of the first.
+        opset = scope.opsets.get(domain, None if not domain or domain.startswith("ai.onnx") else 1)
         if opset is None:
             raise ModelFileError(f"{owner}: the file does not say which version of the operators of '{node.domain}' it uses")
         schema = self.schema(domain, kind, opset)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ....capture.control.python_functions import is_traced
+from ....core.state import state
 from .. import calls as rl
 from ..registry import NodeContext, importer, ops
 from ..strings import Strings
@@ -151,6 +153,8 @@ def cast_map(node: NodeContext, x: Any) -> Any:
 @importer("ZipMap", domain=ML)
 def zip_map(node: NodeContext, x: Any) -> Any:
     keys = node.get("classlabels_strings") or node["classlabels_int64s"]
+    if state.capture is not None and state.capture.refusing and is_traced(x):
+        raise node.not_supported("it gives a dict for each row, which an exported graph has no value for: take its input (zipmap=False)")
     return [dict(zip(keys, row, strict=True)) for row in x.reshape(-1, len(keys)).tolist()]
 
 
