@@ -22,7 +22,7 @@ def test_mistakes(name):
     assert says in text
     lines = text.splitlines()
     place = next(at for at, line in enumerate(lines) if "<--- HERE" in line)
-    match = re.fullmatch(r'  File "(.*script_mistakes\.py)", line (\d+), in (\w+)', lines[place - 2])
+    match = next(filter(None, (re.fullmatch(r'  File "(.*script_mistakes\.py)", line (\d+), in (\w+)', each) for each in lines)))
     assert match is not None
     shown = Path(match[1]).read_text(encoding="utf8").splitlines()[int(match[2]) - 1]
     assert lines[place - 1].strip() == shown.strip()
@@ -103,6 +103,27 @@ def test_mistakes_in_modules():
     ):
         with pytest.raises(jit.ScriptError, match=says):
             jit.script(model)
+
+
+def test_compile_errors_name_the_calls_that_led_there():
+    def innermost(x):
+        before = 1
+        return missing_name + x + before
+
+    def helper(x):
+        return innermost(x)
+
+    class Calls(nn.Module):
+        def forward(self, x):
+            return helper(x)
+
+    with pytest.raises(RuntimeError) as caught:
+        jit.script(Calls())
+    says = str(caught.value)
+    first, second, third = says.split("is being compiled since it was called from")
+    assert "undefined value missing_name:\n" in first and "before = 1\n" in first and "~~~~~~~~~~~~ <--- HERE" in first
+    assert first.endswith("'innermost' ") and second.startswith(" 'helper'") and "def helper(x):" in second
+    assert second.endswith("'helper' ") and third.startswith(" 'Calls.forward'") and "return helper(x)" in third
 
 
 def test_errors_when_it_runs_name_the_line():

@@ -165,15 +165,11 @@ class RecursiveCompiler(FunctionCompiler):
 
     def script_function(self, found: Any, node: Any) -> ScriptFunction:
         """A function that the program calls, scripted with it."""
-        try:
-            if inspect.ismethod(found):  # of a class
-                compiler = RecursiveCompiler(found.__func__, None, self.frames)
-                compiler.kind = found.__self__
-                return ScriptFunction(ScriptProgram(*compiler.compile()), found.__name__)
-            return script_function(found, self.frames)
-        except ScriptError as error:
-            error.add_note(f"which is called here:{self.source.excerpt(node)}")
-            raise
+        if inspect.ismethod(found):  # of a class
+            compiler = RecursiveCompiler(found.__func__, None, self.frames)
+            compiler.kind = found.__self__
+            return ScriptFunction(ScriptProgram(*compiler.compile()), found.__name__)
+        return script_function(found, self.frames)
 
 
 def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:

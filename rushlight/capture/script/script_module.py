@@ -208,10 +208,6 @@ class ScriptModule(Module, metaclass=_Constructed):
                 made = RecursiveCompiler(function, self, (), None if overload is None else overload[1].types)
                 made.declared = None if overload is None else overload[1].result
                 graph, signature = made.compile()
-            except ScriptError as error:
-                if compiler is not None:
-                    error.add_note(f"which is called here:{compiler.source.excerpt(node)}")
-                raise
             finally:
                 running.remove(name)
             program = ScriptProgram(graph, signature)

@@ -103,6 +103,7 @@ _InferenceMode = inference_mode
 _DisableTorchDispatch = _DisableTorchDispatch_
 OutOfMemoryError = streams.OutOfMemoryError
 _functions, _WeakTensorRef = _autograd, _autograd.WeakTensorRef
+_DisableFuncTorch = _functorch.DisableFuncTorch
 is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
 
 

@@ -79,3 +79,17 @@ def maybe_current_level() -> int | None:
 def peek_interpreter_stack() -> Any:
     """The innermost transform that runs, or None."""
     return state.interceptors[-1] if state.transforms and state.interceptors else None
+
+
+class DisableFuncTorch:
+    """A guard under which the transforms of `torch.func` are out of sight: it may only be made where none runs."""
+
+    def __init__(self) -> None:
+        if state.transforms:
+            raise RuntimeError("the transforms of torch.func that run can't be left: call the function outside of them")
+
+    def __enter__(self) -> DisableFuncTorch:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        pass

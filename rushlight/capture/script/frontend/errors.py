@@ -17,8 +17,12 @@ class ScriptError(CaptureError):
     def __init__(self, message: str, source: Any = None, node: ast.AST | None = None) -> None:
         self.reason = message
         if source is not None:
-            message += source.excerpt(node)
+            message += f":{source.excerpt(node)}"
         super().__init__(message)
+
+    def called_from(self, name: str, caller: str, source: Any, node: ast.AST | None) -> None:
+        """Add to the text which call led to the function that the error is in."""
+        self.args = (f"{self}\n'{name}' is being compiled since it was called from '{caller}'{source.excerpt(node)}", *self.args[1:])
 
 
 class FrontendError(Exception):

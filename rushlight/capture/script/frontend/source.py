@@ -130,22 +130,23 @@ class FunctionSource:
         return self.first + getattr(node, "lineno", 1) - 1
 
     def excerpt(self, node: ast.AST | None) -> str:
-        """Where something is, with the line and a caret under it."""
+        """Where something is: its line between two lines before and after it, and a caret under it."""
         node = node if node is not None and hasattr(node, "lineno") else getattr(self, "definition", None)
         line = getattr(node, "lineno", 1)
-        text = self.lines[line - 1].rstrip("\r\n") if line <= len(self.lines) else ""
-        column = getattr(node, "col_offset", 0)
+        text = self.lines[line - 1].rstrip() if line <= len(self.lines) else ""
         # Offsets are in bytes of the dedented line.
         body = text[self.indent :].encode()
-        start = len(body[:column].decode(errors="replace"))
+        start = len(body[: getattr(node, "col_offset", 0)].decode(errors="replace"))
         end = getattr(node, "end_col_offset", None)
         stop = (
             len(body[:end].decode(errors="replace"))
             if end is not None and getattr(node, "end_lineno", line) == line
             else len(text) - self.indent
         )
-        caret = " " * start + "~" * max(stop - start, 1) + " <--- HERE"
-        return f'\n  File "{self.file}", line {self.first + line - 1}, in {self.name}\n    {text[self.indent :]}\n    {caret}'
+        caret = " " * (self.indent + start) + "~" * max(stop - start, 1) + " <--- HERE"
+        before, after = self.lines[max(line - 3, 0) : line - 1], self.lines[line : line + 2]
+        shown = [*(each.rstrip() for each in before), text, caret, *(each.rstrip() for each in after)]
+        return "\n".join(["", f'  File "{self.file}", line {self.first + line - 1}, in {self.name}', *shown])
 
 
 class SourceText:

@@ -396,11 +396,7 @@ class Calls(AttributeLowering):
                 self.source,
                 node,
             )
-        try:
-            described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
-        except ScriptError as error:
-            error.add_note(f"an object of it is made here:{self.source.excerpt(node)}")
-            raise
+        described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
         return self.call_scripted(described, described, arguments, keywords, node)
 
     def python_type(self, found: Any) -> Type:

@@ -34,7 +34,7 @@ from .scope import ModuleValue, ScriptBlock, Static
 from .statements import Statements
 
 _DEFAULTS = (int, float, str, bool, type(None), complex, tuple, list, dict)
-_compiling: list[Any] = []  # the functions that are being compiled, to find recursion
+_compiling: list[tuple[Any, FunctionCompiler]] = []  # the functions that are being compiled, each called by the one before it
 
 
 class ScriptParameter:
@@ -141,11 +141,12 @@ class FunctionCompiler(Statements):
         function = self.source.function
         code = getattr(function, "__code__", function)
         key = (code, id(self.owner))
-        if key in _compiling:
+        if any(key == known for known, _ in _compiling):
             raise ScriptError(
                 f"function '{self.source.name}' is called recursively: recursion is not supported in scripts", self.source, None
             )
-        _compiling.append(key)
+        caller = _compiling[-1][1] if _compiling else None
+        _compiling.append((key, self))
         try:
             definition = self.here = self.source.definition
             signature = self.signature(definition)
@@ -157,8 +158,19 @@ class FunctionCompiler(Statements):
             signature.result = self.return_type or self.result_type
             code = StepBlock(self.block.parameters, self.block.steps, self.output, signature.result)
             return Draft(code, self.source.file, self.source.first, self.source.name), signature
+        except ScriptError as error:
+            if caller is not None:
+                error.called_from(self.full_name, caller.full_name, caller.source, caller.here)
+            raise
         finally:
             _compiling.pop()
+
+    @property
+    def full_name(self) -> str:
+        """The function's name, of a method with that of its class."""
+        if self.owner is None:
+            return self.source.name
+        return f"{getattr(self.owner, '_script_class', type(self.owner)).__name__}.{self.source.name}"
 
     def signature(self, definition: ast.FunctionDef) -> Signature:
         """The parameters with their types, and the type that is returned where an annotation says it."""
