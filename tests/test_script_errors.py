@@ -108,7 +108,7 @@ def test_mistakes_in_modules():
 def test_compile_errors_name_the_calls_that_led_there():
     def innermost(x):
         before = 1
-        return missing_name + x + before
+        return missing_name + x + before  # noqa: F821
 
     def helper(x):
         return innermost(x)

@@ -6,7 +6,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import jit, nn
-from rushlight.capture.script.aten_graph import passes
+from rushlight.capture.script.aten_graph import analysis, passes
+from rushlight.capture.script.aten_graph.parsing import parse_graph
 from rushlight.capture.script.aten_graph.run import run
 from rushlight.testing import FileCheck
 
@@ -186,3 +187,61 @@ def test_code_with_constants():
     assert "CONSTANTS.c0" in code and torch.equal(constants.c0, torch.tensor([3.0]))
     with pytest.raises(AttributeError):
         constants.c1
+
+
+WRITTEN = """graph(%a : Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu),
+      %b : Tensor,
+      %sizes : int[],
+      %table : Dict(str, int)?):
+  %1 : int = prim::Constant[value=1]()
+  %half : float = prim::Constant[value=0.5]()
+  %text : str = prim::Constant[value="a \\"b\\""]()
+  %yes : bool = prim::Constant[value=1]()
+  %x.1 : Tensor = aten::add(%a, %b, %1)
+  %z : Tensor = prim::If(%yes)
+    block0():
+      %q : Tensor = aten::mul(%x.1, %half)
+      -> (%q)
+    block1():
+      -> (%x.1)
+  %pair : (Tensor, str) = prim::TupleConstruct(%z, %text)
+  return (%pair, %z)
+"""
+
+
+def test_text_is_read_as_the_graph_that_it_shows():
+    graph = parse_graph(WRITTEN + "# a comment\n")
+    assert str(graph) == WRITTEN
+    graph.lint()
+    pair, z = run(graph, torch.ones(2, 3), torch.ones(3), [1], None)
+    assert pair[1] == 'a "b"' and torch.equal(z, torch.ones(2, 3))
+    for text, says in (
+        ("graph(%x : Tensor):\n  return (%y)", "Cannot find a variable with name 'y'"),
+        ("graph(%x : Tensr):\n  return (%x)", "unknown type name 'Tensr'"),
+        ("graph(%x : Tensor):\n  %y = ", "the end"),
+    ):
+        with pytest.raises(RuntimeError, match=says):
+            parse_graph(text)
+
+
+def test_types_follow_from_those_of_inputs():
+    graph = parse_graph(WRITTEN)
+    analysis.set_inputs(graph, (torch.ones(2, 3), torch.ones(3, dtype=torch.float64)))
+    analysis.complete_shapes(graph)
+    total, product = graph.findNode("aten::add").output(), graph.findNode("aten::mul").output()
+    assert total.type().sizes() == [2, 3] and total.type().dtype() is torch.float64 and total.isCompleteTensor()
+    assert product.type().str() == "Double(2, 3, strides=[3, 1], requires_grad=0, device=cpu)"
+    assert graph.findNode("prim::If").output().type() == product.type()
+    analysis.erase(graph)
+    assert total.type().sizes() is None and total.type().str() == "Tensor"
+
+    function = jit.script(_mixed).graph.torchscript()
+    for value, kind in zip(function.inputs(), (torch.int64, torch.float32)):
+        value.setType(value.type().with_sizes((None, 4)).with_dtype(kind).with_device("cpu"))
+    analysis.propagate_dtypes(function)
+    analysis.propagate_devices(function)
+    assert next(function.outputs()).type().dtype() is torch.float32 and str(next(function.outputs()).type().device()) == "cpu"
+
+
+def _mixed(x, y):
+    return torch.relu(x) + y.sum(0)

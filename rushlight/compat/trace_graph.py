@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..capture.script.aten_graph.ir import AtenGraph, AtenNode, AtenValue
-from ..capture.script.aten_graph.printing import sized
+from ..capture.script.aten_graph.tensor_type import sized
 from ..capture.script.frontend.types import ANY, BOOL, COMPLEX, FLOAT, INT, NONE, STR, TENSOR, ListType, Type
 from ..core.base import TensorBase
 from ..core.declare import Op

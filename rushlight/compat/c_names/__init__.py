@@ -19,7 +19,6 @@ from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
 from ...core.size import Size as Size_
 from ...core.state import state
-from ...onnx.ir import TensorType
 from ...onnx.proto import check_proto as _check_onnx_proto
 from ...tensor import Tensor
 from ...tensor.generator import Generator as Generator_
@@ -37,16 +36,28 @@ from .graph_names import (
     Block,
     Graph,
     Node,
+    TensorType,
     Value,
     _create_function_from_graph,
+    _jit_erase_non_input_shape_information,
     _jit_interpret_graph,
     _jit_pass_canonicalize,
+    _jit_pass_complete_shape_analysis,
     _jit_pass_constant_pooling,
     _jit_pass_constant_propagation,
     _jit_pass_cse,
     _jit_pass_dce,
+    _jit_pass_erase_shape_information,
     _jit_pass_inline,
     _jit_pass_lint,
+    _jit_pass_propagate_device,
+    _jit_pass_propagate_dtype,
+    _jit_pass_propagate_shapes_on_graph,
+    _jit_set_symbolic_shapes_test_mode,
+    _jit_symbolic_shapes_test_mode_enabled,
+    _propagate_and_assign_input_shapes,
+    _propagate_shapes,
+    parse_ir,
 )
 from .script_names import (
     AnyType,

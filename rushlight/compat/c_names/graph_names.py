@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ...capture.graph_module import GraphModule
-from ...capture.script.aten_graph import passes
+from ...capture.script.aten_graph import analysis, passes
 from ...capture.script.aten_graph.ir import AtenBlock, AtenGraph, AtenNode, AtenValue
+from ...capture.script.aten_graph.parsing import parse_graph
 from ...capture.script.aten_graph.run import run
+from ...capture.script.aten_graph.tensor_type import Sized
 from ...capture.script.freeze import expanded
 from ...capture.script.script_module import ScriptModule
 from ...capture.script.transform.inline import inlined
 from ...graph import Graph as CapturedGraph
 from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
+from ...onnx.ir import TensorType as OnnxTensorType
 
 
 class _Kinds(type):
@@ -45,6 +48,17 @@ class Value(metaclass=_Kinds):
     kinds = (OnnxValue, AtenValue)
 
 
+class TensorType(metaclass=_Kinds):
+    """The types of tensors in graphs."""
+
+    kinds = (OnnxTensorType, Sized)
+
+    def __new__(cls, dtype: Any, shape: tuple[Any, ...] | None) -> Any:
+        return OnnxTensorType(dtype, shape)
+
+    get, create_from_tensor = Sized.get, Sized.create_from_tensor
+
+
 Block = AtenBlock
 
 
@@ -62,6 +76,65 @@ def shown(graph: Any) -> AtenGraph:
 def _jit_pass_lint(graph: Any) -> None:
     """Check that each step uses what is there."""
     (graph if isinstance(graph, AtenGraph) else graph.torchscript() or graph).lint()
+
+
+def parse_ir(input: str, parse_tensor_constants: bool = False) -> AtenGraph:
+    """The graph that a text describes."""
+    return parse_graph(input, parse_tensor_constants)
+
+
+def _jit_pass_erase_shape_information(graph: Any) -> None:
+    """Forget what is known of tensors."""
+    analysis.erase(shown(graph))
+
+
+def _jit_erase_non_input_shape_information(graph: Any) -> None:
+    """Forget what is known of tensors that are no inputs."""
+    analysis.erase(shown(graph), inputs_too=False)
+
+
+def _jit_pass_propagate_shapes_on_graph(graph: Any) -> None:
+    """Find the sizes of tensors from those of the inputs."""
+    analysis.propagate_shapes(shown(graph))
+
+
+def _jit_pass_propagate_dtype(graph: Any) -> None:
+    """Find the element types of tensors from those of the inputs."""
+    analysis.propagate_dtypes(shown(graph))
+
+
+def _jit_pass_propagate_device(graph: Any) -> None:
+    """Find the devices of tensors from those of the inputs."""
+    analysis.propagate_devices(shown(graph))
+
+
+def _jit_pass_complete_shape_analysis(graph: Any, inputs: tuple[Any, ...], with_grad: bool) -> None:
+    """Give the inputs the types of examples, and find all that follows for other tensors."""
+    found = shown(graph)
+    analysis.set_inputs(found, inputs)
+    analysis.complete_shapes(found)
+
+
+def _propagate_shapes(graph: Any, inputs: tuple[Any, ...], with_grad: bool = False) -> AtenGraph:
+    """A copy with all types that follow from example inputs."""
+    found = shown(graph).copy()
+    _jit_pass_complete_shape_analysis(found, inputs, with_grad)
+    return found
+
+
+_propagate_and_assign_input_shapes = _propagate_shapes
+_symbolic_shapes_test_mode = [False]
+
+
+def _jit_set_symbolic_shapes_test_mode(enabled: bool) -> bool:
+    """Remember whether the analysis of sizes is under test; it is the same."""
+    _symbolic_shapes_test_mode[0] = bool(enabled)
+    return bool(enabled)
+
+
+def _jit_symbolic_shapes_test_mode_enabled() -> bool:
+    """What was set for tests of the analysis of sizes."""
+    return _symbolic_shapes_test_mode[0]
 
 
 def _jit_pass_dce(graph: Any) -> None:

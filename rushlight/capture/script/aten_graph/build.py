@@ -108,7 +108,7 @@ class GraphBuilder(ExpressionBuilder):
         if isinstance(target, ast.Name):
             self.scope[target.id] = value
         elif isinstance(target, ast.Tuple):
-            kind = value.type()
+            kind = value._type
             parts = kind.elements if isinstance(kind, TupleType) else [getattr(kind, "element", ANY)] * len(target.elts)
             made = self.emit("prim::TupleUnpack" if isinstance(kind, TupleType) else "prim::ListUnpack", [value], *parts)
             for each, part in zip(target.elts, made._outputs):
@@ -117,14 +117,14 @@ class GraphBuilder(ExpressionBuilder):
             self.emit("prim::SetAttr", [self.expression(target.value), value], name=target.attr)
         elif isinstance(target, ast.Subscript):
             base = self.expression(target.value)
-            if base.type() == TENSOR or not isinstance(base.type(), Type):
+            if base._type == TENSOR or not isinstance(base._type, Type):
                 place = self.tensor_item(base, target.slice)
-                if value.type() != TENSOR:
+                if value._type != TENSOR:
                     facts = [self.value("prim::dtype", [place], INT), self.value("prim::device", [place], Type("Device"))]
                     value = self.value("aten::tensor", [value, *facts, self.constant(False)], TENSOR)
                 self.value("aten::copy_", [place, value, self.constant(False)], TENSOR)
             else:
-                self.value("aten::_set_item", [base, self.expression(target.slice), value], base.type())
+                self.value("aten::_set_item", [base, self.expression(target.slice), value], base._type)
         else:
             raise CaptureError(f"an assignment to {ast.unparse(target)} has no form in a graph")
 
@@ -146,7 +146,7 @@ class GraphBuilder(ExpressionBuilder):
             values = [scope[name] for _, scope in sides]
             known = self.nodes.get(name)
             kind = self.hint(ast.Name(name)) if known is not None else None
-            self.scope[name] = node.addOutput(kind if kind is not None else values[0].type())
+            self.scope[name] = node.addOutput(kind if kind is not None else values[0]._type)
             for (block, _), value in zip(sides, values):
                 block.registerOutput(value)
 
@@ -190,12 +190,12 @@ class GraphBuilder(ExpressionBuilder):
         if index is not None:
             self.scope[index.id] = number
         for name in carried:
-            self.scope[name] = self.block._param.addOutput(scope[name].type())
+            self.scope[name] = self.block._param.addOutput(scope[name]._type)
         self.statements(body)
         self.block._return._inputs = [self.constant(True) if going is None else self.scope[going], *(self.scope[name] for name in carried)]
         self.block, self.scope = before, scope
         for name in carried:
-            self.scope[name] = node.addOutput(scope[name].type())
+            self.scope[name] = node.addOutput(scope[name]._type)
 
     def do_With(self, statement: ast.With) -> None:
         """A block between ``__enter__`` and ``__exit__``."""

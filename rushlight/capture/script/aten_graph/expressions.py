@@ -36,7 +36,8 @@ from ..frontend.types import (
 )  # fmt: skip
 from ..lower.compiler import Signature
 from .ir import AtenBlock, AtenGraph, AtenNode, AtenValue
-from .printing import Sized, TupleOf, Words, qualified, sized
+from .printing import TupleOf, Words, qualified
+from .tensor_type import Sized, sized
 
 _RESULTS = {
     "len": INT, "str": STR, "format": STR, "percentFormat": STR, "Int": INT, "Float": FLOAT, "Bool": BOOL, "eq": BOOL, "ne": BOOL, "lt": BOOL, "le": BOOL,
@@ -143,7 +144,7 @@ class ExpressionBuilder:
         made._source = self.source if value is not None else ""
         if self.traced:
             return self.block.append(made).output()
-        key = (str(made.output().type()), repr(value)) if not isinstance(value, TensorBase) else id(value)
+        key = (str(made.output()._type), repr(value)) if not isinstance(value, TensorBase) else id(value)
         if key not in self.pool:
             self.pool[key] = made.output()
             self.pooled.append(made)
@@ -161,13 +162,13 @@ class ExpressionBuilder:
         if isinstance(node, (ast.List, ast.Tuple)):
             parts = [self.expression(each) for each in node.elts]
             if isinstance(node, ast.List):
-                element = parts[0].type() if parts else TENSOR
+                element = parts[0]._type if parts else TENSOR
                 return self.value("prim::ListConstruct", parts, hint if isinstance(hint, ListType) else ListType(_plain(element)))
             kind = hint if isinstance(hint, TupleType) and len(hint.elements) == len(parts) else None
-            return self.value("prim::TupleConstruct", parts, kind or TupleOf([each.type() for each in parts]))
+            return self.value("prim::TupleConstruct", parts, kind or TupleOf([each._type for each in parts]))
         if isinstance(node, ast.Dict):
             pairs = [self.expression(each) for pair in zip(node.keys, node.values) for each in pair if each is not None]
-            kinds = (_plain(pairs[0].type()), _plain(pairs[1].type())) if pairs else (STR, TENSOR)
+            kinds = (_plain(pairs[0]._type), _plain(pairs[1]._type)) if pairs else (STR, TENSOR)
             return self.value("prim::DictConstruct", pairs, hint if isinstance(hint, DictType) else DictType(*kinds))
         if isinstance(node, ast.Attribute):
             return self.attribute(node, hint)
@@ -188,7 +189,7 @@ class ExpressionBuilder:
             before, self.block = self.block, made.addBlock()
             self.block.registerOutput(self.expression(side, hint))
             self.block = before
-        return made.addOutput(hint or made._blocks[0]._return._inputs[0].type())
+        return made.addOutput(hint or made._blocks[0]._return._inputs[0]._type)
 
     def attribute(self, node: ast.Attribute, hint: Any) -> AtenValue:
         """An attribute of a Module, an object or a named tuple; or a constant of the table."""
@@ -206,7 +207,7 @@ class ExpressionBuilder:
         if path and path[0] not in self.scope:  # a member of an enumeration
             return self.constant(".".join(path), hint)
         base = self.expression(node.value)
-        kind = base.type()
+        kind = base._type
         if isinstance(kind, TupleType) and kind.kind is not None:
             at = kind.kind._fields.index(node.attr)
             return self.value("prim::TupleIndex", [base, self.constant(at)], kind.elements[at])
@@ -225,7 +226,7 @@ class ExpressionBuilder:
     def item(self, node: ast.Subscript, hint: Any) -> AtenValue:
         """An item of a tuple, list, dict or tensor."""
         base = self.expression(node.value)
-        kind = base.type()
+        kind = base._type
         if kind == TENSOR or isinstance(kind, Sized):
             return self.tensor_item(base, node.slice)
         if isinstance(node.slice, ast.Slice):
@@ -262,7 +263,7 @@ class ExpressionBuilder:
                 dim = dim if dim < 0 else 0
             else:
                 value = self.expression(part)
-                if value.type() == INT:
+                if value._type == INT:
                     made = self.value("aten::select", [made, self.constant(dim), value], TENSOR)
                 else:
                     gathered += [self.constant(None)] * (dim - len(gathered)) + [value]
@@ -295,7 +296,7 @@ class ExpressionBuilder:
                 return self.value("prim::forkClosure", [self.expression(each) for each in node.args[1:]], hint or ANY)
             if name in _BUILTINS:
                 given = [self.expression(each) for each in node.args]
-                kind = hint or _RESULTS.get(_BUILTINS[name].partition("::")[2], given[0].type() if given else ANY)
+                kind = hint or _RESULTS.get(_BUILTINS[name].partition("::")[2], given[0]._type if given else ANY)
                 return self.value(_BUILTINS[name], given, kind)
         if path[:1] == ["torch"] and len(path) == 2:
             return self.operator("aten", name, node, hint, nothing)
@@ -310,7 +311,7 @@ class ExpressionBuilder:
 
     def result_of(self, base: AtenValue, method: str) -> Any:
         """The type of what a method of a Module gives."""
-        module = base.type().module if isinstance(base.type(), ModuleName) else None
+        module = base._type.module if isinstance(base._type, ModuleName) else None
         program = getattr(module, "_script_programs", {}).get(method)
         if program is not None and program.signature.result != ANY:
             return program.signature.result
@@ -357,8 +358,8 @@ class ExpressionBuilder:
         named = {each.arg: self.expression(each.value) for each in node.keywords}
         if self.traced and place == "aten" and name in ("add", "sub", "mul", "div", "rsub") and len(given) > 1:
             given = [self.as_tensor(each) if at else each for at, each in enumerate(given)]
-        if given and given[0].type() == INT and _takes_sizes(place, name):
-            count = next((at for at, each in enumerate(given) if each.type() != INT), len(given))
+        if given and given[0]._type == INT and _takes_sizes(place, name):
+            count = next((at for at, each in enumerate(given) if each._type != INT), len(given))
             given = [self.value("prim::ListConstruct", given[:count], ListType(INT)), *given[count:]]
         known = overloads_of(place, name) if self.is_tensors(given, named) else None
         kind = hint
@@ -374,7 +375,7 @@ class ExpressionBuilder:
                         return self.value("prim::TupleConstruct", list(made._outputs), hint if isinstance(hint, TupleType) else result)
                     return self.value(f"{place}::{name}", bound, kind if kind is not None and result != NONE else result)
         if kind is None:
-            numbers = [each.type() for each in given]
+            numbers = [each._type for each in given]
             kind = _RESULTS.get(name) or (
                 FLOAT if FLOAT in numbers else INT if INT in numbers else numbers[0] if numbers and isinstance(numbers[0], Type) else TENSOR
             )
@@ -404,7 +405,7 @@ class ExpressionBuilder:
 
     def is_tensors(self, given: list[AtenValue], named: dict[Any, AtenValue]) -> bool:
         """Whether a call is one of tensors: operators of numbers have no further arguments."""
-        kinds = [each.type() for each in (*given, *named.values())]
+        kinds = [each._type for each in (*given, *named.values())]
         return (
             not kinds or any(_has_tensor(each) for each in kinds) or not any(each in (INT, FLOAT, BOOL, NUMBER, STR) for each in kinds[:1])
         )
@@ -420,7 +421,7 @@ class ExpressionBuilder:
                 if not argument.has_default:
                     return None
                 found.append(argument)
-            elif not fits(argument.type, _plain(value.type()), value.toIValue(), convert):
+            elif not fits(argument.type, _plain(value._type), value.toIValue(), convert):
                 return None
             else:
                 found.append(value)
@@ -431,7 +432,7 @@ class ExpressionBuilder:
         value = argument.default_value
         if isinstance(value, (list, tuple)):
             parts = [self.constant(each) for each in value]
-            return self.value("prim::ListConstruct", parts, ListType(_plain(parts[0].type()) if parts else INT))
+            return self.value("prim::ListConstruct", parts, ListType(_plain(parts[0]._type) if parts else INT))
         return self.constant(value)
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ....core.base import TensorBase
 from ..frontend.types import BOOL, COMPLEX, FLOAT, INT, NONE, STR, TENSOR, Type, type_of
 from .printing import graph_text, node_text
+from .tensor_type import Sized
 
 _LETTERS: dict[Any, str] = {bool: "i", int: "i", float: "f", str: "s", complex: "c", list: "ival", dict: "ival", tuple: "ival"}
 
@@ -36,7 +37,7 @@ class AtenValue:
 
     def type(self) -> Any:
         """Its type."""
-        return self._type
+        return Sized() if self._type is TENSOR else self._type
 
     def setType(self, kind: Any) -> AtenValue:
         """Give it another type."""

@@ -50,7 +50,7 @@ def _drop_writes(graph: AtenGraph) -> bool:
     for node in list(graph.all_nodes()):
         if len(node._outputs) == 1 and (node._kind in _FRESH or node._kind.startswith("aten::")) and not has_effect(node):
             users = _writers(node.output())
-            if users and not _is_view(node):
+            if users and not is_view(node):
                 for each in reversed(users):
                     assert each._block is not None
                     each._block._nodes.remove(each)
@@ -79,7 +79,8 @@ def _is_write(node: AtenNode) -> bool:
     return node._kind in _WRITES or (node._kind.startswith("aten::") and name.endswith("_") and not name.endswith("__"))
 
 
-def _is_view(node: AtenNode) -> bool:
+def is_view(node: AtenNode) -> bool:
+    """Whether an op gives a view of an argument."""
     known = overloads_of("aten", node._kind.partition("::")[2]) if node._kind.startswith("aten::") else None
     return known is not None and any(each.alias_info is not None for each in known[1][0]._schema.returns)
 
@@ -117,7 +118,7 @@ def _common(block: AtenBlock, known: dict[Any, AtenNode]) -> bool:
         if node._blocks or has_effect(node) or _is_random(name) or node._kind in _MUTABLE or _after_writes(node):
             continue
         fields = tuple((key, id(value) if isinstance(value, TensorBase) else repr(value)) for key, value in node._attributes.items())
-        key = (node._kind, tuple(node._inputs), fields, tuple(str(each.type()) for each in node._outputs))
+        key = (node._kind, tuple(node._inputs), fields, tuple(str(each._type) for each in node._outputs))
         found = known.get(key)
         if found is None:
             known[key] = node
@@ -133,7 +134,7 @@ def constant_pooling(graph: AtenGraph) -> None:
     known: dict[Any, AtenNode] = {}
     for node in [each for each in graph.all_nodes() if each._kind == "prim::Constant"]:
         value = node._attributes.get("value", node._attributes.get("name"))
-        key = (str(node.output().type()), id(value) if isinstance(value, TensorBase) else repr(value))
+        key = (str(node.output()._type), id(value) if isinstance(value, TensorBase) else repr(value))
         if key in known:
             node.replaceAllUsesWith(known[key])
             node.destroy()
@@ -166,14 +167,14 @@ def _propagate(block: AtenBlock) -> None:
             continue
         if not node._inputs or not all(map(_constant_in, node._inputs)) or node._kind.startswith("prim::Uninit"):
             continue
-        if any(isinstance(each.type(), ListType) or not isinstance(each.type(), Type) for each in node._outputs):
+        if any(isinstance(each._type, ListType) or not isinstance(each._type, Type) for each in node._outputs):
             continue
         try:
             results = run_node(node, [_value_of(each) for each in node._inputs], {})
         except Exception:  # the program raises it when it runs
             continue
         for output, value in zip(node._outputs, results):
-            made = block._graph.constant(value, output.type())
+            made = block._graph.constant(value, output._type)
             made.insertBefore(node)
             output.replaceAllUsesWith(made.output())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....core.base import TensorBase
 from ....core.devices import device
-from ....core.dtypes import BY_NUMPY, dtype, legacy_name
+from ....core.dtypes import dtype
 from ..frontend.types import (
     NONE,
     ClassType,
@@ -21,6 +21,7 @@ from ..frontend.types import (
     UnionType,
     _union_order,
 )  # fmt: skip
+from .tensor_type import Sized
 
 Text = str  # types have a method of the name ``str``
 
@@ -29,70 +30,6 @@ class Words(str):
     """A text that is shown without quotes."""
 
     __slots__ = ()
-
-
-class Sized:
-    """The type of a tensor of a trace: its elements by their old name, its sizes and strides."""
-
-    def __init__(self, elements: Text, shape: tuple[Any, ...] | None, grad: bool = False, place: Any = "cpu", of: Any = None) -> None:
-        self._elements, self._shape, self._grad, self._place, self._dtype = elements, shape, grad, place, of
-
-    def kind(self) -> Text:
-        """What kind of type it is."""
-        return "TensorType"
-
-    def sizes(self) -> list[int] | None:
-        """The sizes."""
-        return None if self._shape is None else [int(each) for each in self._shape]
-
-    varyingSizes = sizes
-
-    def strides(self) -> list[int] | None:
-        """The steps from element to element, of one that is contiguous."""
-        if self._shape is None:
-            return None
-        found, step = [], 1
-        for each in reversed(self._shape):
-            found.append(step)
-            step *= max(int(each), 1)
-        return found[::-1]
-
-    def dim(self) -> int | None:
-        """The number of dimensions."""
-        return None if self._shape is None else len(self._shape)
-
-    def scalarType(self) -> Text:
-        """The type of elements by its old name."""
-        return self._elements
-
-    def dtype(self) -> Any:
-        """The type of elements."""
-        return self._dtype
-
-    def device(self) -> Any:
-        """Where it is."""
-        return device(str(self._place))
-
-    def requires_grad(self) -> bool:
-        """Whether it wants a gradient."""
-        return self._grad
-
-    annotation_str = "Tensor"
-
-    def str(self) -> Text:
-        """The type with all that is known of the tensor, as graphs show it."""
-        strides = f"strides={self.strides()}, " if self._shape else ""
-        return f"{self._elements}({', '.join([*map(str, self._shape or ()), ''])}{strides}requires_grad={int(self._grad)}, device={self._place})"
-
-    def __repr__(self) -> Text:
-        return self.annotation_str
-
-
-def sized(value: Any) -> Sized:
-    """The type of a tensor, or of what is known of one."""
-    kind = value.dtype if isinstance(value.dtype, dtype) else BY_NUMPY.get(value.dtype)
-    name = legacy_name(kind.numpy) if kind is not None else "Tensor"
-    return Sized(name, tuple(value.shape), bool(getattr(value, "requires_grad", False)), getattr(value, "device", None) or "cpu", kind)
 
 
 class TupleOf:
@@ -185,13 +122,13 @@ def _float(value: float) -> str:
 def node_text(node: Any, depth: int = 1) -> str:
     """A node, with its blocks."""
     indent = "  " * depth
-    made = ", ".join(f"%{each.debugName()} : {type_text(each.type())}" for each in node._outputs)
+    made = ", ".join(f"%{each.debugName()} : {type_text(each._type)}" for each in node._outputs)
     fields = ", ".join(f"{name}={constant_text(value)}" for name, value in node._attributes.items())
     given = ", ".join(f"%{each.debugName()}" for each in node._inputs)
     where = f" # {node._source}" if node._source else ""
     text = f"{indent}{made} = {node._kind}{f'[{fields}]' if fields else ''}({given}){where}\n"
     for at, block in enumerate(node._blocks):
-        inputs = ", ".join(f"%{each.debugName()} : {type_text(each.type())}" for each in block._param._outputs)
+        inputs = ", ".join(f"%{each.debugName()} : {type_text(each._type)}" for each in block._param._outputs)
         text += f"{indent}  block{at}({inputs}):\n"
         text += "".join(node_text(each, depth + 2) for each in block._nodes)
         text += f"{indent}    -> ({', '.join('%' + each.debugName() for each in block._return._inputs)})\n"
@@ -201,6 +138,6 @@ def node_text(node: Any, depth: int = 1) -> str:
 def graph_text(graph: Any, head: str = "graph") -> str:
     """A whole graph; groups of nodes that are graphs of their own follow it."""
     joint = ",\n" + " " * (len(head) + 1)
-    inputs = joint.join(f"%{each.debugName()} : {type_text(each.type())}" for each in graph._param._outputs)
+    inputs = joint.join(f"%{each.debugName()} : {type_text(each._type)}" for each in graph._param._outputs)
     lines = "".join(node_text(each) for each in graph._nodes)
     return f"{head}({inputs}):\n{lines}  return ({', '.join('%' + each.debugName() for each in graph._return._inputs)})\n"
