@@ -140,7 +140,7 @@ def recursive(x, n: int):
     return recursive(x + 1, n - 1)
 
 
-@mistake("of type List[Union[int, str]]", "items")
+@mistake("List type annotation `List[int]` did not match the types of the given list elements", '[1, "a"]')
 def mixed_list(x):
     items: List[int] = [1, "a"]
     return x + len(items)
@@ -153,7 +153,7 @@ def mixed_append(x):
     return x
 
 
-@mistake("Return value was annotated as having type str but is actually of type Tensor", "x")
+@mistake("Return value was annotated as having type str but is actually of type Tensor", "return x")
 def wrong_return(x) -> str:
     return x
 
@@ -188,7 +188,7 @@ def unknown_method(x):
     return x.no_such_method()
 
 
-@mistake("the object has no attribute no_such_function", "torch.no_such_function")
+@mistake("has no attribute 'no_such_function'", "torch.no_such_function")
 def unknown_function(x):
     return torch.no_such_function(x)
 

@@ -261,11 +261,11 @@ def no_such_operator(x):
 @pytest.mark.parametrize(
     ("thing", "says", "points_at"),
     [
-        (Grows, "Tried to set nonexistent attribute: y. Did you forget to initialize it in __init__()?", "self.y"),
+        (Grows, "Tried to set nonexistent attribute: y. Did you forget to initialize it in __init__()?", "self.y = x"),
         (Derived, "scripted classes have no base classes", None),
-        (Mixed, "Wrong type for attribute assignment. Expected int but got str", "self.n"),
+        (Mixed, "Wrong type for attribute assignment. Expected int but got str", 'self.n = "text"'),
         (unknown_attribute, "'Pair' object has no attribute or method 'missing'", "Pair(x, x).missing"),
-        (no_such_operator, "objects of the class 'Pair' have no __sub__(), which is needed here", "Pair(x, x) - Pair(x, x)"),
+        (no_such_operator, "'Pair' object has no attribute or method '__sub__', which is needed here", "Pair(x, x) - Pair(x, x)"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -275,7 +275,9 @@ def test_mistakes(thing, says, points_at):
     text = str(caught.value)
     assert says in text
     if points_at is not None:
-        line, caret = text.splitlines()[-2:]
+        lines = text.splitlines()
+        at = next(at for at, each in enumerate(lines) if "<--- HERE" in each)
+        line, caret = lines[at - 1], lines[at]
         start = caret.index("~")
         assert line[start:].startswith(points_at) and caret.count("~") == len(points_at)
     assert not hasattr(thing, "_script_class_type")

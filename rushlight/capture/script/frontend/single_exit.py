@@ -24,7 +24,7 @@ class Set:
         self.name = name
         self.value = value
         self.known = known
-        self.lineno = place.lineno  # not the place itself, which may hold this
+        placed(self, place)  # not the place itself, which may hold this
 
 
 class UnlessExited:

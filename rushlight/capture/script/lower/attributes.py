@@ -58,7 +58,7 @@ class AttributeLowering(ObjectLowering):
             found = base.object
             value = self.source.attribute(found, name, MISSING)
             if value is MISSING:
-                raise ScriptError(f"{getattr(found, '__name__', found)!r}: the object has no attribute {name}", self.source, node)
+                raise ScriptError(f"{getattr(found, '__name__', found)!r} has no attribute '{name}'", self.source, node)
             return self.wrap(value, node)
         if isinstance(base, ModuleValue):
             return self.module_attribute(base, name, node)

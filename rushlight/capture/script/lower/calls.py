@@ -383,7 +383,9 @@ class Calls(AttributeLowering):
             for name, wanted, value in zip(found._fields, kind.elements, ordered):
                 if not assignable(value.type, wanted):
                     raise ScriptError(
-                        f"{found.__name__}.{name} is of type {wanted}, and a value of type {value.type} is given", self.source, node
+                        f"{found.__name__}() Expected a value of type '{wanted}' for argument '{name}' but instead found type '{value.type}'",
+                        self.source,
+                        node,
                     )
             return ScriptValue(kind, tuple.__new__(found, [each.arg for each in ordered]))
         if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], ScriptValue) and arguments[0].constant:

@@ -149,6 +149,13 @@ class Expressions(Conditions):
         wanted = getattr(node, "wanted", None)
         if isinstance(wanted, ListType) and all(assignable(each.type, wanted.element) for each in values):
             return ScriptValue(ListType(wanted.element), [each.arg for each in values])
+        if isinstance(wanted, ListType) and values:
+            raise ScriptError(
+                f"List type annotation `{wanted}` did not match the types of the given list elements, which are "
+                f"{', '.join(dict.fromkeys(repr(each.type) for each in values))}",
+                self.source,
+                node,
+            )
         return ScriptValue(ListType(self.common_type(values, node)), [each.arg for each in values])
 
     def hinted(self, node: Any, wanted: Type) -> Any:
@@ -391,7 +398,7 @@ class Expressions(Conditions):
             given = found.type if isinstance(found, ScriptValue) else type_of(each.value) if isinstance(each, ast.Constant) else ANY
             if isinstance(kind, DictType):
                 if not assignable(given, kind.key):
-                    raise ScriptError(f"the keys of a {kind} are of type {kind.key}, and this is of type {given}", self.source, index)
+                    raise ScriptError(f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'", self.source, index)
             elif kind == TENSOR and given in (FLOAT, STR):
                 raise ScriptError(f"Unsupported operation: indexing tensor with unsupported index type '{given}'", self.source, index)
 

@@ -59,13 +59,13 @@ class ObjectLowering(Iterating):
             return
         if wanted is None:
             raise ScriptError(
-                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, target
+                f"Tried to set nonexistent attribute: {name}. Did you forget to initialize it in __init__()?", self.source, self.here
             )
         if not assignable(value.type, wanted):
             raise ScriptError(
                 f"Wrong type for attribute assignment. Expected {wanted} but got {value.type} for the attribute '{name}'",
                 self.source,
-                target,
+                self.here,
             )
         self.emit(graph_functions.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
 
@@ -86,5 +86,5 @@ class ObjectLowering(Iterating):
                 dataclasses.is_dataclass(described.kind) and inspect.isfunction(described.member(name)) and name in _ORDERS
             ):  # made by Python
                 return self.emit(getattr(operator, name.strip("_")), (base.arg, *[self.plain(each, node).arg for each in arguments]), BOOL)
-            raise ScriptError(f"objects of the class '{base.type}' have no {name}(), which is needed here", self.source, node)
+            raise ScriptError(f"'{base.type}' object has no attribute or method '{name}', which is needed here", self.source, node)
         return self.call_object_method(base, name, arguments, {}, node)

@@ -123,7 +123,7 @@ class Statements(Contexts):
         if not assignable(value.type, wanted):
             if getattr(node, "implicit", False):
                 raise ScriptError("Function was not annotated as having type None, but does not return along all paths", self.source, None)
-            raise ScriptError(f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, node)
+            raise ScriptError(f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, self.here)
         return ScriptValue(wanted, value.arg)
 
     def do_AnnAssign(self, node: ast.AnnAssign) -> None:
@@ -223,7 +223,12 @@ class Statements(Contexts):
         if isinstance(kind, DictType) and kind.value == ANY:
             kind.value = value.type
         elif isinstance(kind, DictType) and not assignable(value.type, kind.value):
-            raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
+            raise ScriptError(
+                f"a value of type {value.type} can't be put into a {kind}: Dict type annotation `{kind}` did not match the type of an actual "
+                f"value type `{value.type}`",
+                self.source,
+                node,
+            )
         elif isinstance(kind, ListType) and isinstance(getattr(node, "slice", None), ast.expr) and not isinstance(node.slice, ast.Slice):  # type: ignore[attr-defined]
             if not assignable(value.type, kind.element):
                 raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
