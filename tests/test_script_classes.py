@@ -261,7 +261,7 @@ def no_such_operator(x):
 @pytest.mark.parametrize(
     ("thing", "says", "points_at"),
     [
-        (Grows, "Tried to set nonexistent attribute: y. Did you forget to initialize it in __init__()?", "self.y = x"),
+        (Grows, "Tried to set nonexistent attribute: y. Did you forget to initialize it in __init__()?", "self.y = 1"),
         (Derived, "scripted classes have no base classes", None),
         (Mixed, "Wrong type for attribute assignment. Expected int but got str", 'self.n = "text"'),
         (unknown_attribute, "'Pair' object has no attribute or method 'missing'", "Pair(x, x).missing"),

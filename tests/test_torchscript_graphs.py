@@ -1,5 +1,6 @@
 """Graphs of scripts and traces as PyTorch shows them: text, nodes and blocks, passes, and the program as TorchScript."""
 
+import enum
 from typing import Dict  # noqa: UP035
 
 import pytest
@@ -245,3 +246,20 @@ def test_types_follow_from_those_of_inputs():
 
 def _mixed(x, y):
     return torch.relu(x) + y.sum(0)
+
+
+class Hue(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+def test_enumerations():
+    def told(x: Hue) -> str:
+        return x.name if x == Hue.BLUE else str(x.value)
+
+    graph = jit.script(told).graph
+    checks = FileCheck().check(
+        "Enum<__torch__.test_torchscript_graphs.Hue> = prim::Constant[value=__torch__.test_torchscript_graphs.Hue.BLUE]()"
+    )
+    checks.check("aten::eq").check("str = prim::EnumName(%x.1)").check("int = prim::EnumValue(%x.1)").run(graph)
+    assert run(graph.torchscript(), Hue.BLUE) == "BLUE" and run(graph.torchscript(), Hue.RED) == "1"

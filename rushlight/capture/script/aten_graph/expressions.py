@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import enum
 import re
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from ....core.base import TensorBase
@@ -27,6 +29,7 @@ from ..frontend.types import (
     STR,
     TENSOR,
     DictType,
+    EnumType,
     ListType,
     OptionalType,
     TupleType,
@@ -108,6 +111,7 @@ class ExpressionBuilder:
             if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load):
                 self.loaded[each.id] = self.loaded.get(each.id, 0) + 1
         self.signature, self.graph = signature, graph
+        self.enum_members: dict[str, enum.Enum] | None = None
 
     def input_type(self, name: str) -> Any:
         """The type of a parameter."""
@@ -205,14 +209,24 @@ class ExpressionBuilder:
                 held = getattr(held, part)
             return self.constant(held, sized(held) if isinstance(held, TensorBase) else None)
         if path and path[0] not in self.scope:  # a member of an enumeration
-            return self.constant(".".join(path), hint)
+            member = self.members().get(".".join(path))
+            return self.constant(".".join(path), hint) if member is None else self.constant(member, type_of(member))
         base = self.expression(node.value)
         kind = base._type
         if isinstance(kind, TupleType) and kind.kind is not None:
             at = kind.kind._fields.index(node.attr)
             return self.value("prim::TupleIndex", [base, self.constant(at)], kind.elements[at])
+        if isinstance(kind, EnumType) and node.attr in ("name", "value"):
+            name, result = ("EnumName", STR) if node.attr == "name" else ("EnumValue", type_of(next(iter(kind.kind)).value))
+            return self.value(f"prim::{name}", [base], result)
         found = self.held(kind, node.attr)
         return self.value("prim::GetAttr", [base], found if found is not None else hint or ANY, name=node.attr)
+
+    def members(self) -> dict[str, enum.Enum]:
+        """The members of enumerations that the program names, by the names that archives have for them."""
+        if self.enum_members is None:
+            self.enum_members = {f"{qualified(type(each))}.{each.name}": each for each in _enum_members(self.graph)}
+        return self.enum_members
 
     def held(self, kind: Any, name: str) -> Any:
         """The type of what a Module has under a name."""
@@ -450,6 +464,18 @@ def _takes_sizes(place: str, name: str) -> bool:
 
 def _has_tensor(kind: Any) -> bool:
     return kind == TENSOR or isinstance(kind, Sized) or (isinstance(kind, ListType) and kind.element == TENSOR)
+
+
+def _enum_members(held: Any) -> Iterator[enum.Enum]:
+    """The members of enumerations in a graph, its bodies, or the arguments of a node."""
+    if isinstance(held, enum.Enum):
+        yield held
+    elif isinstance(held, Graph):
+        for node in held.nodes:
+            yield from _enum_members([node.args, node.kwargs, node.bodies])
+    elif isinstance(held, (list, tuple, dict)):
+        for each in held.values() if isinstance(held, dict) else held:
+            yield from _enum_members(each)
 
 
 def _plain(kind: Any) -> Type:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from typing import Any
 
@@ -100,6 +101,8 @@ def constant_text(value: Any) -> str:
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     if isinstance(value, TensorBase):
         return "{" + constant_text(value.item()) + "}" if not value.shape else "<Tensor>"  # type: ignore[attr-defined]
+    if isinstance(value, enum.Enum):
+        return f"{qualified(type(value))}.{value.name}"
     if isinstance(value, (device, dtype)):
         return f'"{value}"' if isinstance(value, device) else str(value)
     if isinstance(value, (list, tuple)):

@@ -82,6 +82,8 @@ def _primitive(node: AtenNode, name: str, given: list[Any], values: dict[AtenVal
         return list(given[0])
     if name == "TupleIndex":
         return [given[0][given[1]]]
+    if name in ("EnumName", "EnumValue"):
+        return [getattr(given[0], name.removeprefix("Enum").lower())]
     if name == "GetAttr":
         return [getattr(given[0], node._attributes["name"])]
     if name in ("unchecked_cast", "unchecked_unwrap_optional"):

@@ -329,7 +329,9 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
             return TupleType(tuple(from_annotation(hints.get(field, TensorBase), here) for field in annotation._fields), annotation)
         if issubclass(annotation, enum.Enum):
             if len({type(each.value) for each in annotation}) > 1:
-                raise UnknownAnnotation(f"Could not unify type list: the values of the Enum {annotation.__name__} are of several types, and must be of one")
+                raise UnknownAnnotation(
+                    f"Could not unify type list: the values of the Enum {annotation.__name__} are of several types, and must be of one"
+                )
             return EnumType(annotation)
         if issubclass(annotation, TensorBase):
             return TENSOR

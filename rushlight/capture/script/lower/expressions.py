@@ -398,7 +398,9 @@ class Expressions(Conditions):
             given = found.type if isinstance(found, ScriptValue) else type_of(each.value) if isinstance(each, ast.Constant) else ANY
             if isinstance(kind, DictType):
                 if not assignable(given, kind.key):
-                    raise ScriptError(f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'", self.source, index)
+                    raise ScriptError(
+                        f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'", self.source, index
+                    )
             elif kind == TENSOR and given in (FLOAT, STR):
                 raise ScriptError(f"Unsupported operation: indexing tensor with unsupported index type '{given}'", self.source, index)
 

@@ -123,7 +123,9 @@ class Statements(Contexts):
         if not assignable(value.type, wanted):
             if getattr(node, "implicit", False):
                 raise ScriptError("Function was not annotated as having type None, but does not return along all paths", self.source, None)
-            raise ScriptError(f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, self.here)
+            raise ScriptError(
+                f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, self.here
+            )
         return ScriptValue(wanted, value.arg)
 
     def do_AnnAssign(self, node: ast.AnnAssign) -> None:
