@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,31 @@ from ..core.errors import DtypeError, GradientError, ShapeError
 from ..core.overrides import dispatched
 from ..core.state import fake_mode, flags, state
 from .engine import refreshed, run_backward
+from .graph import GradientEdge
 
 
 def _as_list(value: Any) -> list[Any]:
-    return [value] if isinstance(value, TensorBase) or value is None else list(value)
+    values = [value] if isinstance(value, (TensorBase, GradientEdge)) or value is None else value
+    return [each.as_tensor() if isinstance(each, GradientEdge) else each for each in values]
+
+
+def _is_edge(tensor: Any) -> bool:
+    """Whether a tensor stands for an edge of the graph: it has no data, and is on no device."""
+    return tensor._array.__class__ is Spec and tensor._array.device is None
+
+
+def _inputs_list(inputs: Any, name: str) -> list[Any]:
+    """Tensors to differentiate by: one, several, or the values of a dict; edges of the graph stand for their tensors."""
+    if isinstance(inputs, Mapping):
+        if type(inputs) is not dict:
+            raise TypeError(
+                f"`inputs` argument to `{name}()` must be a dict, not {type(inputs).__name__}. Other Mapping types are not supported."
+            )
+        inputs = inputs.values()
+    found = _as_list(inputs)
+    if not found:
+        raise GradientError(f"`inputs` argument to `{name}()` cannot be empty.")
+    return found
 
 
 def _starting_gradients(roots: list[Any], gradients: list[Any]) -> list[Any]:
@@ -51,10 +73,10 @@ def _unit_gradient(array: Any, root: Any) -> Any:
         raise GradientError(f"grad can be implicitly created only for real scalar outputs but got {BY_NUMPY[array.dtype]}")
     if flags.overrides and dispatched((root,)):  # of a subclass that says itself what its ones are
         return table["ones_like"].call(root)
-    if array.__class__ is Spec:  # made by an op, so that a capture records it
+    if array.__class__ is Spec and not _is_edge(root):  # made by an op, so that a capture records it
         with fake_mode():
             return table["ones"].call(array.shape, dtype=BY_NUMPY[array.dtype], device=device_of(array))
-    if array.__class__ is np.ndarray:
+    if array.__class__ is np.ndarray or array.__class__ is Spec:
         array = np.empty(array.shape, array.dtype)
         array.fill(1)
     elif not isinstance(array, Spec):
@@ -111,9 +133,7 @@ def backward(
         raise GradientError(f"got {len(roots)} tensors and {len(gradients)} gradients")
     targets = None
     if inputs is not None:
-        targets = _as_list(inputs)
-        if not targets:
-            raise GradientError("`inputs` argument to `backward()` cannot be empty.")
+        targets = _inputs_list(inputs, "backward")
         for each in targets:
             if not refreshed(each)._requires_grad:
                 raise GradientError("One of the differentiated Tensors does not require grad")
@@ -140,19 +160,20 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The sum of gradients of outputs with respect to the inputs, as a tuple."""
+) -> Any:
+    """The sum of gradients of outputs with respect to the inputs, as a tuple; as a dict where the inputs are one."""
+    if isinstance(inputs, Mapping):
+        options = retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+        return dict(zip(inputs, grad(outputs, _inputs_list(inputs, "grad"), grad_outputs, *options)))
     if is_grads_batched:
         return _for_each_gradient(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if allow_unused is False and materialize_grads:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     allow_unused = bool(allow_unused) or materialize_grads
-    roots, targets = _as_list(outputs), _as_list(inputs)
+    roots, targets = _as_list(outputs), _inputs_list(inputs, "grad")
     gradients = _as_list(grad_outputs) if grad_outputs is not None else [None] * len(roots)
     if len(gradients) != len(roots):
         raise GradientError(f"got {len(roots)} outputs and {len(gradients)} gradients")
-    if not targets:
-        raise GradientError("`inputs` argument to `grad()` cannot be empty.")
     for index, each in enumerate(targets):
         if not isinstance(each, TensorBase):
             raise TypeError(f"element {index} of inputs is of type {type(each).__name__}, not Tensor")
@@ -165,6 +186,8 @@ def grad(
     for index, result in enumerate(found):
         if result is None:
             if materialize_grads:
+                if _is_edge(targets[index]):
+                    raise GradientError("materialize_grads cannot be used when the given input is a GradientEdge")
                 found[index] = table["zeros_like"].call(targets[index].detach())
             elif not allow_unused:
                 raise GradientError(

@@ -28,6 +28,7 @@ from ..core.process_safety import free_after_fork
 from ..core.shortcuts import shortcut
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
+from .targets import Targets
 
 _accumulate_lock = free_after_fork(threading.RLock())
 _add = np.add
@@ -61,12 +62,12 @@ def run_backward(
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
     leaves: dict[Any, Any] = {}
-    wanted = _Targets(roots, targets) if targets is not None else None
+    wanted = Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
     watched = state.anomaly or state.profiler is not None
     hooked = _HookedLeaves(roots, leaves) if flags.leaf_hooks and wanted is None else None
-    outer, outside = state.callbacks, state.receiving
-    state.callbacks = None
+    outer, outside, around = state.callbacks, state.receiving, state.backward_pass
+    state.callbacks, state.backward_pass = None, (roots, wanted)
     state.receiving = hooked if hooked is not None and hooked.receives else None
     state.backward_depth += 1
     state.grad_enabled = create_graph
@@ -142,8 +143,8 @@ def run_backward(
     finally:
         state.grad_enabled = previous
         state.backward_depth -= 1
-        state.callbacks, state.receiving = outer, outside
-    return [] if wanted is None else wanted.results(targets or [], accumulate_targets)
+        state.callbacks, state.receiving, state.backward_pass = outer, outside, around
+    return [] if wanted is None else wanted.results(targets or [], accumulate if accumulate_targets else None)
 
 
 # A backward pass inside a backward pass is a call inside a call: so deep, and the next goes on in a thread with a stack of its own.
@@ -277,65 +278,6 @@ def receiver_of(leaf: Any) -> Any:
     """The hook of a leaf that takes its gradient as soon as it is computed (it has an attribute ``receives``), or None."""
     hooks = leaf._post_accumulate_hooks
     return None if not hooks else next((each for each in hooks.values() if getattr(each, "receives", False)), None)
-
-
-class _Targets:
-    """For ``grad(inputs=...)``: the nodes on paths to the inputs, and the gradients that arrived there."""
-
-    def __init__(self, roots: list[Any], targets: list[Any]) -> None:
-        self.leaves = {id(each) for each in targets if each._grad_fn is None}
-        self.captures: dict[Any, dict[int, int]] = {}
-        self.found: dict[int, Any] = {}
-        for each in targets:
-            if each._grad_fn is not None:
-                self.captures.setdefault(each._grad_fn, {})[each._output_index] = id(each)
-        self.useful = self._reaching(roots)
-
-    def _reaching(self, roots: list[Any]) -> set[Any]:
-        seen: set[Any] = set()
-        stack = [root._grad_fn for root in roots if root._grad_fn is not None]
-        while stack:
-            current = stack.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            for edge in current.inputs:
-                if edge.__class__ is tuple:
-                    edge = edge[0]
-                if isinstance(edge, Node) and edge not in seen:
-                    stack.append(edge)
-        useful: set[Any] = set()
-        for current in sorted(seen, key=lambda each: -each.sequence):  # oldest first: inputs before users
-            for edge in current.inputs:
-                if edge.__class__ is tuple:
-                    edge = edge[0]
-                if edge is None:
-                    continue
-                if id(edge) in self.leaves if isinstance(edge, TensorBase) else edge in useful or edge in self.captures:
-                    useful.add(current)
-                    break
-        return useful
-
-    def reaches(self, edge: Any) -> bool:
-        if edge.__class__ is tuple:
-            edge = edge[0]
-        if isinstance(edge, TensorBase):
-            return id(edge) in self.leaves
-        return edge in self.useful or edge in self.captures
-
-    def capture(self, current: Node, gradient: Any) -> None:
-        asked = self.captures.get(current)
-        if asked:
-            for index, target in asked.items():
-                self.found[target] = gradient[index] if current.multiple else gradient
-
-    def results(self, targets: list[Any], accumulate_targets: bool) -> list[Any]:
-        if accumulate_targets:
-            for each in targets:
-                if each._grad_fn is not None and self.found.get(id(each)) is not None:
-                    accumulate(each, self.found[id(each)])
-            return []
-        return [self.found.get(id(each)) for each in targets]
 
 
 def _fit(current: Node, results: Any, edge: Any, gradient: Any) -> Any:

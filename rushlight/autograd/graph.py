@@ -12,6 +12,7 @@ from ..core.errors import GradientError
 from ..core.node import Node, RemovableHandle, accumulator_of
 from ..core.state import flags, state
 from .engine import refreshed
+from .targets import is_reached, variable_of
 
 
 class saved_tensors_hooks:
@@ -56,6 +57,16 @@ class GradientEdge(NamedTuple):
 
     node: Any
     output_nr: int
+    ownership_token: Any = None  # what keeps the graph alive where the node does not; here the node does
+
+    def as_tensor(self) -> Any:
+        """A tensor without data in the place of the one that the edge was taken of; the leaf itself where it is one."""
+        leaf = variable_of(self.node)
+        if leaf is not None:
+            return leaf
+        found = self.node._input_metadata[self.output_nr]
+        found._grad_fn, found._output_index, found._requires_grad = self.node, self.output_nr, True
+        return found
 
 
 def get_gradient_edge(tensor: Any) -> GradientEdge:
@@ -77,21 +88,27 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     lock = threading.Lock()
-    seen: list[Any] = [None] * len(tensors)
-    progress = {"count": 0, "called": False}
+    seen: list[Any] = []
+    now: dict[str, Any] = {}
+
+    def begin() -> None:
+        """Forget another backward pass; a tensor whose gradient this one does not compute is not waited for."""
+        if now.get("pass") is not state.backward_pass:
+            now.update({"pass": state.backward_pass, "count": 0, "called": False})
+            seen[:] = [None] * len(tensors)
+            if mode == "all":
+                now["expected"] = sum(is_reached(refreshed(tensor), state.backward_pass) for tensor in tensors)
 
     def hook_for(index: int) -> Callable[[Any], None]:
         def hook(gradient: Any) -> None:
             with lock:
-                progress["count"] += 1
+                begin()
+                now["count"] += 1
                 seen[index] = gradient
-                ready = progress["count"] == len(tensors) if mode == "all" else not progress["called"]
-                progress["called"] = progress["called"] or ready
-            if ready:
+                ready = now["count"] == now["expected"] if mode == "all" else not now["called"]
+                now["called"] = now["called"] or ready
                 arrived = list(seen)
-                if mode == "all":
-                    progress["count"] = 0
-                    seen[:] = [None] * len(tensors)
+            if ready:
                 fn(arrived if mode == "all" else gradient)
 
         return hook

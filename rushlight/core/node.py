@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Storage, TensorBase, View, alias, make, storage_of, version_of
+from .base import Spec, Storage, TensorBase, View, alias, make, storage_of, version_of
 from .dtypes import default
 from .errors import FreedGraphError, GradientError, InPlaceError
 from .state import state
@@ -87,8 +87,9 @@ class Node:
     def _sequence_nr(self) -> int:
         return -self.sequence
 
+    @property
     def _input_metadata(self) -> Any:
-        return self.outputs or [(self.shape, self.dtype)]
+        return [make(Spec(shape, dtype)) for shape, dtype in self.outputs or [(self.shape, self.dtype)]]
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call ``hook(grad_inputs, grad_outputs)`` after the node ran; what it returns replaces ``grad_inputs``."""

@@ -87,6 +87,7 @@ class State(threading.local):
     transforms: int = 0  # how many functions are being differentiated or mapped by `func`
     backward_depth: int = 0  # how many backward passes run inside one another
     callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
+    backward_pass: Any = None  # roots and targets of the running backward pass
     receiving: Any = None  # the leaves of the running backward pass whose gradients something takes before they are accumulated
     scripted: bool = False  # whether a scripted program is running
     fake: bool = False  # whether factory functions make tensors without elements

@@ -1,0 +1,115 @@
+"""Edges of the gradient graph as outputs and inputs of `grad` and `backward`, dicts of inputs, and hooks on several tensors."""
+
+from __future__ import annotations
+
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import graph
+
+
+def chain():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    middle = x * 2
+    return x, middle, (middle * middle).sum()
+
+
+def test_gradients_with_respect_to_edges_of_inner_nodes_and_leaves():
+    x, middle, loss = chain()
+    (inner,) = torch.autograd.grad(loss, graph.get_gradient_edge(middle), retain_graph=True)
+    assert inner.tolist() == [4, 8, 12]
+    inner, outer = torch.autograd.grad(loss, [graph.get_gradient_edge(middle), graph.get_gradient_edge(x)], retain_graph=True)
+    assert inner.tolist() == [4, 8, 12] and outer.tolist() == [8, 16, 24]
+    torch.autograd.backward(loss, inputs=[graph.get_gradient_edge(x)])
+    assert x.grad.tolist() == [8, 16, 24]
+
+
+def test_gradients_of_edges():
+    x, middle, loss = chain()
+    edge, last = graph.get_gradient_edge(middle), graph.get_gradient_edge(loss)
+    del middle, loss  # the edges keep the graph alive
+    (found,) = torch.autograd.grad(last, x, retain_graph=True)
+    assert found.tolist() == [8, 16, 24]
+    (found,) = torch.autograd.grad(edge, x, torch.tensor([1.0, 10.0, 100.0]), retain_graph=True)
+    assert found.tolist() == [2, 20, 200]
+    with pytest.raises(RuntimeError, match="implicitly created only for scalar outputs"):
+        torch.autograd.grad(edge, x, retain_graph=True)
+    torch.autograd.backward([edge, last], [torch.ones(3), None])
+    assert x.grad.tolist() == [10, 18, 26]
+
+
+def test_an_edge_of_one_of_several_outputs():
+    x = torch.tensor([3.0, 1.0, 2.0], requires_grad=True)
+    first, second = x.split([1, 2])
+    edge = graph.get_gradient_edge(second)
+    assert edge.output_nr == 1 and edge.node is second.grad_fn
+    (found,) = torch.autograd.grad((second * torch.tensor([5.0, 7.0])).sum() + first.sum(), edge)
+    assert found.tolist() == [5, 7]
+
+
+def test_an_unused_edge():
+    x, middle, _ = chain()
+    other = graph.get_gradient_edge(x * 3)
+    assert torch.autograd.grad(middle.sum(), other, allow_unused=True, retain_graph=True) == (None,)
+    with pytest.raises(RuntimeError, match="materialize_grads cannot be used when the given input is a GradientEdge"):
+        torch.autograd.grad(middle.sum(), other, materialize_grads=True)
+
+
+def test_two_tensors_with_one_history_get_the_same_gradient():
+    x, middle, loss = chain()
+    again = middle.view_as(middle)
+    twice = torch.autograd.grad(loss, [graph.get_gradient_edge(middle), middle], retain_graph=True)
+    assert [each.tolist() for each in twice] == [[4, 8, 12], [4, 8, 12]]
+    assert torch.autograd.grad(loss, again, allow_unused=True) == (None,)
+
+
+def test_a_dict_of_inputs():
+    x, middle, loss = chain()
+    found = torch.autograd.grad(loss, {"x": x, "middle": middle}, retain_graph=True)
+    assert {name: each.tolist() for name, each in found.items()} == {"x": [8, 16, 24], "middle": [4, 8, 12]}
+    batched = torch.autograd.grad(middle, {"x": x}, torch.eye(3), is_grads_batched=True, retain_graph=True)
+    assert batched["x"].tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+    torch.autograd.backward(loss, inputs={"x": x})
+    assert x.grad.tolist() == [8, 16, 24]
+    with pytest.raises(RuntimeError, match="cannot be empty"):
+        torch.autograd.grad(loss, {})
+
+
+def test_metadata_of_a_node():
+    _, middle, _ = chain()
+    (found,) = middle.grad_fn._input_metadata
+    assert found.shape == (3,) and found.dtype is torch.float32
+
+
+def test_a_hook_on_several_tensors_waits_only_for_gradients_that_are_computed():
+    x, middle, loss = chain()
+    unused = torch.ones(3, requires_grad=True) * 3
+    seen = []
+    handle = graph.register_multi_grad_hook([middle, x, unused], lambda gradients: seen.append([each is not None for each in gradients]))
+    loss.backward(retain_graph=True)
+    assert seen == [[True, True, False]]
+    torch.autograd.grad(loss, middle, retain_graph=True)
+    assert seen[1:] == [[True, False, False]]
+    (loss + unused.sum()).backward(retain_graph=True)
+    assert seen[2:] == [[True, True, True]]
+    handle.remove()
+    loss.backward()
+    assert len(seen) == 3
+
+
+def test_a_hook_on_several_tensors_begins_anew_after_a_backward_that_failed():
+    x, middle, loss = chain()
+    failing = [True]
+
+    def fail(gradient):
+        if failing[0]:
+            raise ValueError("stop")
+
+    x.register_hook(fail)
+    seen = []
+    graph.register_multi_grad_hook([middle, x], lambda gradients: seen.append(len(gradients)))
+    with pytest.raises(ValueError, match="stop"):
+        loss.backward(retain_graph=True)
+    failing[0] = False
+    loss.backward()
+    assert seen == [2]
