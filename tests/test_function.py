@@ -501,3 +501,45 @@ def test_keyword_arguments():
     assert x.grad.tolist() == [5.0]
     with pytest.raises(TypeError, match="unexpected"):
         Scale.apply(x, size=3.0)
+
+
+def test_a_backward_that_takes_its_gradients_as_one_list():
+    class Boxed(Function):
+        boxed_grads_call = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, gradients):
+            first, second = gradients
+            gradients.clear()
+            assert first is None
+            return second * 3
+
+    x = torch.ones(2, requires_grad=True)
+    Boxed.apply(x)[1].sum().backward()
+    assert x.grad.tolist() == [3, 3]
+
+
+def test_old_names_and_instances_warn():
+    class Old(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return 2 * ctx.saved_variables[0] * gradient
+
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        Old()
+    x = torch.tensor(3.0, requires_grad=True)
+    y = Old.apply(x)
+    assert len(y.grad_fn._raw_saved_tensors) == 1
+    with pytest.warns(DeprecationWarning, match="saved_variables"):
+        y.backward()
+    assert x.grad.item() == 6

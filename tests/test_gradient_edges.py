@@ -113,3 +113,39 @@ def test_a_hook_on_several_tensors_begins_anew_after_a_backward_that_failed():
     failing[0] = False
     loss.backward()
     assert seen == [2]
+
+
+def test_hooks_of_the_node_that_accumulates_into_a_leaf():
+    x = torch.ones(3, requires_grad=True)
+    heard = []
+    accumulator = x.expand_as(x).grad_fn.next_functions[0][0]
+    accumulator.register_hook(lambda inputs, outputs: heard.append(("after", len(inputs), outputs[0].tolist(), x.grad.tolist())))
+    accumulator.register_prehook(lambda gradients: (gradients[0] * 10,))
+    x.register_hook(lambda gradient: heard.append(("tensor", gradient.tolist())))
+    x.register_post_accumulate_grad_hook(lambda leaf: heard.append(("accumulated", leaf.grad.tolist())))
+    del accumulator
+    (x * 2).sum().backward()
+    assert heard == [("tensor", [2, 2, 2]), ("accumulated", [20, 20, 20]), ("after", 0, [20, 20, 20], [20, 20, 20])]
+    heard.clear()
+    (found,) = torch.autograd.grad((x * 3).sum(), x)  # nothing is accumulated
+    assert heard == [("tensor", [3, 3, 3])] and found.tolist() == [3, 3, 3]
+
+
+def test_a_node_whose_output_is_asked_for_does_not_run_its_own_hooks():
+    x, middle, loss = chain()
+    heard = []
+    middle.register_hook(lambda gradient: heard.append("tensor"))
+    middle.grad_fn.register_prehook(lambda gradients: heard.append("before"))
+    middle.grad_fn.register_hook(lambda inputs, outputs: heard.append("after"))
+    torch.autograd.grad(loss, middle, retain_graph=True)
+    assert heard == ["tensor"]
+    torch.autograd.grad(loss, x)
+    assert heard == ["tensor", "tensor", "before", "after"]
+
+
+def test_materialized_gradients_can_be_differentiated_where_a_graph_is_asked_for():
+    x, a = torch.tensor(0.5, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+    (first,) = torch.autograd.grad(x * a, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x, create_graph=True, materialize_grads=True)
+    (third,) = torch.autograd.grad(second, x, materialize_grads=True)
+    assert second.item() == third.item() == 0

@@ -12,6 +12,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import Tensor
+from rushlight.compat.mode_utils import no_dispatch
 from rushlight.library import Library, custom_op, infer_schema, opcheck
 
 
@@ -371,3 +372,36 @@ def test_implementations_for_devices_and_switching_them_off():
 def test_triton_is_asked_for_where_it_is_absent():
     with pytest.raises(RuntimeError, match="wrap_triton only works on functions annotated"):
         torch.library.wrap_triton(lambda x: x)
+
+
+def test_what_a_library_registered_ends_with_it():
+    library = Library("ends_with_it", "DEF")
+    library.define("ends_with_it::half(Tensor x) -> Tensor")  # the namespace may stand before the name
+    library.impl("half", lambda x: x / 2, "CompositeImplicitAutograd")
+    assert library._op_defs == {"ends_with_it::half"}
+    assert torch.ops.ends_with_it.half(torch.ones(1)).item() == 0.5
+    del library
+    assert not hasattr(torch.ops.ends_with_it, "half")
+    del torch.ops.ends_with_it
+    again = Library("ends_with_it", "DEF")
+    again.define("half(Tensor x) -> Tensor")
+    assert hasattr(torch.ops.ends_with_it, "half")
+    torch.library.define("ends_with_it::third", "(Tensor x) -> Tensor")  # without a library: it stays
+    assert hasattr(torch.ops.ends_with_it, "third")
+
+
+def test_no_dispatch_asks_no_subclass():
+    class Loud(Tensor):
+        @staticmethod
+        def __new__(cls, elem):
+            return Tensor._make_subclass(cls, elem)
+
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            calls.append(str(func))
+            with no_dispatch():
+                return func(*args, **(kwargs or {}))
+
+    calls: list[str] = []
+    assert Loud(torch.zeros(2)).exp().tolist() == [1, 1]
+    assert calls[0] == "aten.exp.default" and calls.count("aten.exp.default") == 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 
 import pytest
 
 import rushlight as torch
 from rushlight.compat.python_dispatch import TorchDispatchMode
-from rushlight.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
+from rushlight.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts, set_checkpoint_early_stop
 
 MM = torch.ops.aten.mm.default
 
@@ -76,3 +77,49 @@ def test_lists_are_of_overloads() -> None:
         create_selective_checkpoint_contexts([torch.ops.aten.mm])
     with pytest.raises(TypeError, match="either a function or a list of ops"):
         create_selective_checkpoint_contexts(3)
+
+
+def test_early_stop_is_an_argument_that_a_context_overrules():
+    runs = []
+
+    def function(x):
+        y = x.exp().sin()
+        runs.append(len(runs))
+        return y
+
+    for argument, context, expected in ((True, None, 1), (False, None, 2), (False, True, 1), (True, False, 2)):
+        runs.clear()
+        x = torch.ones(2, requires_grad=True)
+        with contextlib.nullcontext() if context is None else set_checkpoint_early_stop(context):
+            y = checkpoint(function, x, use_reentrant=False, early_stop=argument)
+        y.sum().backward()
+        assert len(runs) == expected, (argument, context)
+
+
+def test_a_reentrant_checkpoint_refuses_a_backward_with_inputs():
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"torch.utils.checkpoint is incompatible with .grad\(\)"):
+        torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=True).sum(), x)
+    checkpoint(torch.exp, x, use_reentrant=True).sum().backward()
+    assert x.grad is not None
+
+
+def test_a_second_run_that_saves_more_is_refused():
+    calls = []
+
+    def function(x):
+        calls.append(None)
+        return x.exp().sin() if len(calls) == 1 else x.exp().sin().cos()
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="trying to save more tensors during recomputation"):
+        checkpoint(function, x, use_reentrant=False, early_stop=False).sum().backward()
+
+
+def test_a_context_that_suppresses_an_error_of_the_forward_is_refused():
+    def fail(x):
+        raise ValueError("forward failed")
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="context_fn suppressed"):
+        checkpoint(fail, x, use_reentrant=False, context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))

@@ -81,11 +81,13 @@ def run_backward(
             current = heappop(heap)[1]
             gradient = pending.pop(current)
             if current.hooked:
-                gradient = _before(current, gradient)
+                gradient = _of_tensors(current, gradient)
             if wanted is not None:
                 wanted.capture(current, gradient)
                 if current not in wanted.useful:
                     continue
+            if current.pre_hooks:
+                gradient = _before(current, gradient)
             results = _run_watched(current, gradient) if watched else current.backward(gradient)
             if current.hooked and current.post_hooks is not None:
                 results = _after(current, results, gradient)
@@ -320,8 +322,8 @@ def _sum_to(current: Node, results: Any, gradient: Any, shape: Any) -> Any:
     return gradient.sum_to_size(*shape) if made is None else made
 
 
-def _before(current: Node, gradient: Any) -> Any:
-    """Run the hooks that get the gradient before the node does: of tensors, then of the node; and store retained gradients."""
+def _of_tensors(current: Node, gradient: Any) -> Any:
+    """Run the hooks of a node's outputs, and store retained gradients."""
     gradients = gradient if current.multiple else [gradient]
     if current.tensor_hooks:
         for index, hooks in current.tensor_hooks.items():
@@ -335,11 +337,16 @@ def _before(current: Node, gradient: Any) -> Any:
                     tensor._grad = kept if state.grad_enabled else kept.clone()
                 else:
                     tensor._grad = tensor._grad + kept
-    if current.pre_hooks:
-        for hook in list(current.pre_hooks.values()):
-            changed = hook(tuple(gradients))
-            if changed is not None:
-                gradients = list(changed) if isinstance(changed, (tuple, list)) else [changed]
+    return gradients if current.multiple else gradients[0]
+
+
+def _before(current: Node, gradient: Any) -> Any:
+    """Run the hooks that get the gradient before the node does."""
+    gradients = gradient if current.multiple else [gradient]
+    for hook in list(current.pre_hooks.values()):
+        changed = hook(tuple(gradients))
+        if changed is not None:
+            gradients = list(changed) if isinstance(changed, (tuple, list)) else [changed]
     return gradients if current.multiple else gradients[0]
 
 
@@ -418,6 +425,11 @@ def _show_trace(current: Node) -> None:
 
 def accumulate(leaf: Any, gradient: Any) -> None:
     """Add a gradient to ``leaf.grad``; the first is used without a copy where nothing else refers to it."""
+    accumulator = None
+    if leaf._post_accumulate_hooks and (found := leaf.__dict__.get("_accumulator")) is not None:
+        accumulator = found()
+        if accumulator is not None and accumulator.pre_hooks:
+            gradient = _before(accumulator, gradient)
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
@@ -441,6 +453,8 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     if leaf._post_accumulate_hooks:
         for hook in list(leaf._post_accumulate_hooks.values()):
             hook(leaf)
+        if accumulator is not None and accumulator.post_hooks:
+            _after(accumulator, (), gradient)
 
 
 def _sole_view(gradient: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,8 @@ from ..core.devices import device_of
 from ..core.dispatch import finish_node
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import FunctionError
-from ..core.node import Node, SavedResult, check_in_place, edge_of, freed, next_sequence, rebase, refresh, save, unpack  # fmt: skip
+from ..core.in_place import check_in_place
+from ..core.node import Node, RawSaved, SavedResult, edge_of, freed, next_sequence, rebase, refresh, save, unpack  # fmt: skip
 from ..core.state import flags, state
 
 _new = object.__new__
@@ -62,7 +64,11 @@ class FunctionCtx:
         saved = node.saved
         return (unpack(saved[0], node),) if len(saved) == 1 else tuple([unpack(entry, node) for entry in saved])
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
 
     def mark_dirty(self, *tensors: Any) -> None:
         """Say which inputs the forward changed in place; they must be returned as outputs."""
@@ -94,7 +100,8 @@ class FunctionNode(Node):
             raise freed(self)
         context._node = self
         try:
-            results = (self.function._backward_function or self.function._user_backward())(context, *gradients)
+            user = self.function._backward_function or self.function._user_backward()
+            results = user(context, list(gradients)) if self.function.boxed_grads_call else user(context, *gradients)
         finally:
             context._node = None
         if results.__class__ is not tuple:
@@ -145,6 +152,12 @@ class FunctionNode(Node):
             raise freed(self)
         return tuple([unpack(entry, self) for entry in self.saved])
 
+    @property
+    def _raw_saved_tensors(self) -> tuple[RawSaved, ...]:
+        if self.saved is None:
+            raise freed(self)
+        return tuple(RawSaved(self, position) for position in range(len(self.saved)))
+
     def __getattr__(self, name: str) -> Any:
         try:
             return getattr(object.__getattribute__(self, "context"), name)
@@ -180,12 +193,15 @@ class Function(metaclass=_FunctionMeta):
     """
 
     generate_vmap_rule = False
+    boxed_grads_call = False  # whether backward takes its gradients as one list, which it may empty on its way
     _node_type: Any
     _backward_function: Any
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        # PyTorch warns here too: an instance carries no state, `apply` is all that counts.
-        pass
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke them on the class "
+            "itself. Instantiating an autograd function will raise an error in a future version.", DeprecationWarning, stacklevel=2,
+        )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(

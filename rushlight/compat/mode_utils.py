@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .python_dispatch import _disable_current_modes
+from ..core.state import state
 
 
 def all_same_mode(modes: Any) -> bool:
@@ -16,6 +16,10 @@ def all_same_mode(modes: Any) -> bool:
 
 @contextmanager
 def no_dispatch() -> Iterator[None]:
-    """No dispatch mode is asked."""
-    with _disable_current_modes():
+    """Neither modes nor subclasses are asked: ops run as those of plain tensors."""
+    before = state.dispatch_disabled
+    state.dispatch_disabled = True
+    try:
         yield
+    finally:
+        state.dispatch_disabled = before

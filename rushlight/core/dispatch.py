@@ -34,11 +34,12 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .in_place import check_in_place
 from .interception import intercept, offer
 from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
 from .named_results import named_result
-from .node import SavedTensor, check_in_place, pack_saved, rebase, refresh, remember_trace
+from .node import SavedTensor, pack_saved, rebase, refresh, remember_trace
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized

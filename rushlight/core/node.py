@@ -175,6 +175,24 @@ class AccumulateGrad(Node):
         accumulate(self.variable, gradient)
         return ()
 
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        self._attach()
+        return super().register_hook(hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        self._attach()
+        return super().register_prehook(hook)
+
+    def _attach(self) -> None:
+        """Keep the node for as long as its leaf is there, whose gradients now come to the hooks of both."""
+        if not self.hooked:
+            self.variable._accumulator = lambda: self  # type: ignore[attr-defined]
+            self.variable.register_post_accumulate_grad_hook(_run_by_the_engine)  # type: ignore[attr-defined]
+
+
+def _run_by_the_engine(leaf: TensorBase) -> None:
+    """Marks a leaf whose accumulator has hooks."""
+
 
 accumulate: Callable[[Any, Any], None] = None  # type: ignore[assignment]  # set by the engine
 
@@ -465,11 +483,13 @@ def set_history(tensor: TensorBase, node: Any, index: int = 0) -> None:
     tensor._grad_fn, tensor._output_index, tensor._requires_grad = node, index, True
 
 
-_MODES = {"no_grad": "no_grad", "inference": "inference"}  # by how a view was made: what messages call it
+VIEW_MODES = {"no_grad": "no_grad", "inference": "inference"}  # by how a view was made: what messages call it
 
 
 def stale(view: View) -> InPlaceError:
-    origin = f"was created in {_MODES[view.creation]} mode" if view.creation in _MODES else "is one of several outputs of a function"
+    origin = (
+        f"was created in {VIEW_MODES[view.creation]} mode" if view.creation in VIEW_MODES else "is one of several outputs of a function"
+    )
     return InPlaceError(
         f"A view {origin} and its base or another view of its base has been modified inplace with grad mode enabled, so that "
         "its gradient is not defined. Take the view again after the in-place operation, outside of no_grad; or clone() it before."
@@ -538,49 +558,6 @@ def rebase(target: TensorBase, node: Node, table: Any) -> None:
     set_history(base, outer)
     view.version = -1
     refresh(target)
-
-
-def check_inference(target: TensorBase) -> None:
-    """Refuse to change an inference tensor outside of inference mode."""
-    if target._inference and not state.inference:
-        raise GradientError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal "
-            "tensor before doing inplace update."
-        )
-
-
-def check_in_place(target: TensorBase) -> None:
-    """Refuse a recorded in-place write that would make gradients wrong."""
-    view = target._view
-    if target._requires_grad and target._grad_fn is None:
-        raise InPlaceError("a leaf Variable that requires grad is being used in an in-place operation.")
-    if view is None:
-        return
-    if view.base._requires_grad and view.base._grad_fn is None:
-        raise InPlaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if view.creation == "multiple":
-        raise InPlaceError(
-            f"Output {target._output_index} of {target._grad_fn.name() if target._grad_fn else 'the operation'} is a view and "
-            "is being modified inplace. This view is the output of a function that returns multiple views. Such functions "
-            "do not allow the output views to be modified inplace. You should replace the inplace operation by an "
-            "out-of-place one."
-        )
-    if view.creation in _MODES:
-        mode = _MODES[view.creation]
-        raise InPlaceError(
-            f"A view was created in {mode} mode and is being modified inplace with grad mode enabled. Given that this use "
-            "case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
-            f"inplace either both inside the {mode} block (if you don't want the inplace to be tracked) or both outside "
-            "(if you want the inplace to be tracked)."
-        )
-    if view.creation == "function":
-        raise InPlaceError(
-            f"Output {target._output_index} of {'a custom Function' if target._grad_fn is None else target._grad_fn.name()} is a view and is being "
-            "modified inplace. This view was created inside a custom "
-            "Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would override "
-            "the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
-            "forbidden. You can fix this by cloning the output of the custom Function."
-        )
 
 
 def remember_trace(node: Node) -> None:

@@ -11,8 +11,8 @@ from .base import Spec, TensorBase
 from .declare import Op
 from .devices import device_type_of
 from .errors import OverlapError
+from .in_place import check_inference
 from .lazy_views import memory_of
-from .node import check_inference
 
 
 def overlaps_itself(array: Any) -> bool:

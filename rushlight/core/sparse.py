@@ -20,7 +20,8 @@ from .devices import CPU, device_of, register_array_type
 from .dtypes import BY_NUMPY
 from .errors import NotSupported, OperationError, ShapeError
 from .facets import Facet
-from .node import check_in_place, rebase
+from .in_place import check_in_place
+from .node import rebase
 from .state import state
 
 rules: Facet[Any] = Facet("sparse", "how the op runs on sparse tensors", source="rushlight.ops.sparse.rules")

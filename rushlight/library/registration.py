@@ -7,6 +7,7 @@ import inspect
 import re
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -135,7 +136,8 @@ class Library:
         self.dispatch_key = dispatch_key
         self._op_defs: set[str] = set()
         self._op_impls: list[tuple[str, str, Callable[..., Any]]] = []
-        self._alive = True
+        self._end = weakref.finalize(self, _take_back, ns, kind, self._op_defs, self._op_impls)
+        self._end.atexit = False
 
     def __repr__(self) -> str:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
@@ -150,8 +152,9 @@ class Library:
                 f'def("{name}"): Cannot define an operator inside of a TORCH_LIBRARY_IMPL block.  All def()s should be placed in the (unique) '
                 "TORCH_LIBRARY block for their namespace."
             )
+        schema = schema.strip().removeprefix(f"{self.ns}::")
         name = parse_schema(schema).name
-        made = define_op(f"{self.ns}::{schema.strip()}", caller())
+        made = define_op(f"{self.ns}::{schema}", caller())
         made.overload.tags = list(tags) if isinstance(tags, (list, tuple, set)) else [tags]
         self._op_defs.add(made.name)
         return name.partition("::")[2] or name
@@ -200,26 +203,39 @@ class Library:
         register_torch_dispatch(op_name if "::" in op_name else f"{self.ns}::{op_name}", torch_dispatch_class, fn)
 
     def _destroy(self) -> None:
-        """Take back everything that was registered through this library."""
-        for name in self._op_defs:
-            found = definitions.pop(name, None)
-            if found is not None:
-                found.remove()
-        for name, key, function in self._op_impls:
-            found = definitions.get(name)
-            if found is not None and found.kernels.get(key) is function:
-                del found.kernels[key]
-        if self.kind == "DEF" and self._alive:
-            _defined.pop(self.ns, None)
-        self._alive = False
-        self._op_defs.clear()
-        self._op_impls.clear()
+        """Take back everything that was registered through this library, as its own end does."""
+        self._end()
 
     def __enter__(self) -> Library:
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._destroy()
+
+
+_libraries: list[Library] = []
+
+
+def _lasting(space: str) -> Library:
+    """A library for a call that was given none: what it registers stays."""
+    _libraries.append(Library(space, "FRAGMENT"))
+    return _libraries[-1]
+
+
+def _take_back(ns: str, kind: str, op_defs: set[str], op_impls: list[tuple[str, str, Callable[..., Any]]]) -> None:
+    """Take back what a library has defined and implemented."""
+    for name in op_defs:
+        found = definitions.pop(name, None)
+        if found is not None:
+            found.remove()
+    for name, key, function in op_impls:
+        found = definitions.get(name)
+        if found is not None and found.kernels.get(key) is function:
+            del found.kernels[key]
+    if kind == "DEF":
+        _defined.pop(ns, None)
+    op_defs.clear()
+    op_impls.clear()
 
 
 class _scoped_library:
@@ -248,7 +264,7 @@ def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any 
     space, name = parse_namespace(qualname)
     if not re.fullmatch(r"\(.*\) -> .*", schema):
         raise ValueError(f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"')
-    (lib or Library(space, "FRAGMENT")).define(name + schema, "", tags=tags)
+    (lib or _lasting(space)).define(name + schema, "", tags=tags)
 
 
 @define.register
@@ -283,7 +299,7 @@ def impl(qualname: Any, types: Any = None, func: Callable[..., Any] | None = Non
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         space, name = parse_namespace(qualname)
-        used = lib or Library(space, "FRAGMENT")
+        used = lib or _lasting(space)
         for key in keys:
             used.impl(name, function, "CompositeExplicitAutograd" if key == "default" else key)
         return function

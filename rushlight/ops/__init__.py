@@ -58,4 +58,5 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
-    return importlib.import_module(f"{__name__}.overloads").namespace(name)
+    found = globals()[name] = importlib.import_module(f"{__name__}.overloads").namespace(name)  # so that `del torch.ops.mylib` works
+    return found

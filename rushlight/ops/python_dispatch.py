@@ -19,9 +19,10 @@ from ..core.declare import MISSING, PACKAGE, Op, call_body, table
 from ..core.dispatch import attach, finish_factory, keep_copy
 from ..core.errors import ArgumentError, NotSupported, OperationError
 from ..core.facets import Facet
+from ..core.in_place import check_in_place
 from ..core.interception import set_below
 from ..core.named_results import named_result
-from ..core.node import Node, SavedResult, check_in_place, rebase, refresh
+from ..core.node import Node, SavedResult, rebase, refresh
 from ..core.overrides import dispatched, dispatches_operators
 from ..core.schema import parse_schema
 from ..core.state import state
@@ -51,6 +52,8 @@ def composites() -> frozenset[str]:
 
 def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
     """Offer a call to dispatch modes and subclasses; NotImplemented where it is to run as it is."""
+    if state.dispatch_disabled:
+        return NotImplemented
     asked = dispatched(args)
     if not asked and not state.dispatch_modes:
         return NotImplemented

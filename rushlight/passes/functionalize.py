@@ -21,8 +21,9 @@ from ..core.declare import Op, table
 from ..core.devices import device_types
 from ..core.dispatch import dispatch
 from ..core.errors import CaptureError
+from ..core.in_place import check_in_place
 from ..core.node import Node as GradientNode
-from ..core.node import check_in_place, refresh
+from ..core.node import refresh
 from ..core.state import flags, state
 from ..graph import Graph, Node
 

@@ -13,8 +13,8 @@ from ..core.devices import CPU, META, as_device, available, device, device_of, d
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError, ValueRangeError
+from ..core.in_place import check_inference
 from ..core.lazy_views import memory_of
-from ..core.node import check_inference
 from ..core.sparse import SPARSE
 from ..core.state import state
 from ..ops.shape.memory import element_strides

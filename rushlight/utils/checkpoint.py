@@ -39,7 +39,7 @@ class _StopRecomputation(Exception):
     """Raised by the hook that has got the last tensor it waits for: the rest of the function has nothing to add."""
 
 
-_early_stop = [True]
+_early_stop: list[bool] = []  # what contexts say, which counts for more than the argument of a call
 
 
 @contextlib.contextmanager
@@ -83,6 +83,11 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
+        if state.backward_pass[1] is not None:
+            raise GradientError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). To "
+                "resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument."
+            )
         inputs = list(ctx.others)
         for position, tensor in zip(ctx.positions, ctx.saved_tensors):
             inputs[position] = tensor
@@ -116,12 +121,12 @@ def _random_state(saved: Any) -> Any:
 class _Frame:
     """What one checkpointed call keeps: how to run it again, and the tensors that the second run saves."""
 
-    def __init__(self, run: Callable[[], Any], random_state: Any, context: Any, check: bool) -> None:
+    def __init__(self, run: Callable[[], Any], random_state: Any, context: Any, check: bool, early_stop: bool) -> None:
         self.run = run
         self.random_state = random_state
         self.context, self.check = context, check
         self.autocasts = _autocasts()
-        self.early_stop = _early_stop[-1]
+        self.early_stop = _early_stop[-1] if _early_stop else early_stop
         self.shapes: list[Any] = []
         self.recomputed: list[Any] | None = None
 
@@ -134,6 +139,10 @@ class _Frame:
             saved: list[Any] = []
 
             def keep(tensor: Any) -> int:
+                if len(saved) == len(self.shapes):
+                    raise CheckpointError(
+                        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
+                    )
                 saved.append(tensor.detach())
                 if self.early_stop and len(saved) == len(self.shapes):
                     raise _StopRecomputation
@@ -171,6 +180,7 @@ def checkpoint(
     determinism_check: str = "default",
     debug: bool = False,
     preserve_rng_state: bool = True,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """Call a function without keeping what its backward needs; backward computes it again."""
@@ -192,9 +202,10 @@ def checkpoint(
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
     first, second = (contextlib.nullcontext(), None) if context_fn is None else context_fn()
     random_state = default_generator.get_state() if preserve_rng_state else None
-    frame = _Frame(lambda: function(*args, **kwargs), random_state, second, determinism_check == "default")
+    frame = _Frame(lambda: function(*args, **kwargs), random_state, second, determinism_check == "default", early_stop)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)
+    raise GradientError("torch.utils.checkpoint: context_fn suppressed an exception of the forward pass")
 
 
 def checkpoint_sequential(

@@ -26,7 +26,7 @@ from ...tensor.layout import layout as layout_
 from ...tensor.layout import memory_format as memory_format_
 from ...tensor.storage import UntypedStorage
 from ..files import PyTorchFileReader, PyTorchFileWriter
-from ..python_dispatch import _disable_current_modes as _DisableTorchDispatch_
+from ..mode_utils import no_dispatch as _DisableTorchDispatch_
 from ..tag import Tag
 from ..trace_graph import running
 from . import _autograd, _functorch, _nn, _profiler

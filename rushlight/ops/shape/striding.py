@@ -13,8 +13,8 @@ from ...core.declare import composite, primitive
 from ...core.devices import device_type_of, strided
 from ...core.errors import GradientError, OperationError, ShapeError
 from ...core.families import normalize_dim
+from ...core.in_place import check_in_place, check_inference
 from ...core.layout import suggests_channels_last
-from ...core.node import check_in_place, check_inference
 from ...core.state import state
 from ..create.factories import checked_size
 from ..index.indexing_onnx import write_slices
