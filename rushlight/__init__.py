@@ -201,6 +201,7 @@ __getattr__ = _missing(
     __name__,
     lazy=(
         "__config__",
+        "__future__",
         "accelerator",
         "amp",
         "ao",

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from support.processes import run_python
 
 import rushlight as torch
+from rushlight.compat.config_module import install_config_module
+from rushlight.compat.dynamo import config as dynamo_config
 
 
 @pytest.mark.parametrize("name", ["cuda", "xpu", "mtia"])
@@ -213,3 +217,17 @@ def test_selective_checkpoints_compute_the_same() -> None:
     assert torch.equal(x.grad, other.grad) and get_device_states(x) == ([], [])
     with pytest.raises(TypeError, match="must be either a function or a list of ops"):
         create_selective_checkpoint_contexts(3)
+
+
+def test_mock_patch_of_a_setting_restores_what_was_set_before() -> None:
+    config_module = types.ModuleType("settings_of_a_test")
+    config_module.flag = 1  # type: ignore[attr-defined]
+    install_config_module(config_module)
+    config_module.flag = 2  # type: ignore[attr-defined]
+    for owner, name, value in ((config_module, "flag", 3), (dynamo_config, "suppress_errors", True), (dynamo_config, "recompile_limit", 5)):
+        before = getattr(owner, name)
+        with mock.patch.object(owner, name, value):
+            assert getattr(owner, name) == value
+        assert getattr(owner, name) == before
+    with pytest.raises(AttributeError):
+        del dynamo_config.no_such_setting

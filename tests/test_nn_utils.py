@@ -136,7 +136,9 @@ def test_tied_weights():
     for name in ("weight", "first.weight"):
         assert call(module, {name: torch.zeros(2, 2)}, x).tolist() == [[0, 0]]
     assert call(module, {"weight": torch.zeros(2, 2)}, x, tie_weights=False).tolist() == module.first(x).tolist()
-    assert call(module, {"weight": torch.zeros(2, 2), "first.weight": torch.ones(2, 2)}, x).tolist() == [[2, 2]]
+    with pytest.raises(ValueError, match=r"multiple values for keys \['first.weight', 'weight'\]"):
+        call(module, {"weight": torch.zeros(2, 2), "first.weight": torch.ones(2, 2)}, x)
+    assert call(module, {"weight": torch.zeros(2, 2), "first.weight": torch.ones(2, 2)}, x, tie_weights=False).tolist() == [[2, 2]]
 
 
 def test_names_that_do_not_fit():
@@ -497,3 +499,52 @@ def test_memory_formats():
     model = nn.Sequential(nn.Conv2d(3, 4, 2), nn.Linear(2, 2))
     utils.convert_conv2d_weight_memory_format(model, torch.channels_last)
     assert model[0].weight.stride() == (12, 1, 6, 3)
+
+
+class Shifted(torch.nn.Module):
+    """A layer, a buffer and a number that is no tensor."""
+
+    foo = 0.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(1, 1)
+        self.register_buffer("offset", torch.ones(1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x) + self.offset
+
+
+def test_functional_call_takes_none_in_the_place_of_a_bias() -> None:
+    found = torch.func.functional_call(Shifted(), {"layer.weight": torch.full((1, 1), 2.0), "layer.bias": None}, torch.ones(1, 1))
+    assert found.item() == 3.0
+
+
+def test_functional_call_refuses_attributes_that_are_no_tensors() -> None:
+    with pytest.raises(TypeError, match="attribute `foo`: 0.0 is not an instance of torch.Tensor"):
+        torch.func.functional_call(Shifted(), {"foo": torch.ones(1)}, torch.ones(1, 1))
+
+
+def test_functional_call_lists_a_new_parameter_among_the_others() -> None:
+    class Listing(Shifted):
+        def forward(self, x: torch.Tensor) -> list[str]:
+            return [name for name, _ in self.named_parameters()]
+
+    module = Listing()
+    given = {"extra": torch.nn.Parameter(torch.ones(1)), "other": torch.ones(1)}
+    assert torch.func.functional_call(module, given, torch.ones(1)) == ["extra", "layer.weight", "layer.bias"]
+    assert not hasattr(module, "extra")
+
+
+def test_functional_call_of_modules_in_a_circle() -> None:
+    module = Shifted()
+    module.layer.above = module
+    given = {"layer.above.layer.weight": torch.full((1, 1), 3.0), "layer.bias": torch.zeros(1)}
+    assert torch.func.functional_call(module, given, torch.ones(1, 1), tie_weights=False).item() == 4.0
+
+
+def test_the_old_functional_call_refuses_two_values_for_tied_tensors() -> None:
+    module = Shifted()
+    module.tied = module.layer.bias
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match=r"multiple values for keys \['layer.bias', 'tied'\]"):
+        torch.nn.utils.stateless.functional_call(module, {"layer.bias": torch.ones(1), "tied": torch.zeros(1)}, torch.ones(1, 1))

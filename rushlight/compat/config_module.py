@@ -55,6 +55,7 @@ class _ConfigEntry:
         self.alias = config.alias
         self.value_type = config.value_type or type(config.default)
         self.user_override: Any = _UNSET
+        self.hidden = False  # deleted, and not set since
 
     @property
     def value(self) -> Any:
@@ -72,7 +73,7 @@ class ConfigModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         entry = self.__dict__.get("_config", {}).get(name)
-        if entry is None:
+        if entry is None or entry.hidden:
             raise AttributeError(f"{self.__name__}.{name} does not exist")
         return self._target(entry)[1] if entry.alias else entry.value
 
@@ -87,11 +88,13 @@ class ConfigModule(ModuleType):
             setattr(owner, settings[name].alias.rpartition(".")[2], value)
         else:
             settings[name].user_override = value
+            settings[name].hidden = False
 
     def __delattr__(self, name: str) -> None:
         if name not in self._config:
             raise AttributeError(f"{self.__name__}.{name} does not exist")
         self._config[name].user_override = _UNSET
+        self._config[name].hidden = True  # `mock.patch` deletes what it has set, and sets the former value where nothing is left
 
     def _target(self, entry: _ConfigEntry) -> tuple[Any, Any]:
         place, _, last = str(entry.alias).rpartition(".")

@@ -19,6 +19,9 @@ class Future(Generic[Result]):
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Any], Any]] = []
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise RuntimeError("Can not pickle torch.futures.Future")
+
     def done(self) -> bool:
         """Whether the result, or an error, is there."""
         return self._ready.is_set()
@@ -75,14 +78,16 @@ class Future(Generic[Result]):
         self._when_done(quietly)
 
     def then(self, callback: Callable[[Future[Result]], Any]) -> Future[Any]:
-        """A future of what a function returns for this one."""
+        """A future of what a function returns for this one; an error in it is the cause of the RuntimeError that waiting raises."""
         result: Future[Any] = Future()
 
         def go_on(future: Any) -> None:
             try:
                 value = callback(future)
             except Exception as error:
-                result.set_exception(error)
+                failed = RuntimeError(f"Got the following error when running the callback: {type(error).__name__}: {error}")
+                failed.__cause__ = error
+                result.set_exception(failed)
             else:
                 result.set_result(value)
 

@@ -395,6 +395,10 @@ class CountedArray:
         flags.enter()
         flags.overrides += 1
 
+    def is_count(self, reference: Any) -> bool:
+        """Whether a weak reference to a tensor is the one that counts it."""
+        return bool(reference.__callback__ == self.gone)
+
     def gone(self, reference: Any) -> None:
         """A tensor was freed."""
         self.alive.discard(reference)

@@ -39,23 +39,7 @@ def functional_call(
         raise ValueRangeError(
             f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(parameter_and_buffer_dicts)}"
         )
-    if tie_weights:
-        _check_ties(module, given)
     return _functional_call(module, given, args, kwargs, tie_weights=tie_weights, strict=strict)
-
-
-def _check_ties(module: Any, given: dict[str, Any]) -> None:
-    """Refuse different tensors for the names of one."""
-    names: dict[int, list[str]] = {}
-    for find in (module.named_parameters, module.named_buffers):
-        for name, tensor in find(remove_duplicate=False):
-            if name in given:
-                names.setdefault(id(tensor), []).append(name)
-    for tied in names.values():
-        if any(given[name] is not given[tied[0]] for name in tied):
-            raise ValueRangeError(
-                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. Consider using tie_weights=False"
-            )
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

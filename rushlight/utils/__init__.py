@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.missing import missing
+from ..tensor.swapping import swap_tensors
 from . import checkpoint
-from .swapping import swap_tensors
 
 __all__ = ["benchmark", "checkpoint", "collect_env", "data", "dlpack", "flop_counter", "hooks", "safetensors", "swap_tensors"]
 

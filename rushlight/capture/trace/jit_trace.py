@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from ...core.base import TensorBase
 from ...core.errors import CaptureError, RushlightError
+from ...core.futures import Future as CompletableFuture
 from ...core.state import state
 from ...graph import Graph
 from ...nn.modules.module import Module
@@ -560,6 +561,8 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
 
 def wait(future: Any) -> Any:
     """The result of a fork."""
-    if not isinstance(future, Future):
+    if future is None:
+        raise RuntimeError("Future can't be None")
+    if not isinstance(future, (Future, CompletableFuture)):
         raise TypeError(f"jit.wait() takes what jit.fork() gave, not {type(future).__name__}")
     return future.wait()

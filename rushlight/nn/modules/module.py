@@ -14,6 +14,7 @@ from ...core.state import state
 from ...ops.create.factories import empty, empty_like
 from ...tensor.conversion import _read_to
 from ..parameter import Buffer, Parameter, is_lazy
+from .module_conversion import convert_lazy, convert_parameter
 from .module_hooks import (
     _global_backward_hooks,
     _global_backward_pre_hooks,
@@ -381,23 +382,14 @@ class Module(StateMixin):
             for module in self.children():
                 module._apply(fn)
         with no_grad():
-            for parameter in self._parameters.values():
-                if parameter is None:
-                    continue
-                if is_lazy(parameter):
-                    _convert_lazy(parameter, fn)
-                    continue
-                changed = fn(parameter)
-                if changed is not parameter:
-                    parameter.data = changed.data
-                if parameter._grad is not None:
-                    gradient = fn(parameter._grad)
-                    parameter._grad = gradient.requires_grad_(parameter._grad.requires_grad)
+            for name, parameter in self._parameters.items():
+                if parameter is not None:
+                    convert_parameter(self, name, fn)
             for name, buffer in self._buffers.items():
                 if buffer is None:
                     continue
                 if is_lazy(buffer):
-                    _convert_lazy(buffer, fn)
+                    convert_lazy(buffer, fn)
                 else:
                     self._buffers[name] = fn(buffer)
         return self
@@ -542,12 +534,6 @@ def _forget(name: str, *tables: Any) -> None:
     for table in tables:
         if name in table:
             table.discard(name) if isinstance(table, set) else table.pop(name)
-
-
-def _convert_lazy(tensor: Any, fn: Callable[[Any], Any]) -> None:
-    """Give a tensor without a shape the device and type that a function would give one with."""
-    found = fn(empty(0, dtype=tensor.dtype, device=tensor.device))
-    tensor.convert(found.device, found.dtype)
 
 
 __all__ = [

@@ -15,7 +15,9 @@ from typing import Any
 from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.node import RemovableHandle
+from ...tensor.swapping import swap_tensors
 from ..parameter import Parameter, is_lazy
+from .module_conversion import load_by_swap, settings
 from .module_hooks import add
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
@@ -44,6 +46,7 @@ class _Copy:
         self.module, self.name, self.key = module, name, key
         self.target, self.source, self.assign = target, source, assign
         self.before: Any = None
+        self.swapped: Any = None  # what a swap took out
 
     def misfit(self) -> str | None:
         """What is wrong, if anything is."""
@@ -88,6 +91,9 @@ class _Copy:
         """Copy, or put in place."""
         target, source = self.target, self.source
         with no_grad():
+            if settings.swap and not is_lazy(target):
+                self.swapped = load_by_swap(target, source, self.assign)
+                return
             if self.assign:
                 if isinstance(target, Parameter):
                     if isinstance(source, Parameter):
@@ -104,6 +110,8 @@ class _Copy:
     def undo(self) -> None:
         """Put back what was there."""
         target = self.target
+        if self.swapped is not None:
+            swap_tensors(target, self.swapped)
         if self.assign:
             setattr(self.module, self.name, target)
         elif isinstance(self.before, tuple):

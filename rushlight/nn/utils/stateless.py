@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.base import TensorBase
+from ...core.errors import ValueRangeError
+from ..parameter import Parameter
 
 
 def functional_call(
@@ -46,16 +48,18 @@ def _reparametrize_module(
 ) -> Iterator[None]:
     """For the time of a ``with`` block, put tensors in the place of a module's own."""
     for value in parameters_and_buffers.values():
-        if not isinstance(value, TensorBase):
+        if value is not None and not isinstance(value, TensorBase):
             raise TypeError(f"{value} is not an instance of torch.Tensor")
-    own = {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
-    replacements = _with_other_names(own, parameters_and_buffers) if tie_weights else parameters_and_buffers
+    own: dict[str, Any] = {}
+    if tie_weights or strict:  # else modules that hold each other in a circle would be walked without an end
+        own = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+    replacements = parameters_and_buffers
+    if tie_weights:
+        _check_ties(own, parameters_and_buffers)
+        replacements = _with_other_names(own, parameters_and_buffers)
     if strict:
         _check_names(module, own, replacements)
-    places = {name: _find(module, name) for name in replacements}
+    places = {name: _find(module, name, value) for name, value in replacements.items()}
     originals: list[tuple[dict[str, Any], str, Any]] = []
     try:
         for name, value in replacements.items():
@@ -78,14 +82,30 @@ def _reparametrize_module(
 _ABSENT: Any = object()
 
 
-def _find(module: Any, name: str) -> tuple[dict[str, Any], str]:
-    """Where a module keeps a tensor: the table of its parameters, of its buffers, or of its other attributes."""
+def _find(module: Any, name: str, value: Any) -> tuple[dict[str, Any], str]:
+    """Where a module keeps a tensor, or would keep a new one: the table of its parameters, of its buffers, or of its other attributes."""
     path, _, key = name.rpartition(".")
     owner = module.get_submodule(path)
     for table in (owner._parameters, owner._buffers):
         if key in table:
             return table, key
-    return owner.__dict__, key
+    now = getattr(owner, key, None)
+    if now is not None and not isinstance(now, TensorBase):
+        raise TypeError(f"attribute `{key}`: {now} is not an instance of torch.Tensor")
+    return owner._parameters if now is None and isinstance(value, Parameter) else owner.__dict__, key
+
+
+def _check_ties(own: dict[str, Any], given: dict[str, Any]) -> None:
+    """Refuse different tensors for the names of one."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in own.items():
+        if name in given:
+            names.setdefault(id(tensor), []).append(name)
+    for tied in names.values():
+        if any(given[name] is not given[tied[0]] for name in tied):
+            raise ValueRangeError(
+                f"functional_call got multiple values for keys {sorted(tied)}, which are tied. Consider using tie_weights=False"
+            )
 
 
 def _with_other_names(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from ..core.base import TensorBase
+from ..core.overrides import counted_array
 
 _FIELDS = ("_array", "_grad_fn", "_output_index", "_requires_grad", "_storage")
 _ABSENT = object()
@@ -24,7 +25,7 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for which, each in (("t1", t1), ("t2", t2)):
         if not isinstance(each, TensorBase):
             raise TypeError(f"swap_tensors takes two tensors, but {which} is a {type(each).__name__}")
-        if weakref.getweakrefs(each):
+        if not all(map(counted_array.is_count, weakref.getweakrefs(each))):
             raise RuntimeError(f"Cannot swap {which} because it has weakref associated with it")
     slots = {name for kind in (type(t1), type(t2)) for each in kind.__mro__ for name in each.__dict__.get("__slots__", ())}
     if slots - {*_FIELDS, "__dict__", "__weakref__"}:
@@ -39,6 +40,8 @@ def swap_tensors(t1: Any, t2: Any) -> None:
     for tensor, fields in ((t1, others), (t2, mine)):
         tensor.__dict__.clear()
         tensor.__dict__.update(fields)
+        if type(tensor)._array is counted_array and not weakref.getweakrefs(tensor):
+            counted_array.count(tensor)
 
 
 def _swap(t1: Any, t2: Any, names: Any) -> None:
