@@ -11,7 +11,7 @@ from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.node import HookTable, RemovableHandle
 from ...core.state import state
-from ...ops.create.factories import empty, empty_like
+from ...ops.create.factories import empty_like
 from ...tensor.conversion import _read_to
 from ..parameter import Buffer, Parameter, is_lazy
 from .module_conversion import convert_lazy, convert_parameter
