@@ -26,7 +26,7 @@ __all__ = [
 class Aggregation(Enum):
     """What is computed of the values that were added in an interval."""
 
-    VALUE, MEAN, COUNT, SUM, MAX, MIN = range(6)
+    VALUE, MEAN, COUNT, SUM, MAX, MIN = range(1, 7)
 
 
 class Event:
@@ -72,7 +72,9 @@ class Stat:
         self._window = window_size.total_seconds()
         self._lock = threading.Lock()
         self._values: list[float] = []
+        self._last: list[float] = []  # of the interval before
         self._start = time.monotonic()
+        self._full = False  # whether the interval has had as many values as it may
 
     @property
     def count(self) -> int:
@@ -83,28 +85,33 @@ class Stat:
         """Add a value."""
         with self._lock:
             if time.monotonic() - self._start >= self._window:
-                self._log()
-            if len(self._values) < self._most:
-                self._values.append(v)
+                if not self._full:
+                    self._log()
+                self._start, self._full = time.monotonic(), False
+            if not self._full:
+                self._values.append(float(v))
+                if len(self._values) == self._most:
+                    self._log()
+                    self._full = True
 
     def get(self) -> dict[Aggregation, float]:
-        """The aggregations of the interval so far."""
-        values = self._values
+        """The aggregations of the last interval that has ended."""
+        values = self._last
         found = {
             Aggregation.VALUE: values[-1] if values else 0.0, Aggregation.MEAN: sum(values) / len(values) if values else 0.0,
-            Aggregation.COUNT: float(len(values)), Aggregation.SUM: sum(values), Aggregation.MAX: max(values, default=0.0),
+            Aggregation.COUNT: float(len(values)), Aggregation.SUM: float(sum(values)), Aggregation.MAX: max(values, default=0.0),
             Aggregation.MIN: min(values, default=0.0),
         }  # fmt: skip
         return {each: found[each] for each in self._aggregations}
 
     def _log(self) -> None:
-        if self._values:
+        self._values, self._last = [], self._values
+        if self._last:
             log_event(
                 Event(
                     "torch.monitor.Stat", datetime.now(), {f"{self.name}.{each.name.lower()}": value for each, value in self.get().items()}
                 )
             )
-        self._values, self._start = [], time.monotonic()
 
 
 class TensorboardEventHandler:

@@ -10,6 +10,7 @@ import pytest
 from aten_calls import arguments, summary
 
 import rushlight as torch
+import rushlight.nn.functional as F
 
 RECORDED = json.loads((Path(__file__).parent / "data" / "aten_calls.json").read_text(encoding="utf8"))
 SCHEMAS = {
@@ -120,3 +121,45 @@ def test_operators_inside_of_functions():
     ]  # fmt: skip
     for found, expected in pairs:
         torch.testing.assert_close(found, expected)
+
+
+aten = torch.ops.aten
+
+
+def _by_autograd(function, *inputs):
+    result = function(*inputs)
+    gradient = torch.linspace(-1, 2, result.numel(), dtype=result.dtype).reshape(result.shape)
+    return result.detach(), gradient, torch.autograd.grad(result, inputs, gradient)
+
+
+@pytest.mark.parametrize(
+    "function, operator",
+    [
+        (lambda x: x.softmax(1), lambda g, x, y: aten._softmax_backward_data(g, y, 1, x.dtype)),
+        (lambda x: x.log_softmax(0), lambda g, x, y: aten._log_softmax_backward_data(g, y, 0, x.dtype)),
+        (F.gelu, lambda g, x, y: aten.gelu_backward(g, x)),
+        (lambda x: F.gelu(x, approximate="tanh"), lambda g, x, y: aten.gelu_backward(g, x, approximate="tanh")),
+        (F.silu, lambda g, x, y: aten.silu_backward(g, x)),
+        (torch.sigmoid, lambda g, x, y: aten.sigmoid_backward(g, y)),
+        (torch.tanh, lambda g, x, y: aten.tanh_backward.default(g, y)),
+        (F.relu, lambda g, x, y: aten.threshold_backward(g, x, 0)),
+        (lambda x: x * (x > 0) * 2.0, lambda g, x, y: aten.native_dropout_backward(g, x > 0, 2.0)),
+        (lambda x: F.embedding(torch.tensor([1, 2, 1]), x, padding_idx=2), lambda g, x, y: aten.embedding_dense_backward(g, torch.tensor([1, 2, 1]), 3, 2, False)),
+        (lambda x: F.embedding(torch.tensor([1, 2, 1]), x, scale_grad_by_freq=True), lambda g, x, y: aten.embedding_dense_backward(g, torch.tensor([1, 2, 1]), 3, -1, True)),
+    ],
+)  # fmt: skip
+def test_gradient_operators(function, operator) -> None:
+    x = torch.linspace(-2, 2, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+    result, gradient, (expected,) = _by_autograd(function, x)
+    torch.testing.assert_close(operator(gradient, x.detach(), result), expected)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_convolution_backward(transposed: bool) -> None:
+    torch.manual_seed(0)
+    x, weight, bias = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 4, 6), (4, 2, 3), (4,)))
+    options = ([2], [1], [1], transposed, [1] if transposed else [0], 2)
+    _, gradient, expected = _by_autograd(lambda *inputs: aten.convolution(*inputs, *options), x, weight, bias)
+    found = aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [True, True, True])
+    torch.testing.assert_close(found, expected)
+    assert aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [False, False, True])[:2] == (None, None)

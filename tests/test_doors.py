@@ -166,7 +166,11 @@ def test_monitor() -> None:
     stat.add(1.0)
     stat.add(2.0)
     torch.monitor.unregister_event_handler(handle)
-    assert seen[0].data == {"loss.sum": 1.0, "loss.count": 1.0} and stat.get()[torch.monitor.Aggregation.SUM] == 2.0
+    assert seen[0].data == {"loss.sum": 1.0, "loss.count": 1.0} and stat.get()[torch.monitor.Aggregation.SUM] == 1.0  # of the last interval
+    stat = torch.monitor.Stat("steps", [torch.monitor.Aggregation.SUM], timedelta(hours=1), max_samples=3)
+    counts = [(stat.add(each), stat.count, stat.get()[torch.monitor.Aggregation.SUM])[1:] for each in (1.0, 2.0, 4.0, 8.0)]
+    assert counts == [(1, 0.0), (2, 0.0), (0, 7.0), (0, 7.0)]
+    assert [each.value for each in torch.monitor.Aggregation][:2] == [1, 2]
 
 
 def test_what_is_left_out_says_why() -> None:

@@ -563,3 +563,22 @@ def test_the_modules_dictionary_has_all_optimizers() -> None:
         "import rushlight, sys; found = vars(rushlight.optim); assert issubclass(found['Rprop'], found['Optimizer']); rushlight.optim.Adam"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Adagrad", "RMSprop", "NAdam", "RAdam", "Adamax", "Adadelta"])
+def test_a_step_is_differentiated_by_its_weight_decay(name: str) -> None:
+    def step(decay: torch.Tensor) -> torch.Tensor:
+        param = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True).clone()
+        param.grad = torch.tensor([0.3, -0.2], dtype=torch.float64)
+        getattr(torch.optim, name)([param], lr=0.1, weight_decay=decay, differentiable=True).step()
+        return param
+
+    assert torch.autograd.gradcheck(step, (torch.tensor(0.3, dtype=torch.float64, requires_grad=True),))
+
+
+def test_warm_restarts_take_the_remainder_of_a_count_that_was_set() -> None:
+    schedule = torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0), T_0=4)
+    for count in (7, 8, 9):
+        schedule.T_cur = count
+        schedule.step()
+        assert schedule.T_cur == (count + 1) % 4

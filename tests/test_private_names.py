@@ -191,3 +191,25 @@ def test_segments_are_reduced() -> None:
     assert segment_reduce(data, "max", offsets=torch.tensor([0, 0, 6]), initial=-1).tolist() == [-1.0, 5.0]
     with pytest.raises(torch.NotSupported):
         segment_reduce(data, "sum")
+
+
+def test_module_tracker_names_what_is_in_containers_and_modules_that_call_themselves() -> None:
+    class Again(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(2, 2)])
+            self.entered = False
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.entered = not self.entered
+            return self(x) if self.entered else self.layers[0](x)
+
+    tracker, seen = ModuleTracker(), []
+    model = Again()
+    model.layers[0].register_forward_pre_hook(lambda *_: seen.append(sorted(tracker.parents)))
+    with tracker:
+        out = model(torch.ones(1, 2, requires_grad=True))
+        out.register_hook(lambda gradient: seen.append(tracker.is_bw))
+        out.sum().backward()
+    assert seen == [["Again", "Again.layers.0", "Global"], True]
+    assert tracker.parents == {"Global"} and not tracker.is_bw

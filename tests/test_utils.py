@@ -11,7 +11,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.utils import benchmark, hooks, safetensors
-from rushlight.utils.flop_counter import FlopCounterMode
+from rushlight.utils.flop_counter import FlopCounterMode, register_flop_formula
 
 # -- safetensors -------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ def test_measurements():
 def counted(function, **options):
     with FlopCounterMode(display=False, **options) as counter:
         function()
-    return counter.get_flop_counts()["Global"]
+    return {str(operator): count for operator, count in counter.get_flop_counts()["Global"].items()}
 
 
 def ones(*shape, grad=False):
@@ -225,7 +225,7 @@ def test_flops_of_modules():
     with FlopCounterMode(display=False) as counter:
         model(ones(3, 4)).sum().backward()
     assert counter.get_total_flops() == 672
-    assert counter.get_flop_counts() == {
+    assert {module: {str(key): count for key, count in found.items()} for module, found in counter.get_flop_counts().items()} == {
         "Global": {"aten.addmm": 288, "aten.mm": 384}, "Sequential": {"aten.addmm": 288, "aten.mm": 384},
         "Sequential.0": {"aten.addmm": 192, "aten.mm": 192}, "Sequential.2": {"aten.addmm": 96, "aten.mm": 192},
     }  # fmt: skip
@@ -239,10 +239,42 @@ def test_flops_of_modules():
 
 
 def test_flops_are_shown_and_can_be_taught(capsys):
-    with FlopCounterMode(custom_mapping={"relu": lambda input: input.numel()}):
+    with FlopCounterMode(custom_mapping={torch.ops.aten.relu: lambda shape, out_shape: shape[0] * out_shape[1]}):
         F.relu(ones(200, 300) @ ones(300, 400))
     shown = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["Global", "48.080M", "100.00%"] in shown and ["-", "aten.relu", "0.080M", "0.17%"] in shown
+
+
+def test_flop_formulas_of_custom_operators():
+    @torch.library.custom_op("flop_counter_test::scale", mutates_args=())
+    def scale(x: torch.Tensor, by: int = 2) -> torch.Tensor:
+        return x @ x.T * by
+
+    target = torch.ops.flop_counter_test.scale
+    with pytest.raises(ValueError, match="expected each target to be OpOverloadPacket"):
+        register_flop_formula(target.default)(lambda x: x)
+
+    @register_flop_formula(target)
+    def count(shape, by=1, *, out_shape):
+        return shape[0] * by + out_shape[0]
+
+    with pytest.raises(RuntimeError, match="duplicate registrations for flop_counter_test.scale"):
+        register_flop_formula(target)(count)
+    with FlopCounterMode(display=False) as counter:
+        scale(ones(3, 4))
+        scale(ones(3, 4), by=5)
+    assert counter.flop_counts["Global"] == {target: 3 + 3 + 15 + 3}
+    assert counter.get_flop_counts()["Global"][target] == 24
+
+    def elements(*args, out_val):
+        return out_val.numel()
+
+    elements._get_raw = True
+    with FlopCounterMode(display=False, custom_mapping={torch.ops.aten.add: elements}) as counter:
+        a = ones(2, 3)
+        a + a
+        a.add_(1)
+    assert counter.flop_counts["Global"] == {torch.ops.aten.add: 12}
 
 
 # -- small things ------------------------------------------------------------------------------------------------

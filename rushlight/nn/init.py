@@ -78,7 +78,7 @@ def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -
 
     with no_grad():
         found, taken = draw()
-        while not taken.all():
+        while not tensor.is_meta and not taken.all():
             more, fits = draw()
             found, taken = table["where"].call(taken, found, more), taken | fits
         return tensor.copy_(found)

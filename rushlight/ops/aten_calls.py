@@ -16,6 +16,7 @@ from ..core.base import TensorBase, runtime
 from ..core.declare import Op, exports, methods, table
 from ..core.errors import NotSupported
 from ..core.schema import Argument, FunctionSchema, parse_schema
+from .aten_gradients import GRADIENTS
 from .aten_internals import INTERNAL
 from .embedding_bags import embedding_bag
 from .overloads import OpOverload, OpOverloadPacket
@@ -412,6 +413,7 @@ def _unique(self: Any, *args: Any, **keywords: Any) -> Any:
 
 SPECIAL: dict[str, Callable[..., Any]] = {
     **INTERNAL,
+    **GRADIENTS,
     "_conj": lambda self: self.conj(),
     "_is_all_true": lambda self: self.all(),
     "_is_any_true": lambda self: self.any(),

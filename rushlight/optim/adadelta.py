@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_not_negative, check_rate
 
 
@@ -34,7 +34,7 @@ class Adadelta(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> None:
         lr, old, new, eps, weight_decay = numbers
         if group["weight_decay"]:
-            grad = grad + weight_decay * param
+            grad = decayed(grad, param, weight_decay)
         square_avg *= old
         square_avg += new * (grad * grad)
         delta = xp.sqrt(acc_delta + eps) / xp.sqrt(square_avg + eps) * grad

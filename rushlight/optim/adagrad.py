@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ops.sparse.values import with_values
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_implementations, check_not_negative, check_rate
 
 
@@ -56,7 +56,7 @@ class Adagrad(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, total: Any) -> None:
         lr, eps, weight_decay = numbers
         if group["weight_decay"]:
-            grad = grad + weight_decay * param
+            grad = decayed(grad, param, weight_decay)
         total += grad * grad
         param -= lr * (grad / (xp.sqrt(total) + eps))
 

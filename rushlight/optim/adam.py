@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.base import TensorBase
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_betas, check_implementations, check_not_negative, check_rate, check_tensor_rate
 
 
@@ -60,7 +60,7 @@ class Adam(ElementwiseOptimizer):
             if group["decoupled_weight_decay"]:
                 param *= decay
             else:
-                grad = grad + decay * param
+                grad = decayed(grad, param, decay)
         exp_avg += new1 * (grad - exp_avg)
         exp_avg_sq *= old2
         exp_avg_sq += new2 * (grad * grad)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
@@ -36,7 +36,7 @@ class Adamax(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_inf: Any) -> None:
         step_size, new1, old2, eps, weight_decay = numbers
         if group["weight_decay"]:
-            grad = grad + weight_decay * param
+            grad = decayed(grad, param, weight_decay)
         exp_avg += new1 * (grad - exp_avg)
         exp_inf[...] = largest = xp.maximum(old2 * exp_inf, xp.abs(grad) + eps)
         param -= step_size * (exp_avg / largest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import ElementwiseOptimizer, plain_rate
+from .elementwise import ElementwiseOptimizer, decayed, plain_rate
 from .optimizer import ParamsT, check_not_negative, check_rate
 
 
@@ -37,7 +37,7 @@ class ASGD(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, average: Any) -> None:
         eta, decay, mu, weight_decay = numbers
         if group["weight_decay"]:
-            grad = grad + weight_decay * param
+            grad = decayed(grad, param, weight_decay)
         param *= decay
         param -= eta * grad
         if mu == 1:

@@ -39,6 +39,13 @@ tensor_functions = SimpleNamespace(
 )  # fmt: skip
 
 
+def decayed(grad: Any, param: Any, weight_decay: Any) -> Any:
+    """The gradient with weight decay.  A decay that is differentiated needs the parameter as it was before the step writes to it."""
+    if isinstance(weight_decay, TensorBase) and state.grad_enabled:
+        param = param.clone()
+    return grad + weight_decay * param
+
+
 class ElementwiseOptimizer(Optimizer):
     """An optimizer that treats all elements alike."""
 

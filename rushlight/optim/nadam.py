@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_betas, check_not_negative, check_rate
 
 
@@ -49,7 +49,7 @@ class NAdam(ElementwiseOptimizer):
             if group["decoupled_weight_decay"]:
                 param *= decay
             else:
-                grad = grad + decay * param
+                grad = decayed(grad, param, decay)
         exp_avg += new1 * (grad - exp_avg)
         exp_avg_sq *= old2
         exp_avg_sq += new2 * (grad * grad)

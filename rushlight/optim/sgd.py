@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .elementwise import ElementwiseOptimizer
+from .elementwise import ElementwiseOptimizer, decayed
 from .optimizer import ParamsT, check_implementations, check_not_negative, check_rate
 
 
@@ -66,7 +66,7 @@ class SGD(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, buffer: Any = None) -> None:
         lr, weight_decay, momentum, undamped = numbers
         if group["weight_decay"]:
-            grad = grad + weight_decay * param
+            grad = decayed(grad, param, weight_decay)
         if buffer is not None:
             if "first" in group:
                 buffer[...] = grad

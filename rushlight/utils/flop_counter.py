@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -22,6 +24,8 @@ from ..core.dispatch import dispatch
 from ..core.facets import Facet
 from ..core.state import flags, state
 from ..nn.modules.module_hooks import register_module_forward_hook, register_module_forward_pre_hook
+from ..ops.overloads import OpOverloadPacket, find_packet
+from .trees import transform
 
 Counted = tuple[str, int]
 
@@ -99,26 +103,82 @@ flops.set(_recurrent(2, 3, 4), "lstm_backward")
 flops.set(_recurrent(2, 2), "gru_backward", "rnn_backward")
 
 
+_registered: dict[OpOverloadPacket, Callable[..., int]] = {}  # formulas that programs have added
+
+
+def register_flop_formula(targets: Any, get_raw: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the function counts the operations of an operator such as ``torch.ops.mylib.foo``, or of several.
+
+    It is called with the shapes of the tensors among the arguments, and ``out_shape``; with ``get_raw`` with the tensors, and ``out_val``.
+    """
+
+    def register(formula: Callable[..., Any]) -> Callable[..., Any]:
+        for target in targets if isinstance(targets, (list, tuple)) else [targets]:
+            if not isinstance(target, OpOverloadPacket):
+                raise ValueError(
+                    "register_flop_formula(targets): expected each target to be OpOverloadPacket (i.e. torch.ops.mylib.foo), "
+                    f"got {target} which is of type {type(target)}"
+                )
+            if target in _registered:
+                raise RuntimeError(f"duplicate registrations for {target}")
+            _registered[target] = formula if get_raw else _of_shapes(formula)
+        return formula
+
+    return register
+
+
+def _of_shapes(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """A formula of shapes, to be called with tensors."""
+
+    def shape(value: Any) -> Any:
+        return value.shape if isinstance(value, TensorBase) else value  # type: ignore[attr-defined]
+
+    def count(*args: Any, out_val: Any, **kwargs: Any) -> Any:
+        return formula(*transform(shape, args), out_shape=transform(shape, out_val), **transform(shape, kwargs))
+
+    return count
+
+
+def _qualified_name(op: Op) -> str:
+    return op.name if "::" in op.name else f"aten::{op.name}"
+
+
+def _given(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a call without those at the end that are their defaults."""
+    count = len(args)
+    while count and count <= len(op.parameters) and args[count - 1] is op.parameters[count - 1].default:
+        count -= 1
+    return args[:count]
+
+
 class FlopCounterMode:
     """A context that counts; ``get_total_flops``, ``get_flop_counts`` and ``get_table`` tell.
 
-    ``custom_mapping`` gives counts for further operations: a dict from the name of an op to a function of its arguments.
+    ``custom_mapping`` gives counts for further operators: a dict from one (``torch.ops.aten.relu``) to a function as
+    :func:`register_flop_formula` takes it; a function whose ``_get_raw`` is true is given tensors.
     """
 
-    def __init__(self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, mods: Any = None, depth: int = 2, display: bool = True, custom_mapping: dict[OpOverloadPacket, Any] | None = None
+    ) -> None:
+        if mods is not None:
+            warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
         self.depth = depth
         self.display = display
-        self.custom = dict(custom_mapping or {})
-        self.counts: dict[str, dict[str, int]] = {"Global": {}}
+        self.custom = {
+            target: formula if getattr(formula, "_get_raw", False) else _of_shapes(formula) for target, formula in (custom_mapping or {}).items()
+        }
+        self.flop_counts: defaultdict[str, defaultdict[OpOverloadPacket, int]] = _no_counts()
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
         self._modules: list[str] = []
         self._backward: list[tuple[str, ...]] = []
         self._handles: list[Any] = []
+        self._within = False  # an operator that has a formula of its own
 
     # -- counting ------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> FlopCounterMode:
-        self.counts = {"Global": {}}
+        self.flop_counts = _no_counts()
         self._modules, self._backward = [], []
         self._handles = [
             register_module_forward_pre_hook(self._enter_module),
@@ -147,21 +207,23 @@ class FlopCounterMode:
         self._modules.pop()
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        if self._within:
+            return NotImplemented
         base = op.functional or op
         formula = flops.of(base)
-        if base.name in self.custom:
-            label, count = base.name, int(self.custom[base.name](*args))
-        elif formula is not None:
-            label, count = formula(*args)
-        else:
+        if self.custom or _registered:
+            name = _qualified_name(base)
+            for packet, custom in (*self.custom.items(), *_registered.items()):
+                if packet._qualified_op_name == name:
+                    return self._count_custom(packet, custom, op, args, out)
+        if formula is None:
             return NotImplemented
-        modules = self._backward[-1] if self._backward else tuple(dict.fromkeys(self._modules))
+        label, count = formula(*args)
+        modules = self._where()
         if count:
             if self._backward and label == "convolution":
                 label = "convolution_backward"
-            for module in ("Global", *modules):
-                counted = self.counts.setdefault(module, {})
-                counted[f"aten.{label}"] = counted.get(f"aten.{label}", 0) + count
+            self._add(find_packet("aten", label), count, modules)
         if out is not None or op.functional is not None:
             return NotImplemented
         result = dispatch(op, args)
@@ -173,6 +235,25 @@ class FlopCounterMode:
             node.register_hook(lambda inputs, outputs: self._leave_backward())
         return result
 
+    def _where(self) -> tuple[str, ...]:
+        """The modules whose operations are counted now."""
+        return self._backward[-1] if self._backward else tuple(dict.fromkeys(self._modules))
+
+    def _add(self, packet: OpOverloadPacket, count: int, modules: tuple[str, ...]) -> None:
+        for module in ("Global", *modules):
+            self.flop_counts[module][packet] += count
+
+    def _count_custom(self, packet: OpOverloadPacket, formula: Callable[..., Any], op: Op, args: tuple[Any, ...], out: Any) -> Any:
+        """Run an operator that a program has given a formula for; what it is made of is not counted."""
+        written = out if out is not None else args[0] if op.functional is not None else None
+        self._within = True
+        try:
+            result = NotImplemented if written is not None else dispatch(op, args)
+        finally:
+            self._within = False
+        self._add(packet, int(formula(*_given(op, args), out_val=result if written is None else written)), self._where())
+        return result
+
     def _leave_backward(self) -> None:
         if self._backward:
             self._backward.pop()
@@ -181,28 +262,34 @@ class FlopCounterMode:
 
     def get_total_flops(self) -> int:
         """The number of all operations."""
-        return sum(self.counts["Global"].values())
+        return sum(self.flop_counts["Global"].values())
 
-    def get_flop_counts(self) -> dict[str, dict[str, int]]:
-        """The numbers by module (``Global`` for all of them) and operation."""
-        return {module: dict(counted) for module, counted in self.counts.items()}
+    def get_flop_counts(self) -> dict[str, dict[OpOverloadPacket, int]]:
+        """The numbers by module (``Global`` for all of them) and operator."""
+        return {module: dict(counted) for module, counted in self.flop_counts.items()}
 
     def get_table(self, depth: int | None = None) -> str:
         """The numbers as text, down to a depth of modules within modules."""
         depth = self.depth if depth is None else depth
         total = self.get_total_flops()
-        modules = sorted(name for name in self.counts if name != "Global" and name.count(".") < depth)
-        roots = sum(sum(self.counts[name].values()) for name in modules if "." not in name)
+        modules = sorted(name for name in self.flop_counts if name != "Global" and name.count(".") < depth)
+        roots = sum(sum(self.flop_counts[name].values()) for name in modules if "." not in name)
         indent = 0
         if not modules or roots != total:  # some of it was in no module
             modules, indent = ["Global", *modules], 1
         rows: list[tuple[str, str, str]] = []
         for module in modules:
             level = 0 if module == "Global" else module.count(".") + indent
-            counted = self.counts[module]
+            counted = self.flop_counts[module]
             rows.append(_row(" " * level + module, sum(counted.values()), total))
             rows += [_row(" " * level + f" - {name}", count, total) for name, count in counted.items()]
         return _text([("Module", "FLOP", "% Total"), *rows])
+
+
+def _no_counts() -> defaultdict[str, defaultdict[OpOverloadPacket, int]]:
+    counts: defaultdict[str, defaultdict[OpOverloadPacket, int]] = defaultdict(lambda: defaultdict(int))
+    counts["Global"].clear()  # it is listed also where nothing is counted
+    return counts
 
 
 def _row(name: str, count: int, total: int) -> tuple[str, str, str]:
@@ -217,3 +304,6 @@ def _text(rows: list[tuple[str, str, str]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}" for a, b, c in rows]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
+
+
+__all__ = ["FlopCounterMode", "register_flop_formula"]
