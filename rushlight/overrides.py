@@ -28,7 +28,19 @@ from typing import Any
 from . import fft, linalg, special
 from .core.declare import exports, public_names, table
 from .core.errors import ArgumentError
-from .core.overrides import ask, enabled_again, exchange, modes_are_on, overloaded, overrides_functions, pop_mode, public_name_of, push_mode
+from .core.overrides import (
+    DisableTorchFunction,
+    ask,
+    enabled_again,
+    exchange,
+    modes_are_on,
+    overloaded,
+    overrides_functions,
+    pop_mode,
+    public_name_of,
+    push_mode,
+    redispatch,
+)
 from .core.overrides import disabled as _disabled
 from .core.state import state
 from .nn import functional
@@ -61,12 +73,14 @@ __all__ = [
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether a function has to ask: a mode is on, or an argument's class has ``__torch_function__``."""
+    if redispatch.taken():
+        return False
     return modes_are_on() or (state.overrides == 0 and any(overrides_functions(type(each)) for each in relevant_args))
 
 
 def has_torch_function_unary(argument: Any) -> bool:
     """``has_torch_function`` of one argument."""
-    return modes_are_on() or (state.overrides == 0 and overrides_functions(type(argument)))
+    return has_torch_function((argument,))
 
 
 def has_torch_function_variadic(*arguments: Any) -> bool:
@@ -82,10 +96,16 @@ def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterabl
     return ask(public_api, resolve_name(public_api) or public_name_of(public_api), found, args, kwargs)
 
 
-def redispatch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
-    """``handle_torch_function`` where somebody is to be asked, else the function itself."""
-    relevant = tuple(relevant_args)
-    return handle_torch_function(public_api, relevant, *args, **kwargs) if has_torch_function(relevant) else public_api(*args, **kwargs)
+def redispatch_function(func: Callable[..., Any], types: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    """Run a function from within ``__torch_function__`` as if nobody was to be asked for it; the functions that it calls ask again."""
+    if hasattr(func, "op"):  # an op calls no functions
+        with DisableTorchFunction():
+            return func(*args, **(kwargs or {}))
+    redispatch.pending = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        redispatch.pending = False
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Any], Any]:

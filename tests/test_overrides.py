@@ -288,3 +288,77 @@ def test_a_leaf_as_a_subclass_is_no_leaf_of_its_own() -> None:
     assert gradient.tolist() == [2, 2, 2]
     jacobian = torch.autograd.functional.jacobian(lambda p: p.as_subclass(Other) * 3, torch.ones(2))
     assert jacobian.tolist() == [[3, 0], [0, 3]]
+
+
+class Redispatching(torch.Tensor):
+    """A tensor that lists the functions it is asked for, and runs them."""
+
+    log: list[str] = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args, kwargs=None):  # type: ignore[no-untyped-def]
+        cls.log.append(func.__name__)
+        return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+
+def scaled_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    if torch.overrides.has_torch_function((a, b)):
+        return torch.overrides.handle_torch_function(scaled_product, (a, b), a, b)
+    return a * b + 1
+
+
+def test_redispatch_function_skips_one_level() -> None:
+    Redispatching.log.clear()
+    x, y = torch.tensor([3.0]).as_subclass(Redispatching), torch.tensor([4.0]).as_subclass(Redispatching)
+    assert type(scaled_product(x, y)) is torch.Tensor
+    assert Redispatching.log == ["scaled_product", "mul"]
+    Redispatching.log.clear()
+    x.requires_grad_()
+    assert Redispatching.log == ["requires_grad_"]
+    assert not torch.overrides.redispatch.pending
+
+
+def test_redispatch_function_within_a_mode() -> None:
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __init__(self) -> None:
+            self.log: list[str] = []
+
+        def __torch_function__(self, func, types, args, kwargs=None):  # type: ignore[no-untyped-def]
+            self.log.append(func.__name__)
+            with self:
+                return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+    x = torch.ones(1)
+    with Mode() as mode:
+        result = scaled_product(x, x)
+    assert result.item() == 2
+    assert mode.log == ["scaled_product", "mul", "add"]
+
+
+class Shown(torch.Tensor):
+    """A wrapper that shows what it wraps."""
+
+    inner: torch.Tensor
+
+    @staticmethod
+    def __new__(cls, inner: torch.Tensor, requires_grad: bool = False) -> Shown:
+        return torch.Tensor._make_wrapper_subclass(cls, inner.size(), dtype=inner.dtype, requires_grad=requires_grad)
+
+    def __init__(self, inner: torch.Tensor, requires_grad: bool = False) -> None:
+        self.inner = inner
+
+    def __repr__(self) -> str:
+        return super().__repr__(tensor_contents=f"inner={self.inner}")
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+        result = func(*[each.inner if isinstance(each, cls) else each for each in args], **(kwargs or {}))
+        return cls(result)
+
+
+def test_what_a_subclass_shows_of_itself() -> None:
+    assert repr(Shown(torch.ones(2))) == "Shown(inner=tensor([1., 1.]))"
+    assert repr(Shown(torch.ones(1, dtype=torch.float64))) == "Shown(inner=tensor([1.], dtype=torch.float64), dtype=torch.float64)"
+    assert repr(torch.nn.Parameter(Shown(torch.ones(2)))) == "Parameter(Shown(inner=tensor([1., 1.]), requires_grad=True))"
+    assert torch.ones(2).__repr__(tensor_contents="contents") == "tensor(contents)"
+    assert torch.ones(2, device="meta").__repr__(tensor_contents="contents") == "tensor(contents, device='meta', size=(2,))"

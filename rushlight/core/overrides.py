@@ -139,9 +139,23 @@ def ask(func: Any, name: str, found: list[Any], args: tuple[Any, ...], kwargs: d
     raise ArgumentError(f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:{lines}")
 
 
+class _Redispatch(threading.local):
+    """Whether the next function that would ask is not to: it is run by the one that was asked."""
+
+    pending = False
+
+    def taken(self) -> bool:
+        """Whether this is that function; the next one asks again."""
+        pending, self.pending = self.pending, False
+        return pending
+
+
+redispatch = _Redispatch()
+
+
 def ask_plain(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], relevant: Iterable[Any] | None = None) -> Any:
     """Offer the call of a function that is no op, in the form it was made; NotImplemented where nobody is concerned."""
-    if state.overrides == DISABLED:
+    if state.overrides == DISABLED or redispatch.taken():
         return NotImplemented
     found = overloaded((*args, *kwargs.values()) if relevant is None else relevant) if state.overrides == ENABLED else []
     if not found and not state.function_modes:
@@ -151,7 +165,7 @@ def ask_plain(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], relevant
 
 def ask_modes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Offer the call of a function that is no op to modes alone."""
-    return ask(func, public_name_of(func), [], args, kwargs) if modes_are_on() else NotImplemented
+    return ask(func, public_name_of(func), [], args, kwargs) if modes_are_on() and not redispatch.taken() else NotImplemented
 
 
 def ask_or_refuse(func: Any, *args: Any) -> Any:

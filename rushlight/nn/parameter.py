@@ -73,7 +73,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Nothing: ``__new__`` has made it, and that of a subclass may take more."""
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+    def __repr__(self) -> str:  # type: ignore[override]
         return "Parameter containing:\n" + super().__repr__()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

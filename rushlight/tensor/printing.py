@@ -97,6 +97,7 @@ def format_tensor(
     indent: int = 0,
     class_name: str = "tensor",
     extra: Sequence[str] = (),
+    contents: str | None = None,
 ) -> str:
     """The text that PyTorch's ``repr`` of this tensor gives.
 
@@ -110,6 +111,7 @@ def format_tensor(
         indent: the column at which the caller puts the text; lines after the first are moved there.
         class_name: what stands before the parenthesis.
         extra: further parts for the end, such as ``"tangent=tensor(1.)"``.
+        contents: what a class shows in the place of its elements.
 
     >>> format_tensor(np.array([1, 2], np.int32))
     'tensor([1, 2], dtype=torch.int32)'
@@ -120,7 +122,10 @@ def format_tensor(
     indent += len(class_name) + 1
     is_meta = meta_size is not None or device == "meta"
     size = array.shape if meta_size is None else tuple(meta_size)
-    if is_meta:
+    given = contents is not None
+    if given:
+        shows_size = device == "meta"
+    elif is_meta:
         contents, shows_size = "...", True
     elif array.size == 0:
         contents, shows_size = "[]", array.ndim != 1
@@ -128,7 +133,7 @@ def format_tensor(
         contents, shows_size = format_elements(array, indent), PRINT_OPTS.edgeitems == 0
 
     # Only elements that can be seen tell integers, booleans and complex numbers from floats of the default type.
-    implied = _implied_dtypes(default_dtype) if array.size and not is_meta else (default_dtype,)
+    implied = _implied_dtypes(default_dtype) if given or (array.size and not is_meta) else (default_dtype,)
     parts = []
     if device != "cpu":
         parts.append(f"device='{device}'")

@@ -535,20 +535,20 @@ class Tensor(OpMethods):
         name = None if self.grad_fn is None else self._grad_fn.name()
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
-            "class_name": type(self).__name__ if overrides_functions(type(self)) else "tensor",
+            "class_name": type(self).__name__ if overrides_functions(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
         }  # fmt: skip
-        place = str(self.device)
-        if dual_levels:
-            tangent = unpack_dual(self).tangent
-            if tangent is not None:
-                common.update(extra=(f"tangent={tangent!r}",), grad_fn_name=None, requires_grad=False)
+        tangent = unpack_dual(self).tangent if dual_levels else None
+        if tangent is not None:
+            common.update(extra=(f"tangent={tangent!r}",), grad_fn_name=None, requires_grad=False)
         if array.__class__ is Spec:
-            return format_tensor(np.empty(0, array.dtype), device=place, meta_size=tuple(array.shape), **common)
-        if array.__class__ is QuantizedArray:
-            return format_quantized(array)
-        if array.__class__ in SPARSE:
-            return format_sparse(self, common["requires_grad"], name)
-        return format_tensor(device_type_of(array).to_host(array), device=place, **common)
+            text = format_tensor(np.empty(0, array.dtype), meta_size=tuple(array.shape), **common)
+        elif array.__class__ is QuantizedArray:
+            text = format_quantized(array)
+        elif array.__class__ in SPARSE:
+            text = format_sparse(self, common["requires_grad"], name)
+        else:
+            text = format_tensor(device_type_of(array).to_host(array), **common)
+        return f"Parameter({text})" if getattr(self, "_is_param", False) else text
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -166,7 +166,8 @@ class FlopCounterMode:
         self.depth = depth
         self.display = display
         self.custom = {
-            target: formula if getattr(formula, "_get_raw", False) else _of_shapes(formula) for target, formula in (custom_mapping or {}).items()
+            target: formula if getattr(formula, "_get_raw", False) else _of_shapes(formula)
+            for target, formula in (custom_mapping or {}).items()
         }
         self.flop_counts: defaultdict[str, defaultdict[OpOverloadPacket, int]] = _no_counts()
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()

@@ -7,12 +7,11 @@ from ...core.missing import missing
 __getattr__ = missing(
     __name__,
     lazy=(
+        "dialect",
         "fake_tensor_prop",
         "graph_drawer",
-        "graph_manipulation",
         "infra",
         "operator_support",
-        "param_fetch",
         "shape_prop",
         "split_module",
         "tools_common",

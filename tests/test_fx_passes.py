@@ -1,0 +1,43 @@
+"""Passes over fx graphs that programs import by name."""
+
+from __future__ import annotations
+
+import rushlight as torch
+from rushlight.fx.experimental.proxy_tensor import make_fx
+from rushlight.fx.passes.dialect.common.cse_pass import CSEPass, get_CSE_banned_ops
+
+
+def nodes_left(function, banned=None) -> tuple[int, int]:  # type: ignore[no-untyped-def]
+    """The counts of a graph's nodes before and after common subexpressions are eliminated; the results stay equal."""
+    x = torch.arange(4.0).reshape(2, 2)
+    traced = make_fx(function)(x)
+    result = CSEPass(banned_ops=banned)(traced)
+    before, after = (len(list(each.graph.nodes)) for each in (traced, result.graph_module))
+    assert result.modified == (after < before)
+    torch.testing.assert_close(result.graph_module(x), traced(x))
+    return before, after
+
+
+def test_repeated_calls_are_made_once() -> None:
+    before, after = nodes_left(lambda x: (x.cos() + x.cos()) * (x.cos() + x.cos()))
+    assert before - after == 4
+
+
+def test_calls_with_other_arguments_stay() -> None:
+    before, after = nodes_left(lambda x: x.sum(0) + x.sum(1) + x.sum([0]))
+    assert before - after == 1
+    assert nodes_left(lambda x: torch.add(x, 1) + torch.add(x, 1.0) + x.sum()) != (0, 0)
+
+
+def test_writes_and_banned_operators_stay() -> None:
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        y.add_(1)
+        y.add_(1)
+        return y
+
+    before, after = nodes_left(writes)
+    assert before == after
+    before, after = nodes_left(lambda x: x.cos() + x.cos(), [torch.ops.aten.cos])
+    assert before == after
+    assert torch.ops.aten.rand in get_CSE_banned_ops() and torch.ops.aten.cos not in get_CSE_banned_ops()
