@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import time
 import weakref
 
 import pytest
@@ -15,7 +16,7 @@ from rushlight.codegen.llvm.ir import Part
 from rushlight.core.blas import blas
 from rushlight.runtime.cpu import arena
 from rushlight.runtime.cpu.jit import jit
-from rushlight.runtime.cpu.thread_pool import pool
+from rushlight.runtime.cpu.thread_pool import _LIMIT, _SLEEPERS, pool
 
 TIMES = 300_000
 # Jobs of few pieces and of many in turn: a worker that looks for one more piece of the first meets the second while it is described.
@@ -118,3 +119,33 @@ def test_garbage_is_freed_before_a_large_arena_is_made(monkeypatch: pytest.Monke
         assert gone() is None
     finally:
         gc.enable()
+
+
+def test_workers_beyond_the_number_of_threads_wait_for_it_to_change() -> None:
+    """Jobs are done whole on any number of threads, also on more of them again after a time in which some had no part in jobs."""
+    workers = pool()
+    if workers.compiled is None:
+        pytest.skip("no pool on this system")
+    before = rushlight.get_num_threads()
+    compiled = jit().compile([Part(TEXT, 0)])
+    drive = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, ctypes.c_int64)(compiled.address("drive"))
+    few, many = (ctypes.c_int64 * 8)(), (ctypes.c_int64 * 8)()
+    counts = (4, 2, 4, 1, 3)
+    try:
+        for count in counts:
+            rushlight.set_num_threads(count)
+            workers.prepare()
+            assert workers.state[_LIMIT] == count
+            drive(workers.parallel, workers.address, ctypes.addressof(few), ctypes.addressof(many), 1000)
+            time.sleep(0.02)  # longer than workers look for a job
+        rushlight.set_num_threads(2)
+        workers.prepare()
+        time.sleep(0.02)
+        drive(workers.parallel, workers.address, ctypes.addressof(few), ctypes.addressof(many), 1)
+        time.sleep(0.02)
+        assert workers.state[_SLEEPERS] <= 1  # one has a part in jobs; the others do not wait for any
+    finally:
+        rushlight.set_num_threads(before)
+        workers.prepare()
+    assert list(few) == [1000 * len(counts) + 1] * 2 + [0] * 6
+    assert list(many) == [1000 * len(counts) + 1] * 8

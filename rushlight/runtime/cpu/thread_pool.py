@@ -18,7 +18,8 @@ from ...codegen.llvm.ir import Part
 from ...core.parallel import pool as eager_pool
 from .jit import CompiledCode, jit, log
 
-SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds
+SPIN = 2000  # how often a worker looks for a job before it lets other threads run: some 40 microseconds
+YIELDS = 1000  # how often it looks after that, and lets others run, before it sleeps: some 300 microseconds, what Python takes between two ops at times
 PIECES = 4  # for each thread
 # Numbers of the system's futex and sched_yield, and what makes a processor wait for a moment (arm64's own hint for that does not: a barrier takes
 # about as long as x86's pause).
@@ -131,6 +132,7 @@ none:
 define void @worker(ptr %state, i64 %id) {
 entry:
   %sleepersp = getelementptr i64, ptr %state, i64 SLEEPERS
+  %limitp = getelementptr i64, ptr %state, i64 LIMIT
   br label %top
 top:
   %seen = load atomic i64, ptr %state seq_cst, align 8
@@ -145,8 +147,26 @@ again:
   call void @PAUSE
   %n1 = add i64 %n, 1
   %tired = icmp sge i64 %n1, SPIN
-  br i1 %tired, label %sleep, label %spin
+  br i1 %tired, label %rest, label %spin
+rest:
+  %y = phi i64 [ 0, %again ], [ %y1, %wait ]
+  %later = load atomic i64, ptr %state acquire, align 8
+  %woken = icmp ne i64 %later, %seen
+  br i1 %woken, label %top, label %wait
+wait:
+  %yielded = call i64 (i64, ...) @syscall(i64 YIELD)
+  %y1 = add i64 %y, 1
+  %spent = icmp sge i64 %y1, PATIENCE
+  br i1 %spent, label %sleep, label %rest
 sleep:
+  %limit = load atomic i64, ptr %limitp seq_cst, align 8
+  %surplus = icmp sge i64 %id, %limit
+  br i1 %surplus, label %park, label %doze
+park:
+  %known = and i64 %limit, 4294967295
+  %p = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %limitp, i64 128, i64 %known, i64 0, i64 0, i64 0)
+  br label %top
+doze:
   %s0 = atomicrmw add ptr %sleepersp, i64 1 seq_cst
   %value = and i64 %seen, 4294967295
   %w = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %state, i64 128, i64 %value, i64 0, i64 0, i64 0)
@@ -216,6 +236,14 @@ finish:
   ret void
 }
 
+; Workers beyond the number of threads wait for that to change, and not for jobs: a job wakes none that has no part in it.
+define void @set_limit(ptr %state, i64 %limit) {
+  %limitp = getelementptr i64, ptr %state, i64 LIMIT
+  store atomic i64 %limit, ptr %limitp seq_cst, align 8
+  %r = call i64 (i64, ...) @syscall(i64 FUTEX, ptr %limitp, i64 129, i64 2147483647, i64 0, i64 0, i64 0)
+  ret void
+}
+
 define i64 @take(ptr %flag) {
   %before = atomicrmw xchg ptr %flag, i64 1 seq_cst, align 8
   ret i64 %before
@@ -281,6 +309,7 @@ class ThreadPool:
         if code():
             self.compiled = jit().compile(code())
             self.parallel = self.compiled.address("parallel")
+            self.set_limit = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.compiled.address("set_limit"))
             self.quiet, self.restore = self.compiled.address("quiet_blas"), self.compiled.address("restore_blas")
             # Called with Python's own lock held, as the native code is that looks at the same flags.
             self.take = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.compiled.address("take"))
@@ -301,9 +330,16 @@ class ThreadPool:
         if wanted > self.most:
             wanted = self.most
         if self.state[_LIMIT] != wanted:
-            self.state[_LIMIT] = wanted
+            self.limit(wanted)
         if self.workers < wanted - 1 and self.compiled is not None:
             self.hire(wanted)
+
+    def limit(self, threads: int) -> None:
+        """Split jobs into so many threads' ranges from now on."""
+        if self.compiled is None:
+            self.state[_LIMIT] = threads
+        else:
+            self.set_limit(self.address, threads)
 
     def hire(self, wanted: int) -> None:
         """Start workers.  Where the system gives no more threads (RLIMIT_NPROC), those that there are do the work."""
@@ -314,7 +350,7 @@ class ThreadPool:
                     thread.start()
                 except RuntimeError as error:
                     self.most = self.workers + 1
-                    self.state[_LIMIT] = self.most
+                    self.limit(self.most)
                     log.warning("%s: native code goes on with %d of %d threads", error, self.most, wanted)
                     return
                 self.workers += 1
@@ -332,7 +368,7 @@ def text_for(processor: str) -> str:
     futex, yields, pause, given = _CALLS[processor]
     text = _TEXT.replace("PAUSE_DECLARED", f"{pause}({given.partition(' ')[0]})").replace("PAUSE", f"{pause}({given})")
     text = text.replace("PER_THREAD", str(PIECES))
-    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN))
+    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN)).replace("PATIENCE", str(YIELDS))
     places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "RANGES": _RANGES}
     for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "RANGE": _RANGE}.items():
         text = text.replace(f"i64 {name}\n", f"i64 {place}\n")
