@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
+import subprocess
+import sys
 import time
 import weakref
 
@@ -149,3 +152,12 @@ def test_workers_beyond_the_number_of_threads_wait_for_it_to_change() -> None:
         workers.prepare()
     assert list(few) == [1000 * len(counts) + 1] * 2 + [0] * 6
     assert list(many) == [1000 * len(counts) + 1] * 8
+
+
+def test_a_program_ends_while_workers_look_for_jobs() -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import rushlight as rl; rl.set_num_threads(8); x = rl.randn(1000, 1000); x.exp(); x.exp()"
+    )
+    for _ in range(6):
+        done = subprocess.run([sys.executable, "-c", code, os.getcwd()], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

@@ -25,6 +25,7 @@ _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
 _ORDER = "rushlight.backends.native.eager.permutation"
 _INTEGERS = "rushlight.backends.native.eager.integer_products"
+_STEPS = "rushlight.backends.native.eager.optimizer_step"
 MANY = 1 << 14  # elements from which on loading the provider pays
 BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
 PRODUCTS = (
@@ -192,6 +193,12 @@ def packed_integers(weight: Any) -> Any:
     return None if provider is None else provider(weight)
 
 
+def faster_step(*args: Any) -> bool:
+    """An optimizer's step over all parameters in one parallel loop; False: then nothing was done.  The arguments are those of ``optimizer_step.run``."""
+    provider = None if runs_once() else _provider(_STEPS)
+    return provider is not None and bool(provider(*args))
+
+
 def exchanged(order: Any, others: Any) -> bool:
     """Exchange ``order[i]`` with ``order[others[i]]``, one after the other, in place; False: then nothing was done."""
     provider = _provider(_ORDER) if len(others) >= MANY or _ORDER in _found else None
@@ -208,7 +215,7 @@ def _provider(module: str, entry: str = "run") -> Callable[..., Any] | None:
 
 def switch_off() -> None:
     """Use the plain kernels from now on (for comparisons)."""
-    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER, _INTEGERS)))
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER, _INTEGERS, _STEPS)))
 
 
 def switch_on() -> None:

@@ -18,6 +18,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import alone, array_kinds, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
+from ..core.kernel_providers import faster_step
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..ops.create.factories import full_like, zeros_like
@@ -29,6 +30,7 @@ from .optimizer import Optimizer
 
 # Elements of a block: few enough that what one step reads and writes of them stays in the processor's cache.
 BLOCK = 1 << 16
+PARALLEL = 1 << 16  # elements of all parameters from which on a parallel loop pays
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # What `update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
@@ -104,6 +106,7 @@ class ElementwiseOptimizer(Optimizer):
         planned_kind: Any = None  # what the numbers were made for
         planned_values: list[float] | None = None
         waiting: dict[Any, list[tuple[Any, Any, dict[str, Any]]]] = {}  # on other devices: what is updated with the same numbers
+        on_host: dict[Any, tuple[Any, list[tuple[list[Any], Any, list[Any]]]]] = {}  # arrays of NumPy, by dtype and numbers
         accelerated: Any = None if through_ops else alone.array_type
         run: list[Any] = []
         run_dtype = run_numbers = None
@@ -159,22 +162,40 @@ class ElementwiseOptimizer(Optimizer):
                 else:
                     _update_blocks(update, group, _as_arrays(numbers, parts[0].dtype), parts)
                 continue
-            try:
-                if (kind is _FLOAT32 or kind is _FLOAT64) and array.size <= BLOCK:
-                    update(np, group, numbers, array, -gradient if maximize else gradient, *arrays)
-                else:
-                    _update_blocks(update, group, numbers, [array, gradient, *arrays])
-            except ValueError as error:
-                raise ShapeError(
-                    f"{type(self).__name__} needs a gradient and a state of the parameter's shape {array.shape}, got a gradient of "
-                    f"{gradient.shape} and " + ", ".join(f"{name} of {each.shape}" for name, each in zip(names, arrays))
-                ) from error
+            on_host.setdefault((kind, id(numbers)), (numbers, []))[1].append(([array, gradient, *arrays], param, buffers))
+        for numbers, held in on_host.values():
+            self._step_on_host(group, numbers, held, names)
+        for (_, _, numbers), rows in waiting.items():
+            self._step_on_device(group, numbers, rows, names)
+
+    def _step_on_host(
+        self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[list[Any], Any, list[Any]]], names: list[str]
+    ) -> None:
+        """The steps of parameters in NumPy's arrays: in one parallel loop where there are many elements, else one by one."""
+        update, maximize = self.update, group["maximize"]
+        small = rows[0][0][0].dtype in (_FLOAT32, _FLOAT64)
+        done: set[int] = set()
+        if sum([arrays[0].size for arrays, _, _ in rows]) >= PARALLEL:
+            together = [arrays for arrays, _, _ in rows if alike(arrays)]
+            if together and faster_step(update, group, numbers, together):
+                done = {id(each) for each in together}
+        for arrays, param, buffers in rows:
+            if id(arrays) not in done:
+                array, gradient = arrays[:2]
+                try:
+                    if small and array.size <= BLOCK:
+                        update(np, group, numbers, array, -gradient if maximize else gradient, *arrays[2:])
+                    else:
+                        _update_blocks(update, group, numbers, arrays)
+                except ValueError as error:
+                    raise ShapeError(
+                        f"{type(self).__name__} needs a gradient and a state of the parameter's shape {array.shape}, got a gradient of "
+                        f"{gradient.shape} and " + ", ".join(f"{name} of {each.shape}" for name, each in zip(names, arrays[2:]))
+                    ) from error
             # A gradient that needs the old values is refused from now on.
             (param._storage or storage_of(param)).version += 1
             for each in buffers:
                 (each._storage or storage_of(each)).version += 1
-        for (_, _, numbers), rows in waiting.items():
-            self._step_on_device(group, numbers, rows, names)
 
     def _step_on_device(
         self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[Any, Any, dict[str, Any]]], names: list[str]
@@ -223,6 +244,18 @@ class ElementwiseOptimizer(Optimizer):
         if BY_NUMPY[param._array.dtype].category == COMPLEX:
             tensors = [view_as_real(each) for each in tensors]
         self.update(tensor_functions, group, numbers, *tensors)
+
+
+def alike(arrays: list[Any]) -> bool:
+    """Whether arrays are in the order of rows, of one shape and a floating-point type of one kind: then a step may treat them as long rows of numbers."""
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    for each in arrays:
+        if each.shape != shape or each.dtype is not dtype and each.dtype != dtype:
+            return False
+        flags = each.flags
+        if not flags.c_contiguous or not flags.aligned:
+            return False
+    return BY_NUMPY[dtype].category == FLOATING and arrays[0].flags.writeable
 
 
 def _parts(tensors: list[Any]) -> list[np.ndarray[Any, Any]] | None:

@@ -379,7 +379,8 @@ _pool: list[ThreadPool] = []
 
 
 def pool() -> ThreadPool:
-    """The one pool."""
+    """The one pool.  It is never freed: workers run its code until the process is gone, longer than the interpreter lives."""
     if not _pool:
         _pool.append(ThreadPool())
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(_pool[0]))
     return _pool[0]

@@ -13,7 +13,7 @@ import numpy as np
 from ...codegen.cuda.scalar_text import PRELUDE, STORED, ScalarText, computed, rounded
 from ...core.array_tracer import NotExpressible
 from ...core.dtypes import HALF_PRECISION
-from ...schedule.scalar_ir import Array, Functions, ScalarExpression, cast
+from ...schedule.optimizer_update import computed_in, traced_update, update_key
 from .launch import CudaKernel
 
 _CHUNK = 4096  # elements that a block updates
@@ -39,29 +39,16 @@ extern "C" __global__ void step(const __grid_constant__ Given given, const Place
 """
 
 
-class _Written(Array):
-    """An array that an optimizer writes to as a whole."""
-
-    __slots__ = ()
-
-    def __setitem__(self, index: Any, value: Any) -> None:  # type: ignore[override]
-        if index is not Ellipsis:
-            raise NotExpressible("the optimizer writes to a part of an array")
-        self.become(value)
-
-
 def _kernel(
     cupy: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], buffers: int, numbers: int, count: int = _ROUND
 ) -> CudaKernel | None:
     """The kernel of an optimizer's arithmetic for up to so many parameters; None where it can't be traced."""
-    compute = _FLOAT32 if dtype in HALF_PRECISION else dtype
-    arrays = [_Written(cast(ScalarExpression("operand", (), dtype, at), compute), (1,)) for at in range(2 + buffers)]
-    given = tuple(Array(ScalarExpression("operand", (), compute, f"n{at}"), ()) for at in range(numbers))
-    grad: Any = arrays[1]
+    compute, traced = computed_in(dtype), traced_update(update, group, dtype, buffers, numbers)
+    if traced is None:
+        return None
+    text = ScalarText(lambda data: data if isinstance(data, str) else f"value(t.x{data}[i])")
     try:
-        update(Functions(), group, given, arrays[0], -grad if group["maximize"] else grad.copy(), *arrays[2:])
-        text = ScalarText(lambda data: data if isinstance(data, str) else f"value(t.x{data}[i])")
-        made = [(at, text.value(cast(arrays[at].expression, compute))) for at in (0, *range(2, 2 + buffers))]
+        made = [(at, text.value(each)) for at, each in traced]
     except (NotExpressible, TypeError, AttributeError):
         return None
     kind = computed(compute)
@@ -110,13 +97,12 @@ def optimizer_step(cupy: Any, update: Any, group: dict[str, Any], numbers: tuple
                 return False
             addresses.append(each.data.ptr)
         sizes.append(arrays[0].size)
-    fixed = tuple([(name, value) for name, value in sorted(group.items()) if isinstance(value, (bool, type(None)))])
-    signs = tuple([(name, bool(value)) for name, value in sorted(group.items()) if isinstance(value, (int, float))])
+    known = update_key(update, group)
     most = _MOST_ADDRESSES // width // _ROUND * _ROUND
     for start in range(0, len(tensors), most):
         some = sizes[start : start + most]
         count = -(-len(some) // _ROUND) * _ROUND
-        key = (update, fixed, signs, "first" in group, dtype, width, len(numbers), count)
+        key = (*known, dtype, width, len(numbers), count)
         if key not in _kernels:
             _kernels[key] = _kernel(cupy, update, group, dtype, width - 2, len(numbers), count)
         kernel = _kernels[key]
