@@ -3,6 +3,7 @@
 python tools/fuzz_programs.py --torch .venv-record/bin/python                    # 200 programs of each kind
 python tools/fuzz_programs.py --torch PYTHON --count 2000 modules optimizers     # of these kinds
 python tools/fuzz_programs.py --torch PYTHON --count 2000 --forms compiled dynamic -- chains
+python tools/fuzz_programs.py --device cuda --count 2000 chains                  # against the CPU in eager mode, and compiled against that
 
 Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
 """
@@ -19,7 +20,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
 
-from fuzz.chains import chain, smaller  # noqa: E402
+from fuzz.chains import chain, on_device, smaller  # noqa: E402
 from fuzz.compare import difference_of_programs  # noqa: E402
 from fuzz.outcome import run_program  # noqa: E402
 from fuzz.peer import PyTorch  # noqa: E402
@@ -34,17 +35,29 @@ FORMS: dict[str, Any] = {
 }
 
 
-def difference_in(source: str, form: str, peer: PyTorch) -> str:
-    """How a chain differs: eagerly from PyTorch, in another form from the eager run."""
-    wanted = peer.ask([source])[0] if form == "eager" else run_program(rushlight, source)
-    found = run_program(rushlight, source, FORMS[form])
+class OnDevice:
+    """Programs on another device, whose peer in eager mode is the CPU."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def ask(self, sources: list[str]) -> list[Any]:
+        """What the CPU makes of programs."""
+        return [run_program(rushlight, source) for source in sources]
+
+
+def difference_in(source: str, form: str, peer: PyTorch | OnDevice) -> str:
+    """How a chain differs: eagerly from its peer, in another form from the eager run."""
+    here = on_device(source, peer.device) if isinstance(peer, OnDevice) else source
+    wanted = peer.ask([source])[0] if form == "eager" else run_program(rushlight, here)
+    found = run_program(rushlight, here, FORMS[form])
     raised = any(isinstance(each, str) for each in (*wanted.results, *found.results))
     if wanted.error or (raised and (form != "eager" or found.dtypes != wanted.dtypes)):
         return ""
     return difference_of_programs(found, wanted)
 
 
-def shrunk(source: str, form: str, peer: PyTorch) -> str:
+def shrunk(source: str, form: str, peer: PyTorch | OnDevice) -> str:
     """The smallest program that still differs, found greedily."""
     for _ in range(40):
         for other in smaller(source):
@@ -56,7 +69,7 @@ def shrunk(source: str, form: str, peer: PyTorch) -> str:
     return source
 
 
-def chains(peer: PyTorch, given: argparse.Namespace) -> int:
+def chains(peer: PyTorch | OnDevice, given: argparse.Namespace) -> int:
     """Run chains in the forms that are asked for: how many programs differ."""
     seen: set[str] = set()
     until, count = time.monotonic() + given.seconds, 0
@@ -79,13 +92,17 @@ def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains; all by default")
-    parser.add_argument("--torch", required=True, metavar="PYTHON", help="the Python of an environment with PyTorch")
+    peers = parser.add_mutually_exclusive_group(required=True)
+    peers.add_argument("--torch", metavar="PYTHON", help="the Python of an environment with PyTorch")
+    peers.add_argument("--device", help="run chains on this device, against the CPU")
     parser.add_argument("--count", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="of chains")
     parser.add_argument("--seconds", type=float, default=1e9, help="the most that chains take")
     parser.add_argument("--length", type=int, default=8, help="lines of a chain")
     given = parser.parse_args()
+    if given.device:
+        return 1 if chains(OnDevice(given.device), given) else 0
     peer, total = PyTorch(given.torch), 0
     for kind in given.kinds or (*KINDS, "chains"):
         if kind == "chains":

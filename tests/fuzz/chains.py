@@ -188,6 +188,18 @@ for n, m, k in {sizes}:
 """
 
 
+def on_device(source: str, device: str) -> str:
+    """The program with arguments, and tensors that its function makes, on a device; the numbers are those of the CPU."""
+    made, moved = "    leaves = [leaf.requires_grad_()", f"    leaves = [leaf.to({device!r}) for leaf in leaves]\n"
+    return (
+        source.replace(made, moved + made, 1)
+        .replace("guarded(lambda: f(*given))", f"guarded(lambda: on(torch.device({device!r}), f, *given))", 1)
+        .replace("weights = [", f"weights = [each.to({device!r}) for each in [", 1)
+        .replace(" for each in roots]\n", " for each in roots]]\n", 1)
+        .replace("f, results = form(f)", "def on(place, f, *given):\n    with place:\n        return f(*given)\nf, results = form(f)", 1)
+    )
+
+
 def smaller(source: str) -> list[str]:
     """The program without one line or block of its function, or with fewer sizes."""
     head, _, tail = source.partition("f, results = form(f)")
