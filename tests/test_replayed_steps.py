@@ -367,3 +367,49 @@ def test_memory_of_graphs_is_given_back_when_the_last_of_them_is_gone() -> None:
     gc.collect()
     captured_work.release_unused()
     assert freed and not len(memory.users)
+
+
+WRITES = ("x.detach().add_(1)", "x[0].add_(1)", "x.t().mul_(2)", "x.view(-1)[1:].zero_()", "x.data.add_(1)", "x.chunk(2)[0].mul_(3)")
+
+
+@pytest.mark.parametrize("before", ["pass", "x = x + 1 if x.sum() > 1e9 else x", "float(x[0, 0])"], ids=["nothing", "branch", "value"])
+@pytest.mark.parametrize("write", WRITES)
+def test_writes_through_views_in_the_first_call(write: str, before: str) -> None:
+    """What shares memory with a tensor that was computed before is written now, and not by the graph alone."""
+    scope: dict[str, Any] = {}
+    exec(f"def function(a):\n    x = a - 1\n    {before}\n    {write}\n    return x, a * 2", scope)
+    a = torch.randn(3, 4).to("cuda")
+    expected = [each.cpu().tolist() for each in scope["function"](a)]
+    compiled = torch.compile(scope["function"])
+    for _ in range(3):
+        assert [each.cpu().tolist() for each in compiled(a)] == expected
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_a_scaler_of_losses_on_a_gpu(kind: Any) -> None:
+    """Scales and what is found of gradients stay on the device; a step with an overflow is left out, and the scale goes down."""
+    weight = torch.ones(2, dtype=kind).to("cuda").requires_grad_()
+    scaler, optimizer = torch.amp.GradScaler("cuda", init_scale=4.0), torch.optim.SGD([weight], lr=0.5)
+    assert scaler.is_enabled()
+    scaled = scaler.scale((weight * 2).sum())
+    assert scaled.device == weight.device and scaler._scale.device == weight.device and scaled.item() == 16
+    scaled.backward()
+    scaler.unscale_(optimizer)
+    assert weight.grad.tolist() == [2.0, 2.0]
+    scaler.step(optimizer)
+    scaler.update()
+    assert weight.tolist() == [0.0, 0.0] and scaler.get_scale() == 4.0
+    optimizer.zero_grad()
+    scaler.scale((weight * float("inf")).sum()).backward()
+    assert scaler.step(optimizer) is None
+    scaler.update()
+    assert weight.tolist() == [0.0, 0.0] and scaler.get_scale() == 2.0 and scaler.state_dict()["scale"] == 2.0
+
+
+def test_storages_move_between_devices() -> None:
+    storage = torch.ones(3).untyped_storage()
+    moved = storage.cuda()
+    assert moved.is_cuda and moved.get_device() == 0 and not storage.is_cuda and storage.get_device() == -1
+    assert moved.cpu().tolist() == storage.tolist() and moved.cuda() is moved and storage.to(device="cuda").is_cuda
+    assert torch.ones(2).to("cuda").untyped_storage().is_cuda
+    assert torch.ones(2).storage().cuda().is_cuda

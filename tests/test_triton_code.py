@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import random
 import re
@@ -12,6 +13,7 @@ import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ pytestmark = [
 ]
 
 from rushlight.backends.triton_code import compile_graph, interpreted  # noqa: E402
+from rushlight.runtime.cuda.kernel_store import _FUNCTIONS, GeneratedKernel  # noqa: E402
 from rushlight.runtime.cuda.schedule_run import KernelFailed, TritonSchedule  # noqa: E402
 
 
@@ -475,3 +478,21 @@ def test_values_on_another_device_are_declined() -> None:
     with pytest.raises(Declined, match="on meta"):
         compile_graph(torch.fx.symbolic_trace(lambda x: (x.to("meta") + 1,)), (torch.ones(3),), CPU)
     assert compile_graph(module, (torch.ones(3),), CPU)((torch.ones(3),))[0].tolist() == [2, 2, 2]
+
+
+def literals(x: Any) -> Any:
+    half, whole = torch.full_like(x, 2.0, dtype=torch.bfloat16), torch.full_like(x, 3, dtype=torch.int32)
+    return half.log(), half * 3 <= 7, -half / 3, half.float().tanh(), torch.maximum(half, -half).exp(), ~whole, -whole, whole / 7, half.logical_not()
+
+
+def test_formulas_of_literals_compile() -> None:
+    """Numbers alone have no dtype in Triton's language, unless they are given one: the kernels compile for a GPU."""
+    program = check(literals, torch.ones(5), rtol=1e-2)
+    for name, source in program.sources.items():
+        about = next(each for each in program.records if each.name == name)
+        kernel = GeneratedKernel(SimpleNamespace(), "\n".join(program.text.split("\ndef run(")[:1]), name, about.dtypes, about.constants)
+        job = {"source": kernel.source, "functions": str(_FUNCTIONS), "name": name, "signature": kernel.signature, "constants": kernel.constants,
+               "aligned": kernel.parameters, "options": kernel.options, "capability": 90}  # fmt: skip
+        code = "import json, sys; from rushlight.runtime.cuda.compile_server import compile_kernel as c; print(len(c(json.load(sys.stdin))[1]))"
+        done = subprocess.run([sys.executable, "-c", code], input=json.dumps(job), env={**os.environ, "TRITON_INTERPRET": "0"}, text=True, capture_output=True)
+        assert done.returncode == 0 and int(done.stdout) > 100, source + done.stderr[-2000:]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.base import TensorBase, make
+from ..core.base import TensorBase, make, storage_of
+from ..core.devices import accelerator, device
 from ..core.errors import OperationError, ValueRangeError
 from ..ops.pointwise.arithmetic import mul
 
@@ -36,7 +37,7 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
-        if enabled and device != "cpu":
+        if enabled and device != "cpu" and (device != "cuda" or accelerator() is None):
             warnings.warn(
                 f"torch.{device}.amp.GradScaler is enabled, but {device.upper()} is not available.  Disabling.",
                 UserWarning,
@@ -49,6 +50,7 @@ class GradScaler:
         assert backoff_factor < 1.0, "The backoff factor must be < 1.0."
         self._init_scale = init_scale
         self._scale: Any = None  # a tensor, from the first call of scale on
+        self._known: tuple[int, float] | None = None  # the version of that tensor, and its number: asking a device for it would wait
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
@@ -59,23 +61,44 @@ class GradScaler:
     def _forget(self) -> None:
         """Begin a new iteration: no optimizer has been seen."""
         self._stages: dict[int, OptState] = {}
-        self._overflows: dict[int, bool] = {}  # by optimizer; only those that had gradients
+        self._finite: dict[int, dict[device, Any]] = {}  # by optimizer, of those that had gradients, and device: whether gradients are finite, tensors
+        self._overflows: dict[int, bool] = {}  # by optimizer, once it was asked
 
     def _checked(self, name: str) -> tuple[float, int]:
         fix = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
         assert self._scale is not None, f"Attempted {name} but _scale is None.  {fix}"
         assert self._growth_tracker is not None, f"Attempted {name} but _growth_tracker is None.  {fix}"
-        return self._scale.item(), self._growth_tracker
+        return self._current(), self._growth_tracker
+
+    def _current(self) -> float:
+        """The scale that its tensor holds."""
+        version = storage_of(self._scale).version
+        if self._known is None or self._known[0] != version:
+            self._known = version, float(self._scale.item())
+        return self._known[1]
+
+    def _put(self, scale: float) -> None:
+        """Change the scale, in its tensor's place."""
+        self._scale.fill_(scale)
+        self._known = storage_of(self._scale).version, float(np.float32(scale))
+
+    def _overflowed(self, optimizer: int) -> bool:
+        """Whether a gradient of an optimizer's is not finite: each device is asked once."""
+        found = self._overflows.get(optimizer)
+        if found is None:
+            found = self._overflows[optimizer] = not all([each.item() for each in self._finite[optimizer].values()])
+        return found
 
     def scale(self, outputs: Any) -> Any:
         """A tensor, or an iterable of tensors, times the scale."""
         if not self._enabled:
             return outputs
-        if self._scale is None:
-            self._scale = make(np.full((), self._init_scale, np.float32))
-            self._growth_tracker = self._init_growth_tracker
         if isinstance(outputs, TensorBase):
-            return mul(outputs, self._scale)
+            place: Any = outputs.device  # type: ignore[attr-defined]
+            if self._scale is None:
+                self._scale = make(np.full((), self._init_scale, np.float32)).to(place)
+                self._known, self._growth_tracker = None, self._init_growth_tracker
+            return mul(outputs, self._scale.to(place, non_blocking=True))
         if isinstance(outputs, Iterable):
             scaled = [self.scale(each) for each in outputs]
             return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
@@ -99,9 +122,11 @@ class GradScaler:
                     continue
                 if gradient._array.dtype == np.float16:
                     raise ValueRangeError("Attempting to unscale FP16 gradients.")
-                finite = bool(np.isfinite(gradient._array.astype(np.float32, copy=False)).all())
-                self._overflows[id(optimizer)] = self._overflows.get(id(optimizer), False) or not finite
-                gradient.detach().mul_(inverse)
+                gradient = gradient.detach()
+                places = self._finite.setdefault(id(optimizer), {})
+                finite, before = gradient.isfinite().all(), places.get(gradient.device)
+                places[gradient.device] = finite if before is None else before.logical_and_(finite)
+                gradient.mul_(inverse)
         self._stages[id(optimizer)] = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -116,8 +141,8 @@ class GradScaler:
             raise OperationError("step() has already been called since the last update().")
         if stage is OptState.READY:
             self.unscale_(optimizer)
-        assert id(optimizer) in self._overflows, "No inf checks were recorded for this optimizer."
-        result = None if self._overflows[id(optimizer)] else optimizer.step(*args, **kwargs)
+        assert id(optimizer) in self._finite, "No inf checks were recorded for this optimizer."
+        result = None if self._overflowed(id(optimizer)) else optimizer.step(*args, **kwargs)
         self._stages[id(optimizer)] = OptState.STEPPED
         return result
 
@@ -130,18 +155,18 @@ class GradScaler:
             if isinstance(new_scale, TensorBase):
                 reason = "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with requires_grad=False."
                 assert new_scale._array.size == 1 and not new_scale._requires_grad, reason
-                new_scale = new_scale._array.item()
+                new_scale = new_scale.item()  # type: ignore[attr-defined]
             scale = float(new_scale)
         else:
-            assert self._overflows, "No inf checks were recorded prior to update."
-            if any(self._overflows.values()):
+            assert self._finite, "No inf checks were recorded prior to update."
+            if any([self._overflowed(each) for each in self._finite]):
                 scale, tracker = scale * self._backoff_factor, 0
             elif tracker + 1 == self._growth_interval:
                 grown = float(np.float32(scale * self._growth_factor))
                 scale, tracker = grown if np.isfinite(grown) else scale, 0
             else:
                 tracker += 1
-        self._scale._array[...] = scale
+        self._put(scale)
         self._growth_tracker = tracker
         self._forget()
 
@@ -151,7 +176,7 @@ class GradScaler:
         """The scale; 1.0 if scaling is off."""
         if not self._enabled:
             return 1.0
-        return float(self._init_scale if self._scale is None else self._scale.item())
+        return float(self._init_scale if self._scale is None else self._current())
 
     def get_growth_factor(self) -> float:
         """By what the scale grows."""
@@ -199,7 +224,7 @@ class GradScaler:
             raise OperationError("The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler.")
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
-            self._scale._array[...] = state_dict["scale"]
+            self._put(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
@@ -216,7 +241,7 @@ class GradScaler:
         if self._enabled:
             fields["_init_scale"], fields["_scale"] = self.get_scale(), None
             fields["_init_growth_tracker"] = self.state_dict()["_growth_tracker"]
-            fields["_growth_tracker"] = None
+            fields["_growth_tracker"] = fields["_known"] = None
         return fields
 
 

@@ -10,7 +10,6 @@ import ctypes
 import functools
 import importlib
 import importlib.util
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +39,9 @@ for _name, _value in _WITHOUT.items():
 has_half, has_magma = True, False
 
 
+_SEEDING = frozenset(("manual_seed", "manual_seed_all", "seed", "seed_all"))
+
+
 @functools.cache
 def is_available() -> bool:
     """Whether tensors can be on a GPU: there is one, and CuPy is installed."""
@@ -50,7 +52,6 @@ def is_available() -> bool:
         available("cuda")
     except (OSError, DeviceError):
         return False
-    _loaded_in()
     return True
 
 
@@ -61,6 +62,8 @@ def _answering(name: str) -> Callable[..., Any]:
     def answer(*args: Any, **kwargs: Any) -> Any:
         if not is_available():
             return without(*args, **kwargs)
+        if name in _SEEDING and _is_in_bad_fork():  # as where CUDA is not loaded yet: it would be seeded when it is
+            return None
         return getattr(importlib.import_module("rushlight.runtime.cuda.control"), name)(*args, **kwargs)
 
     answer.__name__ = answer.__qualname__ = name
@@ -101,8 +104,8 @@ _lazy_init = init
 
 
 def is_initialized() -> bool:
-    """Whether CUDA is loaded."""
-    return "cuda" in device_types
+    """Whether CUDA is loaded, and can be used."""
+    return "cuda" in device_types and not device_types["cuda"].forked
 
 
 def _lazy_call(callable: Any, **kwargs: Any) -> None:
@@ -113,12 +116,7 @@ def _lazy_call(callable: Any, **kwargs: Any) -> None:
 
 def _is_in_bad_fork() -> bool:
     """Whether this process was forked from one that had loaded CUDA, where it can't be used."""
-    return is_initialized() and os.getpid() != _loaded_in()
-
-
-@functools.cache
-def _loaded_in() -> int:
-    return os.getpid()
+    return "cuda" in device_types and device_types["cuda"].forked
 
 
 class device:

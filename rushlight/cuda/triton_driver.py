@@ -16,6 +16,7 @@ from typing import Any
 from ..core.declare import table
 from ..core.devices import device as Device
 from ..core.devices import device_types
+from ..core.dtypes import dtype as DType
 from ..core.dtypes import int32
 from ..runtime.cuda.triton_launch import PACKED, Launch
 
@@ -35,6 +36,9 @@ def _install() -> None:
     import triton
 
     _load_specialization(triton)
+    mock = triton.runtime.jit.MockTensor
+    theirs = mock.wrap_dtype  # PyTorch's, which are known by the name of their module
+    mock.wrap_dtype = staticmethod(lambda value: mock(value) if isinstance(value, DType) else theirs(value))
     active = triton.runtime.driver
     if triton.knobs.runtime.interpret:
         active.set_active(HostDriver())

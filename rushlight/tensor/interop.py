@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, TensorBase, mark_inference, storage_of
-from ..core.devices import CPU, device_of, device_type_of, on_device
+from ..core.devices import CPU, available, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
 from ..core.lazy_views import LazyArray, marked, marks_of
@@ -139,7 +139,7 @@ def to_dlpack(tensor: Any) -> Any:
 
 def restore_storage(memory: Any, place: Any = None) -> Storage:
     """The storage of bytes (or of a Spec) that were pickled, on the device that it was on."""
-    return Storage(memory if place is None else on_device(memory, place))
+    return Storage(memory if place is None else on_device(memory, available(place)))
 
 
 def _reduce_storage(storage: Storage) -> tuple[Any, ...]:

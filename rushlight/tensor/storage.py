@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, Storage, TensorBase, contiguous_strides, storage_of
-from ..core.devices import CPU, META, as_device, available, device, device_of, device_type_of, device_types, on_device, strided
+from ..core.devices import CPU, META, accelerator, as_device, available, device, device_of, device_type_of, device_types, on_device, strided
 from ..core.dtypes import ALL, QUANTIZED, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DimensionError, NotSupported, OperationError, ShapeError, ValueRangeError
@@ -72,7 +72,16 @@ class UntypedStorage:
         """Where the memory is."""
         return device_of(self._storage.array)
 
-    is_cuda = is_hpu = is_sparse = False
+    is_hpu = is_sparse = False
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is a GPU's."""
+        return self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        """The index of the GPU; -1 on the CPU."""
+        return -1 if self.device.index is None else self.device.index
     filename = None
 
     @property
@@ -156,6 +165,21 @@ class UntypedStorage:
         """The storage in the memory of the CPU: itself, if it is there."""
         return self if self.device == CPU else UntypedStorage(Storage(self._host_bytes))
 
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a device: itself, if it is there."""
+        place = available(device)
+        return self if self.device == place else UntypedStorage(Storage(on_device(self._bytes, place)))
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
+        """The storage on a GPU, the current one unless told: itself, if it is there."""
+        return self.to(device="cuda" if device is None else device)
+
+    def pin_memory(self, device: Any = None) -> UntypedStorage:
+        """The storage in memory that copies to a GPU can read directly: itself, if it is there."""
+        if self.is_pinned():
+            return self
+        return UntypedStorage(Storage((accelerator() or device_types["cpu"]).pinned(self._host_bytes)))
+
     def copy_(self, source: Any, non_blocking: bool = False) -> UntypedStorage:
         """Write another storage's bytes here."""
         if len(source) != len(self):
@@ -173,8 +197,8 @@ class UntypedStorage:
         return is_shared_memory(self._storage.array)
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no pinned memory here."""
-        return False
+        """Whether the memory is page-locked."""
+        return self.device == CPU and "cuda" in device_types and device_types["cuda"].is_pinned(self._bytes)
 
     def resize_(self, size: int) -> Any:
         """Raise: the memory of a NumPy array keeps its size."""
@@ -221,7 +245,12 @@ class TypedStorage:
         """Where the memory is."""
         return self._untyped.device
 
-    is_cuda = is_hpu = is_sparse = False
+    is_hpu = is_sparse = False
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the memory is a GPU's."""
+        return self._untyped.is_cuda
     filename = None
 
     @property
@@ -300,6 +329,14 @@ class TypedStorage:
         """The storage in the memory of the CPU: itself, if it is there."""
         return self if self.device == CPU else TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.cpu())
 
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        """The storage on a GPU, the current one unless told: itself, if it is there."""
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.cuda(device))
+
+    def pin_memory(self, device: Any = None) -> TypedStorage:
+        """The storage in memory that copies to a GPU can read directly."""
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.pin_memory())
+
     def to(self, dtype: dtype_class) -> TypedStorage:
         """The elements in another type."""
         if self.device == META:
@@ -343,8 +380,8 @@ class TypedStorage:
         return self._untyped.is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:
-        """False: there is no pinned memory here."""
-        return False
+        """Whether the memory is page-locked."""
+        return self._untyped.is_pinned()
 
     def type(self) -> str:
         """The name of the class for storages of this type."""

@@ -90,33 +90,33 @@ class Emission:
         if op == "operand":
             return self.load(expression.data)
         constants = [each.op == "constant" for each in args]
+        first = self.typed if all(constants) else self.inner  # a formula of literals alone would have no dtype
         if op in _INFIX:
-            first = self.typed(args[0]) if all(constants) else self.inner(args[0])
-            return f"{first} {_INFIX[op]} {self.inner(args[1])}"
+            return f"{first(args[0])} {_INFIX[op]} {self.inner(args[1])}"
         if op == "div":
             if dtype == _FLOAT32:
-                return f"tl.div_rn({self(args[0])}, {self(args[1])})"
-            return f"{self.typed(args[0]) if all(constants) else self.inner(args[0])} / {self.inner(args[1])}"
+                return f"tl.div_rn({(self.typed if all(constants) else self)(args[0])}, {self(args[1])})"
+            return f"{first(args[0])} / {self.inner(args[1])}"
         if op == "neg":
-            return f"{self.inner(args[0])} * -1.0" if dtype.kind == "f" else f"-{self.inner(args[0])}"  # 0 - x has no negative zero
+            return f"{first(args[0])} * -1.0" if dtype.kind == "f" else f"-{first(args[0])}"  # 0 - x has no negative zero
         if op == "not":
-            return f"{self.inner(args[0])} == 0"
+            return f"{first(args[0])} == 0"
         if op == "cast":
-            return f"{self.inner(args[0])}.to({TYPES[dtype]})"
+            return f"{first(args[0])}.to({TYPES[dtype]})"
         if op == "where":
             exact = all(constants[1:]) or any(
                 each.op == "constant" and each.data == 0 and math.copysign(1, each.data) < 0 for each in args[1:]
             )
-            first, second = (self.typed(each) if exact else self(each) for each in args[1:])
-            return f"tl.where({self.typed(args[0])}, {first}, {second})"
+            one, other = (self.typed(each) if exact else self(each) for each in args[1:])
+            return f"tl.where({self.typed(args[0])}, {one}, {other})"
         if op in ("max", "min"):
             more = ", propagate_nan=tl.PropagateNan.ALL" if dtype.kind == "f" else ""
-            given = [self(each) if dtype == _FLOAT32 else self.typed(each) for each in args]
+            given = [self(each) if dtype == _FLOAT32 and not all(constants) else self.typed(each) for each in args]
             return f"tl.{op}imum({', '.join(given)}{more})"
         if op == "sqrt":
             return f"{'tl.sqrt_rn' if dtype == _FLOAT32 else 'tl.sqrt'}({self.typed(args[0])})"
         if op == "growth":
-            return f"1.0 + tl.exp({self.inner(args[0])} * {literal(-2.0 if expression.data is None else expression.data)})"
+            return f"1.0 + tl.exp({first(args[0])} * {literal(-2.0 if expression.data is None else expression.data)})"
         if op in _LANGUAGE:
             return f"{_LANGUAGE[op]}({self.typed(args[0])})"
         if op not in DEVICE_FUNCTIONS:

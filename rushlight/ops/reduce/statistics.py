@@ -11,6 +11,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
+from ...core.devices import device_of
 from ...core.dtypes import BY_NUMPY, default, int64, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError
 from ...core.families import normalize_dim
@@ -239,7 +240,8 @@ def _check_bins(name: str, input: Any, bins: int) -> None:
 
 
 def _histc_spec(input: Any, bins: int, min: Any, max: Any) -> Spec:
-    _check_bins("histc", input, bins)
+    if input.dtype.kind not in "iu" or device_of(input).type != "cuda":  # on a GPU integers are counted, too, as in PyTorch
+        _check_bins("histc", input, bins)
     if min > max:
         raise OperationError("torch.histc: max must be larger than min")
     return Spec((bins,), input.dtype)
@@ -249,6 +251,8 @@ def _histc_kernel(xp: Any, input: Any, bins: int, min: Any, max: Any) -> Any:
     _histc_spec(input, bins, min, max)
     values = input.reshape(-1)
     low, high = _outer_edges(xp, "histc", values, None if min == max else (min, max))
+    if values.dtype.kind in "iu":
+        values = values.astype(np.float64)
     inside = values[(values >= low) & (values <= high)]
     kind = inside.dtype.type
     places = ((inside - kind(low)) * kind(bins) / (kind(high) - kind(low))).astype(_INT64)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
+import os
 import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -56,12 +57,20 @@ class CudaDevice(DeviceType):
         self.usage = UsageCounter(cupy)
         self.only = indexed(0) if self.count == 1 else None
         self._kernels: dict[str, Any] = {}  # by op, once asked for
+        os.register_at_fork(after_in_child=self._forked)
         self.shortcuts = {name: functools.partial(each, cupy) for name, each in SHORTCUTS.items()}
+
+    def _forked(self) -> None:
+        self.forked = True
 
     def device_of(self, array: Any) -> device:
         return indexed(array.data.device_id)
 
     def canonical(self, wanted: device) -> device:
+        if self.forked:
+            raise DeviceError(
+                "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you must use the 'spawn' start method"
+            )
         index = self._current() if wanted.index is None else wanted.index
         if index >= self.count:
             raise no_such_device(index, self.count)

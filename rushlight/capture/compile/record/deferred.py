@@ -161,8 +161,8 @@ class DeferredOps:
         if target._grad_fn is not None or (state.grad_enabled and any(each._requires_grad for each in tensors_in(args))):
             return False
         array = target._array
-        if id(target) in self.pending:
-            return True
+        if id(target) in self.pending:  # in memory of its own, or of other results: a view of a tensor with data would write to that
+            return target._storage is None or all(twin._storage is not target._storage for _, twin in self.fakes.values())
         return (on_gpu(array) or array.flags.writeable) and array.flags.c_contiguous and owner(array) is not None
 
     def is_independent(self, op: Any, args: tuple[Any, ...], out: Any) -> bool:
