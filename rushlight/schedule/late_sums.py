@@ -1,11 +1,19 @@
-"""Sums of partial sums in one place: where a launch costs more than a small sum, they run together, right before the first of them is needed."""
+"""The order of small kernels where a launch costs more than they do: those that can wait for each other follow each other, and become one launch.
+
+Sums of partial sums run together, right before the first of them is needed; what is computed of inputs alone (factors of batch norms at inference, casts of
+weights) runs first.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
 from .fusion import FusionGroup
+from .tensor_ir import Leaf
+
+_FEW = 1 << 18  # elements of what is computed first: it takes memory until it is used
 
 
 def sum_late(steps: list[Any], partials: Iterable[Any]) -> list[Any]:
@@ -17,6 +25,16 @@ def sum_late(steps: list[Any], partials: Iterable[Any]) -> list[Any]:
     needed = next((at for at, each in enumerate(steps) if each not in chosen and reads(each) & made), len(steps))
     moved = [each for each in steps[:needed] if each in chosen]
     return [*(each for each in steps[:needed] if each not in chosen), *moved, *steps[needed:]]
+
+
+def inputs_first(steps: list[Any]) -> list[Any]:
+    """Steps in an order that begins with small groups without reductions that read nothing but inputs and constants."""
+    early = {
+        each
+        for each in steps
+        if isinstance(each, FusionGroup) and each.axes is None and math.prod(each.space) <= _FEW and all(isinstance(one, Leaf) for one in reads(each))
+    }
+    return [*(each for each in steps if each in early), *(each for each in steps if each not in early)]
 
 
 def reads(step: Any) -> set[Any]:
@@ -32,4 +50,4 @@ def reads(step: Any) -> set[Any]:
     return found
 
 
-__all__ = ["sum_late"]
+__all__ = ["inputs_first", "sum_late"]

@@ -11,7 +11,7 @@ from .fold_constants import fold_constants
 from .fusion import Fusion, FusionGroup
 from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
-from .late_sums import sum_late
+from .late_sums import inputs_first, sum_late
 from .memory_plan import assign_offsets, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
@@ -39,7 +39,7 @@ class Schedule:
         self.partials = fusion.partials
         self.steps: list[Any] = fuse_epilogues(fusion.steps, results)
         if self.target.sums_late:
-            self.steps = sum_late(self.steps, self.partials)
+            self.steps = inputs_first(sum_late(self.steps, self.partials))
         if self.target.updates_early:
             self.steps = update_early(self.steps, self.builder.ends())
         self.inputs = [each for each in values if isinstance(each, Input)]
