@@ -413,3 +413,35 @@ def test_storages_move_between_devices() -> None:
     assert moved.cpu().tolist() == storage.tolist() and moved.cuda() is moved and storage.to(device="cuda").is_cuda
     assert torch.ones(2).to("cuda").untyped_storage().is_cuda
     assert torch.ones(2).storage().cuda().is_cuda
+
+
+def test_the_backward_of_a_function_is_captured_on_its_device() -> None:
+    places: list[Any] = []
+
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            places.append(gradient.device.type)
+            return gradient * 2
+
+    x = torch.ones(3).to("cuda").requires_grad_()
+    compiled = torch.compile(lambda x: (Twice.apply(x) ** 2).sum())
+    for _ in range(3):
+        compiled(x).backward()
+    assert set(places) == {"cuda"} and x.grad.tolist() == [24.0] * 3
+
+
+@pytest.mark.parametrize("wide", [torch.float32, torch.bfloat16])
+def test_a_mask_of_another_dtype_than_the_query(wide: Any) -> None:
+    """Weights have the query's dtype, whatever a learned mask has, and so do gradients their owners'."""
+    query = torch.randn(2, 3, 4).bfloat16().to("cuda").requires_grad_()
+    mask = torch.zeros(3, 3, dtype=wide).to("cuda").requires_grad_()
+    made = F.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+    made.float().sum().backward()
+    assert made.dtype is torch.bfloat16 and mask.grad.dtype is wide and query.grad.dtype is torch.bfloat16
+    dropped = F.scaled_dot_product_attention(query, query, query, attn_mask=mask, dropout_p=0.5)
+    assert dropped.dtype is torch.bfloat16

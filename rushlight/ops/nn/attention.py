@@ -39,7 +39,7 @@ def _scores(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> tupl
         return scores, None
     if mask._array.dtype.kind == "b":
         return scores.masked_fill(~mask, float("-inf")), ~mask.any(-1, True)
-    return scores + mask, (mask == float("-inf")).all(-1, True)
+    return (scores + mask).to(scores.dtype), (mask == float("-inf")).all(-1, True)  # a wider mask does not make wider weights
 
 
 def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:

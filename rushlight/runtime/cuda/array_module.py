@@ -214,6 +214,15 @@ def _einsum(cupy: Any) -> Callable[..., Any]:
     return einsum
 
 
+def _where(cupy: Any) -> Callable[..., Any]:
+    def where(condition: Any, *branches: Any) -> Any:
+        """Elements of one of two branches, in the dtype that both have: CuPy widens bfloat16 where one of them is a number."""
+        made, kinds = cupy.where(condition, *branches), {each.dtype for each in branches if hasattr(each, "dtype")}
+        return made.astype(kinds.pop(), copy=False) if len(kinds) == 1 else made
+
+    return where
+
+
 def _extreme(name: str) -> Callable[[Any], Callable[..., Any]]:
     def build(cupy: Any) -> Callable[..., Any]:
         ufunc = Ufunc(cupy, getattr(cupy, "maximum" if "max" in name else "minimum"), "maximum" if "max" in name else "minimum")
@@ -228,6 +237,6 @@ def _extreme(name: str) -> Callable[[Any], Callable[..., Any]]:
 
 
 ADDED: dict[str, Callable[[Any], Any]] = {
-    "matmul": gemm.multiplier, "count_nonzero": _count_nonzero, "take": _take, "isin": _isin, "einsum": _einsum,
+    "matmul": gemm.multiplier, "count_nonzero": _count_nonzero, "take": _take, "isin": _isin, "einsum": _einsum, "where": _where,
     **{name: _extreme(name) for name in ("max", "min", "amax", "amin")},
 }  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....autograd.function import Function, FunctionCtx, begin, finish
 from ....core.base import TensorBase, make
+from ....core.devices import CPU, META, device_of, on_device
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt
 from ....graph import Graph, Node
@@ -206,7 +207,8 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
     for index, each in enumerate(result if isinstance(result, (tuple, list)) else (result,)):
         gradient = None
         if isinstance(each, TensorBase):
-            gradient = make(np.ones(each._array.shape, each._array.dtype))
+            place = device_of(each._array)  # a kernel of the user's reads it there
+            gradient = make(on_device(np.ones(each._array.shape, each._array.dtype), CPU if place == META else place))
             tracer.input(gradient, f"grad_{index}")
         gradients.append(gradient)
     random, context._node = default_generator.mark(), node
