@@ -73,7 +73,7 @@ def transformer(package: Any, layers: int, width: int, heads: int, words: int, l
             self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
 
         def forward(self, index: Any) -> Any:
-            x = self.tokens(index) + self.places(package.arange(index.shape[1]))
+            x = self.tokens(index) + self.places(package.arange(index.shape[1], device=index.device))
             return self.head(self.norm(self.blocks(x)))
 
     return Model()

@@ -1,11 +1,12 @@
 """Whole training steps and inference on a GPU as one compiled function, beside PyTorch's ways, in one run.
 
     python -P bench/cuda_steps.py                                        # all cases, all ways: long, since torch.compile takes its time
-    python -P bench/cuda_steps.py --cases "MLP,GPT 4" --peers eager,graph
-    python -P bench/cuda_steps.py --cold --cases "GPT 4" --peers compile # first steps, each in a process of its own: empty caches, then kept ones
+    python -P bench/cuda_steps.py --cases "MLP,GPT 4" --peers reduce-overhead,graph
+    python -P bench/cuda_steps.py --cold --cases "GPT 4" --peers compile # first steps, one after another: empty caches, then kept ones
 
 A step is forward, loss, backward and SGD.  PyTorch's ways are eager mode, ``torch.compile`` of the model, its mode ``reduce-overhead``, and the whole step
-captured by hand as a CUDA graph.  Both packages are measured case by case in turn, each in a process of its own.  Losses of the first steps are compared
+captured by hand as a CUDA graph.  Each way of each package has a process of its own, for training and for inference: what one compiles, caches or holds is
+no other's.  The processes of a case warm up side by side; then one after another is timed, while the others wait.  Losses of the first steps are compared
 before anything is timed.  Times are the best of several repeats of synchronised runs; ``memory`` is the peak of what tensors and graphs hold; ``limit`` is
 what the card needs at least: the operations of the products, or parameters, gradients and what is kept for the backward pass written and read once.
 """
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
-import gc
 import importlib.util
 import json
 import os
@@ -62,14 +62,12 @@ TOLERANCE = {"fp32": 1e-3, "bf16": 2e-2}  # of losses, relative
 def prepared(torch: Any, name: str) -> tuple[Any, Any, Callable[[], Any]]:
     """The model, its optimizer and a training step of a case, with the same weights and inputs in all packages."""
     maker, precision = CASES[name]
-    torch.set_default_device("cpu")
     torch.manual_seed(0)
     model, inputs, target, loss_of = maker(torch)
     model.cuda()
     own = {id(each) for each in model.parameters()}
     inputs = tuple(each if id(each) in own else each.cuda() for each in inputs)
     target = target.cuda()
-    torch.set_default_device("cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
 
     def mode() -> Any:
@@ -141,7 +139,6 @@ def in_a_way(torch: Any, model: Any, step: Any, way: str, training: bool) -> Cal
     if way == "step":
         return torch.compile(run)  # type: ignore[no-any-return]
     if way in ("compile", "reduce-overhead"):
-        torch._dynamo.reset()
         model.compile(mode=None if way == "compile" else way)
     return run
 
@@ -155,35 +152,31 @@ def held(torch: Any, before: int) -> float:
     return float(peak) / 1e6
 
 
-def measured(torch: Any, name: str, way: str, seconds: float, expected: list[float] | None) -> dict[str, Any]:
-    """One case in one way: losses, time, the first steps' time and memory; then inference."""
+def measured(torch: Any, name: str, way: str, training: bool, seconds: float, wait: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """One case in one way: the first steps' time and losses, which ``wait`` gets before the rest is timed; then time and memory."""
     model, _, step = prepared(torch, name)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    run = in_a_way(torch, model, step, way, True)
+    if not training:
+        model.eval()
+    run = in_a_way(torch, model, step, way, training)
     began = time.perf_counter()
-    losses = [run().item() for _ in range(2)]  # where a first call can't be left to generated code, the second runs it
+    made = [run() for _ in range(2)] if not training else []
+    losses = [run().item() for _ in range(2)] if training else []  # where a first call can't be left to generated code, the second runs it
+    torch.cuda.synchronize()
     first = time.perf_counter() - began
+    del made
     if not seconds:
         return {"losses": losses, "first": first}
-    losses += [run().item() for _ in range(LOSSES - 2)]
-    if expected is not None:
-        apart = max(abs(one - other) / max(abs(other), 1.0) for one, other in zip(losses, expected))
-        if not apart <= TOLERANCE[CASES[name][1]]:
-            raise AssertionError(f"losses differ from PyTorch's by {apart:.1e}: {losses} and {expected}")
+    losses += [run().item() for _ in range(LOSSES - 2)] if training else []
     if way == "graph":
-        run = by_hand(torch, step)
-    found = {"losses": losses, "ms": timed(torch, run, seconds), "first": first, "memory": held(torch, before)}
-    del run, model, step
-    gc.collect()
-    model, _, step = prepared(torch, name)
-    model.eval()
-    infer = in_a_way(torch, model, step, way, False)
+        run = by_hand(torch, step if training else step.infer)
     for _ in range(3):
-        infer()
-    found["inference"] = timed(torch, by_hand(torch, infer) if way == "graph" else infer, seconds / 2)
-    return found
+        run()
+    torch.cuda.synchronize()
+    wait({"losses": losses})
+    return {"losses": losses, "ms": timed(torch, run, seconds), "first": first, "memory": held(torch, before)}
 
 
 def limit(torch: Any, name: str) -> dict[str, Any]:
@@ -206,50 +199,62 @@ def limit(torch: Any, name: str) -> dict[str, Any]:
     return {"ms": max(products, memory), "by": "products" if products > memory else "memory"}
 
 
-def work(package: str) -> None:
-    """Answer requests, each a line of JSON: a case, a way, seconds and expected losses."""
+def work(package: str, name: str, way: str, training: bool, seconds: float) -> None:
+    """Measure one case in one way, in this process: a line of JSON says what is ready to be timed, and, once a line has come in, another one what was found."""
     if package == "rushlight":
         import rushlight.compat
 
         rushlight.compat.install()
     import torch
 
-    for line in sys.stdin:
-        name, way, seconds, expected = json.loads(line)
-        try:
-            found = limit(torch, name) if way == "limit" else measured(torch, name, way, seconds, expected)
-        except Exception as error:
-            found = {"error": f"{type(error).__name__}: {error}"[:500]}
+    def wait(found: dict[str, Any]) -> None:
         print("\n" + json.dumps(found), flush=True)
-        gc.collect()
-        torch.cuda.empty_cache()
+        sys.stdin.readline()
+
+    try:
+        if way == "limit":
+            found = limit(torch, name)
+        else:
+            found = measured(torch, name, way, training, seconds, wait)
+    except Exception as error:
+        found = {"error": f"{type(error).__name__}: {error}"[:500]}
+    print("\n" + json.dumps(found), flush=True)
 
 
 class Worker:
-    """A process that measures one package."""
+    """A process that measures one case in one way."""
 
-    def __init__(self, package: str, folder: str) -> None:
+    def __init__(self, package: str, folder: str, name: str, way: str, training: bool, seconds: float) -> None:
         names = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "RUSHLIGHT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
         places = {name: os.path.join(folder, package, name.lower()) for name in names} if folder else {}
-        command = [sys.executable, "-P", __file__, "--work", package]
+        command = [sys.executable, "-P", __file__, "--work", json.dumps([package, name, way, training, seconds])]
+        self.title = f"{name}, {way}{'' if training else ', inference'}"
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **places})
 
-    def ask(self, name: str, way: str, seconds: float, expected: Any = None) -> dict[str, Any]:
-        """Measure; what came out is printed, too, so that a run that is stopped is not lost."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        print(json.dumps([name, way, seconds, expected]), file=self.process.stdin, flush=True)
+    def line(self) -> dict[str, Any]:
+        """What the process says next."""
+        assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith("{"):
                 found: dict[str, Any] = json.loads(line)
-                print(f"  {name}, {way}: { ({key: value for key, value in found.items() if key != 'losses'}) }", flush=True)
                 return found
         return {"error": f"the process ended with {self.process.wait()}"}
 
-    def end(self) -> None:
-        """Let the process end."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+    def finish(self, expected: list[float] | None = None, tolerance: float = 0.0) -> dict[str, Any]:
+        """Let it be timed, if its losses are as expected; what came out is printed, too, so that a run that is stopped is not lost."""
+        found = self.line()
+        if "losses" in found and "first" not in found:
+            apart = max((abs(one - other) / max(abs(other), 1.0) for one, other in zip(found["losses"], expected or found["losses"])), default=0.0)
+            if not apart <= tolerance:
+                self.process.kill()
+                found = {"error": f"losses differ from PyTorch's by {apart:.1e}: {found['losses']} and {expected}"}
+            else:
+                assert self.process.stdin is not None
+                print(file=self.process.stdin, flush=True)
+                found = self.line()
+        self.process.communicate()
+        print(f"  {self.title}: { ({key: value for key, value in found.items() if key != 'losses'}) }", flush=True)
+        return found
 
 
 NONE = float("nan")
@@ -257,35 +262,38 @@ NONE = float("nan")
 
 def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str) -> list[str]:
     """A table of steps and of inference: ours beside each of PyTorch's ways."""
-    ours, torch = Worker("rushlight", folder), Worker("torch", folder)
     head = f"| case | rushlight | {' | '.join(peers)} | ratio to the best | losses apart | first, s (compile) | memory, MB (peers) | limit, ms | of it |"
     steps, inference = (
         [head, "|---" * head.count(" | ") + "|---|"],
         [f"| inference | rushlight | {' | '.join(peers)} | ratio |", "|---" * (3 + len(peers)) + "|"],
     )
     for name in cases:
-        found = {peer: torch.ask(name, peer, seconds) for peer in peers}
-        expected = next((each["losses"] for each in found.values() if "losses" in each), None)
-        own, least = ours.ask(name, "step", seconds, expected), torch.ask(name, "limit", seconds)
-        times = [found[peer].get("ms", NONE) for peer in peers]
+        tolerance = TOLERANCE[CASES[name][1]]
+        trained = [Worker(package, folder, name, way, True, seconds) for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))]
+        least = Worker("torch", folder, name, "limit", True, seconds).finish()
+        results = [trained[0].finish(None, tolerance)]
+        expected = results[0].get("losses")
+        results += [each.finish(expected, tolerance) for each in trained[1:]]
+        *found, own = results
+        times = [each.get("ms", NONE) for each in found]
         best = min((each for each in times if each == each), default=NONE)
         apart = max((abs(one - other) for one, other in zip(own.get("losses", []), expected or [])), default=NONE)
-        memory = " ".join(f"{found[peer].get('memory', NONE):.0f}" for peer in peers)
-        took = own.get("ms", NONE)
+        memory = " ".join(f"{each.get('memory', NONE):.0f}" for each in found)
+        took, compiled = own.get("ms", NONE), dict(zip(peers, found)).get("compile", {})
         steps.append(
-            f"| {name} | {took:.3f} | {' | '.join(f'{each:.3f}' for each in times)} | {took / best:.2f} | {apart:.0e} | "
-            f"{own.get('first', NONE):.2f} ({found.get('compile', {}).get('first', NONE):.1f}) | {own.get('memory', NONE):.0f} ({memory}) | "
-            f"{least.get('ms', NONE):.3f} {least.get('by', '')} | {least.get('ms', NONE) / took:.2f} |"
+            f"| {name} | {took:.4f} | {' | '.join(f'{each:.4f}' for each in times)} | {took / best:.2f} | {apart:.0e} | "
+            f"{own.get('first', NONE):.2f} ({compiled.get('first', NONE):.1f}) | {own.get('memory', NONE):.1f} ({memory}) | "
+            f"{least.get('ms', NONE):.4f} {least.get('by', '')} | {least.get('ms', NONE) / took:.2f} |"
         )
-        times = [found[peer].get("inference", NONE) for peer in peers]
+        asked = [Worker(package, folder, name, way, False, seconds) for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))]
+        *found, own = [each.finish(None, tolerance) for each in asked]
+        times = [each.get("ms", NONE) for each in found]
         best = min((each for each in times if each == each), default=NONE)
-        took = own.get("inference", NONE)
-        inference.append(f"| {name} | {took:.3f} | {' | '.join(f'{each:.3f}' for each in times)} | {took / best:.2f} |")
-        for way, each in (("step", own), *found.items()):
+        took = own.get("ms", NONE)
+        inference.append(f"| {name} | {took:.4f} | {' | '.join(f'{each:.4f}' for each in times)} | {took / best:.2f} |")
+        for way, each in zip((*peers, "step", *peers, "step"), (*results, *found, own)):
             if "error" in each:
                 steps.append(f"  {name}, {way}: {each['error']}")
-    ours.end()
-    torch.end()
     return [*steps, "", *inference]
 
 
@@ -297,10 +305,7 @@ def first_steps(cases: list[str], peers: list[str]) -> list[str]:
         row = []
         for package, way in ways:
             with tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):
-                    worker = Worker(package, folder)
-                    row.append(worker.ask(name, way, 0).get("first", NONE))
-                    worker.end()
+                row += [Worker(package, folder, name, way, True, 0).finish().get("first", NONE) for _ in range(2)]
         lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in row)} |")
     return lines
 
@@ -312,11 +317,11 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--seconds", type=float, default=0.4)
     parser.add_argument("--cold", action="store_true")
-    parser.add_argument("--work", choices=("rushlight", "torch"))
+    parser.add_argument("--work", help=argparse.SUPPRESS)
     args = parser.parse_args()
     cases, peers = args.cases.split(","), [each for each in args.peers.split(",") if each]
     if args.work:
-        work(args.work)
+        work(*json.loads(args.work))
     elif args.cold:
         print("\n".join(first_steps(cases, peers)))
     else:

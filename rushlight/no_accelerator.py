@@ -20,6 +20,7 @@ _NEED_A_DEVICE = """
     get_per_process_memory_fraction set_per_process_memory_fraction get_stream_from_external init make_graphed_callables
     graph_pool_handle caching_allocator_alloc caching_allocator_delete change_current_allocator use_mem_pool
     utilization temperature power_draw clock_rate memory_usage list_gpu_processes memory_snapshot memory_summary device_memory_used
+    get_allocator_backend
 """
 _ACCEPTED = "empty_cache seed seed_all reset_peak_memory_stats reset_accumulated_memory_stats set_stream caching_allocator_enable"
 _ZERO = "device_count memory_allocated max_memory_allocated memory_reserved max_memory_reserved"

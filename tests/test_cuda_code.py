@@ -254,12 +254,12 @@ for batch, heads, repeat, length, source, width, wide, causal, kind, vector in c
     sizes, rows, columns, scale = (heads, length, source), -(-length // 16), -(-source // 16), 1 / math.sqrt(width)
     first = lambda each: each.stride()[:3]
     numbers = (*sizes, scale, keep, threads)
-    flash.forward[(rows, batch * heads)](q, k, v, given, noise, out, logs, *steps, *first(out), *numbers, **options)
-    flash.products[(rows, batch * heads)](grad, out, sums, *first(grad), *first(out), heads, length, DV=32, WV=wide, BM=16)
+    flash.forward[(batch * heads, rows)](q, k, v, given, noise, out, logs, *steps, *first(out), *numbers, **options)
+    flash.products[(batch * heads, rows)](grad, out, sums, *first(grad), *first(out), heads, length, DV=32, WV=wide, BM=16)
     made = [torch.zeros_like(each) for each in (q, k, v)]
     shared = (q, k, v, given, noise, grad, logs, sums)
-    flash.backward_query[(rows, batch * heads)](*shared, made[0], *steps, *first(grad), *first(made[0]), *numbers, **options)
-    flash.backward_key[(columns, batch * groups)](
+    flash.backward_query[(batch * heads, rows)](*shared, made[0], *steps, *first(grad), *first(made[0]), *numbers, **options)
+    flash.backward_key[(batch * groups, columns)](
         *shared, made[1], made[2], *steps, *first(grad), *first(made[1]), *first(made[2]), *numbers, **options
     )
     torch.testing.assert_close(out, expected.detach(), rtol=1e-5, atol=1e-5)

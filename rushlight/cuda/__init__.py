@@ -79,7 +79,8 @@ globals().update(
             get_gencode_flags is_bf16_supported is_tf32_supported mem_get_info memory_allocated max_memory_allocated memory_reserved
             max_memory_reserved reset_peak_memory_stats reset_accumulated_memory_stats empty_cache memory_stats memory_stats_as_nested_dict
             memory_summary set_per_process_memory_fraction get_per_process_memory_fraction get_rng_state get_rng_state_all set_rng_state
-            set_rng_state_all manual_seed manual_seed_all seed seed_all initial_seed
+            set_rng_state_all manual_seed manual_seed_all seed seed_all initial_seed ipc_collect get_sync_debug_mode set_sync_debug_mode
+            current_blas_handle device_memory_used cudart utilization memory_usage temperature power_draw clock_rate get_allocator_backend
         """.split()
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any
 
@@ -80,8 +81,10 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 
 def record_stream(self: Any, stream: Any) -> None:
-    """Raise: there are no streams to record."""
-    raise NotSupported("record_stream: tensors on the CPU are used by no stream")
+    """Say that another stream than the one a tensor was made on uses it: its memory is not given to others before that stream is done with it."""
+    if not self.is_cuda:
+        raise NotSupported("record_stream: tensors on the CPU are used by no stream")
+    importlib.import_module("rushlight.runtime.cuda.control").record_stream(self._array, stream)
 
 
 def reinforce(self: Any, reward: Any) -> None:

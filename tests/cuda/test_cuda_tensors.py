@@ -265,3 +265,65 @@ def test_autocast(dtype: Any) -> None:
         scaler.update()
         losses.append(loss.item())
     assert losses[-1] < losses[0] and np.isfinite(losses).all()
+
+
+def test_a_scaler_leaves_out_steps_that_overflow() -> None:
+    weight = torch.ones(2, device="cuda", requires_grad=True)
+    scaler, optimizer = torch.amp.GradScaler("cuda", init_scale=4.0), torch.optim.SGD([weight], lr=0.5)
+    for factor, expected, scale in ((2.0, [0.0, 0.0], 4.0), (float("inf"), [0.0, 0.0], 2.0)):
+        optimizer.zero_grad()
+        scaler.scale((weight * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert scaler.is_enabled() and weight.tolist() == expected and scaler.get_scale() == scale
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_narrow_types_stay_narrow(dtype: Any) -> None:
+    x, mask = torch.randn(3, 4, device="cuda").to(dtype), torch.tensor([True, False, True, False], device="cuda")
+    for made in (x.masked_fill(mask, float("-inf")), torch.where(mask, x, 0.0), x.masked_fill(mask, 0).softmax(-1), x.clamp(min=0), x.tril()):
+        assert made.dtype is dtype
+    learned = torch.zeros(3, 3, device="cuda", requires_grad=True)
+    made = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=learned, dropout_p=0.1)
+    made.float().sum().backward()
+    assert made.dtype is dtype and learned.grad.dtype is torch.float32
+
+
+def test_memory_that_another_stream_uses_waits_for_it() -> None:
+    side, x = torch.cuda.Stream(), torch.ones(1000, device="cuda")
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        y = x * 2
+    x.record_stream(side)
+    del x
+    torch.ones(1000, device="cuda").record_stream(side)
+    torch.cuda.synchronize()
+    assert y.sum().item() == 2000
+
+
+def in_a_child(queue: Any) -> None:
+    torch.cuda.manual_seed_all(3)
+    try:
+        torch.ones(2, device="cuda")
+    except RuntimeError as error:
+        queue.put((str(error), torch.cuda.is_initialized(), torch.cuda._is_in_bad_fork()))
+
+
+def test_a_forked_process_is_told_about_spawn() -> None:
+    torch.ones(2, device="cuda")
+    context = torch.multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=in_a_child, args=(queue,))
+    process.start()
+    message, initialized, bad = queue.get(timeout=60)
+    process.join()
+    assert "you must use the 'spawn' start method" in message and not initialized and bad
+
+
+def test_questions_of_libraries() -> None:
+    assert torch.cuda.get_allocator_backend() == "native" and torch.cuda.get_sync_debug_mode() == 0 and torch.cuda.ipc_collect() is None
+    assert torch.cuda.current_blas_handle() and torch.cuda.device_memory_used() > 0 and torch.cuda.cudart().cudaMemGetInfo(0)[1] > 0
+    assert torch.tensor([1, 1, 2], device="cuda").int().histc(2, 1, 2).tolist() == [2, 1]
+    storage = torch.ones(2).untyped_storage().cuda()
+    assert storage.is_cuda and storage.cpu().tolist() == torch.ones(2).untyped_storage().tolist()
+    assert torch.ones(2).untyped_storage().pin_memory().is_pinned()

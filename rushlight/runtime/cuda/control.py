@@ -7,13 +7,16 @@ Each function here has the name and the arguments of the one in ``torch.cuda`` t
 from __future__ import annotations
 
 import functools
+import importlib
 from collections import OrderedDict
 from contextlib import AbstractContextManager
-from typing import Any
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from ...core.base import make
 from ...core.devices import as_device, available, device_types
-from ...core.errors import ValueRangeError
+from ...core.errors import NotSupported, ValueRangeError
 from . import faults
 from .captured_work import release_unused
 from .device import CudaDevice, no_such_device, sized
@@ -327,3 +330,104 @@ def seed_all() -> None:
 def initial_seed() -> int:
     """The seed that the current device's stream began with."""
     return kind().generators[current_device()].initial_seed()
+
+
+# -- what libraries ask besides ----------------------------------------------------------------------------------------
+
+
+def ipc_collect() -> None:
+    """Nothing: memory is not shared with other processes here."""
+
+
+def get_sync_debug_mode() -> int:
+    """0: calls that wait for the GPU are not reported."""
+    return 0
+
+
+def set_sync_debug_mode(debug_mode: Any) -> None:
+    """Accept the mode in which calls that wait for the GPU are not reported; others are not here."""
+    if debug_mode not in (0, "default"):
+        raise NotSupported(f"torch.cuda.set_sync_debug_mode({debug_mode!r}): calls that wait for the GPU are not reported here")
+
+
+def get_allocator_backend() -> str:
+    """``"native"``: a caching pool (CuPy's)."""
+    return "native"
+
+
+def current_blas_handle() -> int:
+    """The handle of cuBLAS for the current device, as a number."""
+    return int(kind().cupy.cuda.device.get_cublas_handle())
+
+
+def device_memory_used(device: Any = None) -> int:
+    """The bytes that all processes hold on a device."""
+    free, total = mem_get_info(device)
+    return int(total - free)
+
+
+def cudart() -> Any:
+    """Functions of the CUDA runtime: memory that is free, and the start and the end of what profilers look at."""
+    runtime = kind().cupy.cuda.runtime
+    return SimpleNamespace(
+        cudaMemGetInfo=mem_get_info, cudaProfilerStart=runtime.profilerStart, cudaProfilerStop=runtime.profilerStop,
+        cudaDeviceSynchronize=runtime.deviceSynchronize,
+    )  # fmt: skip
+
+
+def _asked_nvml(question: Any, device: Any) -> Any:
+    """What NVIDIA's management library says of a device."""
+    try:
+        pynvml = importlib.import_module("pynvml")
+    except ImportError as error:
+        raise ModuleNotFoundError("pynvml does not seem to be installed or it can't be imported.") from error
+    pynvml.nvmlInit()
+    return question(pynvml, pynvml.nvmlDeviceGetHandleByPciBusId(kind().cupy.cuda.runtime.deviceGetPCIBusId(index_of(device))))
+
+
+def utilization(device: Any = None) -> int:
+    """The percentage of the last second in which a kernel ran."""
+    return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetUtilizationRates(handle).gpu, device))
+
+
+def memory_usage(device: Any = None) -> int:
+    """The percentage of the last second in which memory was read or written."""
+    return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetUtilizationRates(handle).memory, device))
+
+
+def temperature(device: Any = None) -> int:
+    """The temperature in degrees Celsius."""
+    return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetTemperature(handle, 0), device))
+
+
+def power_draw(device: Any = None) -> int:
+    """The power in milliwatts."""
+    return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetPowerUsage(handle), device))
+
+
+def clock_rate(device: Any = None) -> int:
+    """The rate of the multiprocessors' clock in MHz."""
+    return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, 1), device))
+
+
+class _UsedByStream(NamedTuple):
+    """Memory that another stream than the one it was allocated on uses."""
+
+    memory: Any
+    stream: Any
+    done: list[Any]  # an event behind the last use, once nobody else has the memory
+
+
+_used: list[_UsedByStream] = []
+_MINE = 2  # references to memory that nobody else has: the record's, and the argument of the question
+
+
+def record_stream(array: Any, stream: Any) -> None:
+    """Have memory go back to the pool only when what a stream has queued by the time that the last tensor is gone, is done."""
+    for each in _used:
+        if not each.done and getrefcount(each.memory) <= _MINE:
+            each.done.append(each.stream.record())
+    _used[:] = [
+        *(each for each in _used if not each.done or not each.done[0].done),
+        _UsedByStream(array.data.mem, kind().cupy.cuda.ExternalStream(stream.cuda_stream), []),
+    ]

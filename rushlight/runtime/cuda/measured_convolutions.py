@@ -22,7 +22,7 @@ from .measured_products import fill_array, measured
 
 log = logging.getLogger("rushlight.triton")
 _FILE = str(Path(__file__).parent / "kernels" / "implicit_convolution.py")
-_VERSION = 1
+_VERSION = 2
 _MOST = 1 << 32  # multiplications beyond which cuDNN has the better kernels
 _GAIN = 0.97  # of cuDNN's time, from which on the product is taken
 _PROCESSORS = 132
@@ -47,7 +47,10 @@ class ImplicitConvolution:
         }  # fmt: skip
         high = 32 if count <= 32 else 64
         wide = 64 if -(-pixels // 64) * -(-count // high) >= _PROCESSORS else 32
-        self.sizes = {"R": rows, "S": columns, "PRECISION": "tf32", "BM": high, "BN": wide, "BK": 32, "num_warps": 4, "num_stages": 3}
+        deep = 32
+        if count >= 128 and -(-pixels // 32) * -(-count // high) < _PROCESSORS:  # all filters meet few pixels
+            high, wide, deep = 128, 16, 64
+        self.sizes = {"R": rows, "S": columns, "PRECISION": "tf32", "BM": high, "BN": wide, "BK": deep, "num_warps": 4, "num_stages": 3}
         self.grid = (-(-pixels // wide), -(-count // high))
         self.launches: dict[Any, Any] = {}
 

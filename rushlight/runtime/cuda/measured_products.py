@@ -32,7 +32,7 @@ _LEAST = 1 << 22  # multiplications from which on that is tried
 _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
 _PROCESSORS = 132
 _ALIGNED = 1 << 12  # an address that kernels are compiled for
-_VERSION = 2  # of what is kept
+_VERSION = 3  # of what is kept
 _FILE = str(Path(__file__).parent / "kernels" / "split_product.py")
 _NO_BIAS, _OF_COLUMNS, _OF_ROWS = 0, 1, 2  # what a bias is added to
 _LENGTH, _GROUP = 32, 8  # of a step along the sums; rows of blocks that share the second operand in the cache
@@ -79,10 +79,14 @@ class SplitProduct:
 
     def blocks(self, rows: int, columns: int) -> tuple[dict[str, int], int]:
         """The sizes of blocks and the number of warps, as measured on an H200."""
-        large, middle = -(-rows // 128) * -(-columns // 64), -(-rows // 64) * -(-columns // 64)
+        large, middle, small = (-(-rows // down) * -(-columns // across) for down, across in ((128, 64), (64, 64), (32, 32)))
         if large >= 3 * _PROCESSORS and not self.turns:
-            return {"BM": 128, "BN": 64}, 4
-        return ({"BM": 64, "BN": 64}, 4) if middle >= _PROCESSORS else ({"BM": 32, "BN": 32}, 2)
+            return {"BM": 128, "BN": 64, "BK": _LENGTH}, 4
+        if middle >= _PROCESSORS:
+            return {"BM": 64, "BN": 64, "BK": _LENGTH}, 4
+        if small >= _PROCESSORS or self.length % 64:
+            return {"BM": 32, "BN": 32, "BK": _LENGTH}, 2
+        return {"BM": 16, "BN": 32, "BK": 64 if self.length % 128 or self.length < 512 else 128}, 4
 
     def compile(self) -> None:
         """Have the kernels compiled."""
@@ -132,9 +136,8 @@ class SplitProduct:
         }  # fmt: skip
         options = {
             "ADDS": adds,
-            "EVEN": length % _LENGTH == 0,
+            "EVEN": length % sizes["BK"] == 0,
             **sizes,
-            "BK": _LENGTH,
             "G": _GROUP,
             "num_warps": warps,
             "num_stages": 3,

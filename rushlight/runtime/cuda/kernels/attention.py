@@ -169,7 +169,7 @@ class _Problem:
             blocks = self.blocks["forward"]
             numbers = {**self.given, **_named("so", "bhm", _steps(output, 3)), **self.sizes}
             even = self.source % blocks["BN"] == 0
-            return (-(-self.length // blocks["BM"]), self.batch * self.heads), numbers, {**self.options, **blocks, "EVEN": even}
+            return (self.batch * self.heads, -(-self.length // blocks["BM"])), numbers, {**self.options, **blocks, "EVEN": even}
 
         self.launch("forward", {**dict(zip(_INPUTS, inputs)), "OUT": output, "L": logs}, (), describe)
 
@@ -189,13 +189,13 @@ class _Problem:
         count, options, of_grad = self.batch * self.heads, self.options, _named("sg", "bhm", _steps(given, 3))
         if name == "products":
             numbers = {**of_grad, **_named("so", "bhm", _steps(output, 3)), "heads": self.heads, "length": self.length}
-            return (-(-self.length // 64), count), numbers, dict(DV=options["DV"], WV=options["WV"], BM=64)
+            return (count, -(-self.length // 64)), numbers, dict(DV=options["DV"], WV=options["WV"], BM=64)
         blocks = self.blocks[name]
         if name == "backward_query":
-            own, grid = _named("sd", "bhm", _steps(made[0], 3)), (-(-self.length // blocks["BM"]), count)
+            own, grid = _named("sd", "bhm", _steps(made[0], 3)), (count, -(-self.length // blocks["BM"]))
         else:
             own = {**_named("sd", "bhn", _steps(made[1], 3)), **_named("sw", "bhn", _steps(made[2], 3))}
-            grid = (-(-self.source // blocks["BN"]), self.batch * self.groups)
+            grid = (self.batch * self.groups, -(-self.source // blocks["BN"]))
         even = self.source % blocks["BN"] == 0 if name == "backward_query" else self.length % blocks["BM"] == 0
         return grid, {**self.given, **of_grad, **own, **self.sizes}, {**options, **blocks, "EVEN": even}
 

@@ -116,8 +116,8 @@ def forward(
     EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The output and the logarithms of the rows' sums, for a block of BM queries of one head; REPEAT heads share keys and values."""
-    b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    block = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)  # the longest first
+    b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
+    block = tl.num_programs(1) - 1 - tl.program_id(1) if CAUSAL else tl.program_id(1)  # the longest of all heads first
     rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
     Q += b * sq_b + h * sq_h
     K += b * sk_b + h // REPEAT * sk_h
@@ -147,18 +147,18 @@ def forward(
     made = made / tl.where(total == 0, 1.0, total)[:, None]  # a row that attends to nothing gives zeros
     inside = rows < length
     tl.store(OUT + rows[:, None].to(tl.int64) * so_m + e[None, :], made.to(OUT.dtype.element_ty), mask=inside[:, None] & (e[None, :] < WV))
-    tl.store(L + tl.program_id(1).to(tl.int64) * length + rows, tl.where(total == 0, float("inf"), top + tl.log2(total)), mask=inside)
+    tl.store(L + tl.program_id(0).to(tl.int64) * length + rows, tl.where(total == 0, float("inf"), top + tl.log2(total)), mask=inside)
 
 
 @triton.jit
 def products(G, OUT, S, sg_b, sg_h, sg_m, so_b, so_h, so_m, heads, length, DV: tl.constexpr, WV: tl.constexpr, BM: tl.constexpr):  # type: ignore[no-untyped-def]
     """The sums of gradient times output of each row, which both backward kernels subtract."""
-    b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    rows, e = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, DV)
+    b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
+    rows, e = tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, DV)
     inside = (rows[:, None] < length) & (e[None, :] < WV)
     g = tl.load(G + b * sg_b + h * sg_h + rows[:, None].to(tl.int64) * sg_m + e[None, :], mask=inside, other=0.0).to(tl.float32)
     o = tl.load(OUT + b * so_b + h * so_h + rows[:, None].to(tl.int64) * so_m + e[None, :], mask=inside, other=0.0).to(tl.float32)
-    tl.store(S + tl.program_id(1).to(tl.int64) * length + rows, tl.sum(g * o, 1), mask=rows < length)
+    tl.store(S + tl.program_id(0).to(tl.int64) * length + rows, tl.sum(g * o, 1), mask=rows < length)
 
 
 @triton.jit
@@ -191,8 +191,8 @@ def backward_query(
     EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradient of a block of queries: a walk over the keys."""
-    b, h = (tl.program_id(1) // heads).to(tl.int64), (tl.program_id(1) % heads).to(tl.int64)
-    block = tl.num_programs(0) - 1 - tl.program_id(0) if CAUSAL else tl.program_id(0)
+    b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
+    block = tl.num_programs(1) - 1 - tl.program_id(1) if CAUSAL else tl.program_id(1)
     rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
     K += b * sk_b + h // REPEAT * sk_h
     V += b * sv_b + h // REPEAT * sv_h
@@ -202,8 +202,8 @@ def backward_query(
     inside = rows < length
     q = _rows(Q + b * sq_b + h * sq_h, block * BM, BM, sq_m, d, length, WD, D, True)
     g = _rows(G + b * sg_b + h * sg_h, block * BM, BM, sg_m, e, length, WV, DV, True)
-    logs = tl.load(L + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=float("inf"))
-    sums = tl.load(S + tl.program_id(1).to(tl.int64) * length + rows, mask=inside, other=0.0)
+    logs = tl.load(L + tl.program_id(0).to(tl.int64) * length + rows, mask=inside, other=float("inf"))
+    sums = tl.load(S + tl.program_id(0).to(tl.int64) * length + rows, mask=inside, other=0.0)
     made = tl.zeros([BM, D], tl.float32)
     factor = scale * 1.4426950408889634
     if CAUSAL:
@@ -263,8 +263,8 @@ def backward_key(
 ):  # type: ignore[no-untyped-def]  # fmt: skip
     """The gradients of a block of keys and values: a walk over the queries of the heads that share them."""
     groups = heads // REPEAT
-    b, group = (tl.program_id(1) // groups).to(tl.int64), (tl.program_id(1) % groups).to(tl.int64)
-    block = tl.program_id(0)
+    b, group = (tl.program_id(0) // groups).to(tl.int64), (tl.program_id(0) % groups).to(tl.int64)
+    block = tl.program_id(1)
     columns, d, e = block * BN + tl.arange(0, BN), tl.arange(0, D), tl.arange(0, DV)
     there = columns < source
     k = _rows(K + b * sk_b + group * sk_h, block * BN, BN, sk_n, d, source, WD, D, True)
