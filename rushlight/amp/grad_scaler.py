@@ -86,7 +86,7 @@ class GradScaler:
         """Whether a gradient of an optimizer's is not finite: each device is asked once."""
         found = self._overflows.get(optimizer)
         if found is None:
-            found = self._overflows[optimizer] = not all([each.item() for each in self._finite[optimizer].values()])
+            found = self._overflows[optimizer] = not all(each.item() for each in self._finite[optimizer].values())
         return found
 
     def scale(self, outputs: Any) -> Any:
@@ -159,7 +159,7 @@ class GradScaler:
             scale = float(new_scale)
         else:
             assert self._finite, "No inf checks were recorded prior to update."
-            if any([self._overflowed(each) for each in self._finite]):
+            if any(map(self._overflowed, self._finite)):
                 scale, tracker = scale * self._backoff_factor, 0
             elif tracker + 1 == self._growth_interval:
                 grown = float(np.float32(scale * self._growth_factor))
