@@ -140,7 +140,7 @@ class Collector:
         self.number += 1
 
 
-class CollectsByObject(nn.Module):
+class CollectsInLoop(nn.Module):
     def forward(self, x: torch.Tensor):
         found = Collector(2)
         for _ in range(3):
@@ -149,7 +149,7 @@ class CollectsByObject(nn.Module):
 
 
 def test_an_attempt_to_capture_a_loop_leaves_the_lists_of_objects_as_they_were():
-    model = torch.jit.script(CollectsByObject())
+    model = torch.jit.script(CollectsInLoop())
     for called in (model, torch.compile(model), torch.export.export(model, (torch.ones(2),)).module()):
         total, count = called(torch.ones(2))
         assert total.tolist() == [9.0, 9.0]

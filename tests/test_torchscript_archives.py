@@ -15,6 +15,7 @@ from torchscript_files import FOLDER, Made, Named, archive, function, recorded
 
 import rushlight as torch
 from rushlight import nn
+from rushlight.capture.script.frontend.errors import NotSupportedError
 
 MODELS = sorted(name.removesuffix(".pt") for name in recorded("models") if name.endswith(".pt"))
 
@@ -372,3 +373,81 @@ def test_damaged_code_and_pickles_are_refused() -> None:
             torch.jit.load(file)
         except (torch.jit.CaptureError, NotImplementedError, RuntimeError, ValueError):
             pass
+
+
+FORKED = """a = torch.add(x, 1)
+def __forked_function():
+  a0 = torch.mul(x, 3)
+  def __forked_function0():
+    return torch.neg(a0)
+  f0 = fork(__forked_function0)
+  if torch.gt(torch.dim(x), 0):
+    a1 = torch.add(a0, torch.wait(f0))
+  else:
+    a1 = a0
+  return torch.add(a1, a0)
+f = fork(__forked_function)
+a0 = torch.add(a, 1)
+return torch.add(torch.wait(f), a0)"""
+
+
+def test_forked_functions_run_where_they_are_forked() -> None:
+    made, x = torch.jit.load(function(FORKED)), torch.tensor([1.0, 2.0])
+    for called in (made, torch.compile(made), torch.export.export(made, (x,)).module()):
+        assert called(x).tolist() == [6.0, 10.0]
+    twice = "".join(
+        f"{'  ' * depth}def __forked_function{depth}():\n" for depth in range(30)
+    ) + f"{'  ' * 30}return x\n" + "".join(
+        f"{'  ' * depth}f{depth} = fork(__forked_function{depth})\n{'  ' * depth}g{depth} = fork(__forked_function{depth})\n"
+        + (f"{'  ' * depth}return torch.add(f{depth}, g{depth})\n" if depth else "")
+        for depth in reversed(range(30))
+    )  # fmt: skip
+    with pytest.raises(NotSupportedError, match="more than 100000 parts"):
+        torch.jit.load(function(twice + "return f0"))
+
+
+RANGES = {
+    "trace": '_0 = ops.profiler._record_function_enter_new("part")\ny = torch.mul(x, 2)\nops.profiler._record_function_exit(_0)\nreturn y',
+    "script": "_0 = {0}.__new__({0})\n_1 = (_0).__init__(\"part\", None, )\nwith _0:\n  y = torch.mul(x, 2)\nreturn y",
+    "frozen": "_0 = {0}.__new__({0})\n_0.name = \"part\"\n_0.args = None\n_0.record = None\nwith _0:\n  y = torch.mul(x, 2)\nreturn y",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RANGES)
+def test_ranges_of_the_profiler(kind) -> None:
+    body = RANGES[kind].format("__torch__.torch.autograd.profiler.record_function")
+    made, x = torch.jit.load(function(body)), torch.ones(2)
+    with torch.profiler.profile() as found:
+        assert made(x).tolist() == [2.0, 2.0]
+    assert "part" in {each.key for each in found.key_averages()}
+    assert torch.compile(made, fullgraph=True)(x).tolist() == [2.0, 2.0]
+    for options in ({}, {"format": "torchscript"}):
+        file = io.BytesIO()
+        torch.jit.save(made, file, **options)
+        file.seek(0)
+        assert torch.jit.load(file)(x).tolist() == [2.0, 2.0]
+
+
+def test_stft_without_an_argument_for_padding_does_not_pad() -> None:
+    x = torch.arange(64.0).sin()
+    made = torch.jit.load(function("return torch.view_as_real(torch.stft(x, 16, 4, 16, None, False, True, True))"))
+    expected = torch.view_as_real(torch.stft(x, 16, 4, 16, center=False, return_complex=True))
+    assert torch.allclose(made(x), expected)
+    assert torch.ops.aten.stft.default(x, 16, return_complex=True).shape == (9, 13)
+    assert torch.ops.aten.stft.center(x, 16, return_complex=True).shape == (9, 17)
+
+
+def test_packed_parameters_of_half_precision_and_of_tables() -> None:
+    x = torch.linspace(0, 1, 3).reshape(1, 3)
+    packed = torch.ops.quantized.linear_prepack_fp16(torch.linspace(-1, 1, 6).reshape(2, 3), torch.ones(2))
+    weight, bias = torch.ops.quantized.linear_unpack_fp16(packed)
+    assert weight.dtype == torch.float32 and torch.equal(weight, torch.linspace(-1, 1, 6).reshape(2, 3).half().float())
+    assert torch.allclose(torch.ops.quantized.linear_dynamic_fp16(x, packed), x @ weight.T + bias)
+    assert (torch.ops.quantized.linear_relu_dynamic_fp16(-9 * x, packed) >= 0).all()
+    real = torch.linspace(-1, 1, 20).reshape(5, 4)
+    table = torch.quantize_per_channel(real, torch.full((5,), 0.01), torch.full((5,), 100.5), 0, torch.quint8)
+    held, bag = torch.ops.quantized.embedding_bag_prepack(table), torch.ops.quantized.embedding_bag_byte
+    rows = torch.ops.quantized.embedding_bag_unpack(held).dequantize()
+    assert torch.allclose(bag(held, torch.tensor([[0, 1], [4, 4]])), torch.stack([rows[0] + rows[1], 2 * rows[4]]))
+    found = bag(held, torch.tensor([0, 1, 2, 3]), torch.tensor([0, 2, 2]), per_sample_weights=torch.tensor([1.0, 2.0, 3.0, 4.0]))
+    assert torch.allclose(found, torch.stack([rows[0] + 2 * rows[1], 0 * rows[0], 3 * rows[2] + 4 * rows[3]]))

@@ -247,6 +247,19 @@ class record_function:
         return wrapped
 
 
+def enter_range(name: str, args: str | None = None) -> record_function:
+    """Begin a range, which :func:`exit_range` ends."""
+    return record_function(name, args).__enter__()
+
+
+def exit_range(record: record_function) -> None:
+    """End a range."""
+    record.__exit__()
+
+
+RANGES = {"_record_function_enter": enter_range, "_record_function_enter_new": enter_range, "_record_function_exit": exit_range}
+
+
 class emit_nvtx:
     """PyTorch's ranges for NVIDIA's profilers: refused unless it is not enabled."""
 

@@ -17,6 +17,7 @@ import warnings
 from typing import Any
 
 from ...amp.autocast_mode import is_autocast_enabled
+from ...autograd import profiler
 from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
 from ...core.errors import CaptureError
@@ -80,6 +81,7 @@ for _name in ("attrgetter", "itemgetter", "methodcaller", "call"):
     SPACES["operator"].pop(_name, None)
 SPACES["warnings"] = {"warn": warnings.warn}
 SPACES["amp"] = {"is_autocast_enabled": is_autocast_enabled}
+SPACES["profiler"] = {each.__name__: each for each in (profiler.record_function, profiler.enter_range, profiler.exit_range)}
 SPACES["math"] = {name: value for name, value in vars(math).items() if inspect.isbuiltin(value)}
 SPACES["helper"] = dict(graph_functions.FUNCTIONS)
 SPACES["library"] = _Library()

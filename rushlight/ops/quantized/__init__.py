@@ -9,7 +9,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from ...core.declare import public
+from ...core.declare import public, table
+from ...core.dtypes import float16, float32
 from ...core.errors import ArgumentError
 from ...core.missing import missing
 from .layers import quantized_convolution, quantized_embedding, quantized_linear, quantized_linear_dynamic
@@ -18,7 +19,10 @@ globals().update(public("ops.quantized"))
 
 
 class Packed:
-    """The parameters of a quantized layer: a quantized weight, a bias, and a convolution's strides, padding, dilation and groups."""
+    """The parameters of a quantized layer: a weight, a bias, and a convolution's strides, padding, dilation and groups.
+
+    Of an embedding ``options`` says that it is a ``table``.
+    """
 
     def __init__(self, weight: Any, bias: Any, **options: Any) -> None:
         self.weight = weight
@@ -35,6 +39,26 @@ def linear_prepack(W: Any, B: Any = None) -> Packed:
     if not getattr(W, "is_quantized", False):
         raise ArgumentError("linear_prepack(): the weight must be a quantized tensor")
     return Packed(W, B)
+
+
+def linear_prepack_fp16(W: Any, B: Any = None) -> Packed:
+    """The parameters of a linear layer whose weight is held in float16 as one object."""
+    return Packed(W.to(float16), B)
+
+
+def linear_unpack_fp16(W_prepack: Packed) -> tuple[Any, Any]:
+    """The weight, in float32, and the bias that were packed."""
+    return W_prepack.weight.to(float32), W_prepack.bias
+
+
+def linear_dynamic_fp16(X: Any, W_prepack: Packed) -> Any:
+    """A linear layer on a float tensor, with a weight that is held in float16."""
+    return table["linear"].call(X, W_prepack.weight.to(float32), W_prepack.bias)
+
+
+def linear_relu_dynamic_fp16(X: Any, W_prepack: Packed) -> Any:
+    """A linear layer with a weight that is held in float16, followed by ReLU."""
+    return linear_dynamic_fp16(X, W_prepack).relu()
 
 
 def linear_unpack(W_prepack: Packed) -> tuple[Any, Any]:
@@ -107,7 +131,7 @@ conv1d_relu, conv3d_relu = (_named(f"conv{dims}d_relu", conv2d_relu) for dims in
 
 def embedding_bag_prepack(weight: Any) -> Packed:
     """The parameters of a quantized embedding as one object."""
-    return Packed(weight, None)
+    return Packed(weight, None, table=True)
 
 
 def embedding_byte(weight: Packed, indices: Any, pruned_weights: bool = False) -> Any:
@@ -115,6 +139,33 @@ def embedding_byte(weight: Packed, indices: Any, pruned_weights: bool = False) -
     if pruned_weights:
         raise ArgumentError("embedding_byte(): pruned weights are not supported")
     return quantized_embedding(indices, weight.weight)
+
+
+def embedding_bag_unpack(W_prepack: Packed) -> Any:
+    """The table that was packed."""
+    return W_prepack.weight
+
+
+def embedding_bag_byte(
+    weight: Packed, indices: Any, offsets: Any = None, scale_grad_by_freq: bool = False, mode: int = 0, pruned_weights: bool = False,
+    per_sample_weights: Any = None, compressed_indices_mapping: Any = None, include_last_offset: bool = False,
+) -> Any:  # fmt: skip
+    """Sums of rows of a quantized table."""
+    if pruned_weights or compressed_indices_mapping is not None:
+        raise ArgumentError("embedding_bag_byte(): pruned weights are not supported")
+    width = int(weight.weight.shape[1])
+    if indices._array.ndim == 2:
+        if offsets is not None:
+            raise ArgumentError("embedding_bag_byte(): a matrix of indices has no offsets")
+        rows = quantized_embedding(indices, weight.weight)
+        return (rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)).sum(1)
+    rows = quantized_embedding(indices, weight.weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    starts = offsets[:-1] if include_last_offset else offsets
+    places = table["arange"].call(int(indices.shape[0]))
+    bags = table["searchsorted"].call(starts, places, right=True) - 1
+    return rows.new_zeros(int(starts.shape[0]), width).index_add(0, bags, rows)
 
 
 __getattr__ = missing(__name__)

@@ -30,6 +30,7 @@ from ..frontend.types import (
     Type,
     union,
 )  # fmt: skip
+from .forks import inlined_forks
 
 ROOT = "__torch__"
 LARGEST_TEXT = 1 << 26  # bytes of code in one archive; what PyTorch writes of the largest models is a hundredth of it
@@ -105,7 +106,7 @@ class CodeFile:
                 tree = ast.parse(with_defaults(_EMPTY.sub(r"\1  pass\n", text)))
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 raise CaptureError(f"the archive's code can't be read: {path}: {error}") from None
-        for each in tree.body:
+        for each in inlined_forks(tree, text).body:
             if isinstance(each, (ast.ClassDef, ast.FunctionDef)):
                 self.definitions[each.name] = each
             elif not (_is_version(each) or _names_files(each)):

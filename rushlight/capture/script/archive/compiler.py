@@ -8,7 +8,7 @@ import math
 import operator
 from typing import Any
 
-from ....autograd import grad_mode
+from ....autograd import grad_mode, profiler
 from ....core.base import TensorBase
 from ....core.devices import device
 from ....ops.overloads import namespaces
@@ -51,7 +51,7 @@ NAMES: dict[str, Any] = {
 _MODES = {
     f"{ROOT}.torch.autograd.grad_mode.{name}": getattr(grad_mode, name)
     for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
-}
+} | {f"{ROOT}.torch.autograd.profiler.record_function": profiler.record_function}
 
 
 _RECURRENT = {"quantized_lstm": quantized_lstm, "quantized_gru": quantized_gru}
@@ -109,6 +109,7 @@ class ArchiveCompiler(Operators):
         self.self_type = self_type
         self.counted = {}
         self.inlining: list[ast.FunctionDef] = []
+        self.ranges: list[ScriptValue] = []  # of the profiler, whose __init__ is written out
 
     # -- types -----------------------------------------------------------------------------------------------------------
 
@@ -299,6 +300,13 @@ class ArchiveCompiler(Operators):
         """Give a target a value; the first attribute of an object makes it, where the code has its ``__init__`` written out."""
         if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
             made = self.block.find(target.value.id) if self.block.has(target.value.id) else None
+            if isinstance(made, Unmade) and made.described is profiler.record_function and target.attr == "name":
+                range_of = self.call_library(made.described, [value], {}, target)
+                self.ranges.append(range_of)
+                self.renamed(made, range_of)
+                return
+            if any(made is each for each in self.ranges):  # what else its __init__, written out here, sets
+                return
             if isinstance(made, Unmade) and not isinstance(made.described, type):
                 self.renamed(made, self.emit(Blank(made.described), (), made.described.type, impure=True))
         super().assign(target, value)

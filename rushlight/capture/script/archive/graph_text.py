@@ -295,7 +295,7 @@ class GraphText:
             "quantized_"
         ):
             place = "ops.quantized" if (target.__module__ or "").endswith(".ops.quantized") else "torch"
-            parts = [self.used(each, optional="pack" in target.__name__) for each in args] + [
+            parts = [self.used(each, optional="pack" in target.__name__ or "embedding" in target.__name__) for each in args] + [
                 f"{key}={self.value(each)}" for key, each in node.kwargs.items()
             ]
             self.assign(node, f"{place}.{target.__name__}({', '.join(parts)})", depth)
@@ -451,16 +451,18 @@ class GraphText:
             self.names[node, at] = name  # type: ignore[index]
 
     def within(self, node: Node, depth: int) -> None:
-        """``with``: only modes of gradients have a form in archives."""
+        """``with``: modes of gradients, ranges of the profiler and objects of scripted classes have a form in archives."""
         context = node.args[0]
         mode = getattr(context.target, "__name__", "") if isinstance(context, Node) else ""
         wanted = {at: (self.fresh(), each.type) for at, each in sorted(self.results(node).items())}
         for at, (name, _) in wanted.items():
             self.names[node, at] = name  # type: ignore[index]
-        if mode not in ("no_grad", "enable_grad", "exiting"):
+        if mode not in ("no_grad", "enable_grad", "exiting", "record_function"):
             raise CaptureError(f"a with statement over '{mode or context}' can't be written to an archive")
         before = self.fresh()
-        if mode != "exiting":
+        if mode == "record_function":
+            self.put(depth, f"{before} = ops.profiler._record_function_enter_new({self.value(context.args[0])})")
+        elif mode != "exiting":
             self.put(depth, f"{before} = torch.is_grad_enabled()")
             self.put(depth, f"torch.set_grad_enabled({mode == 'enable_grad'})")
         self.enter(node, node.bodies["body"], node.args[1:])
@@ -469,6 +471,8 @@ class GraphText:
             self.put(depth, f"{name} = {self.kept(given[at], kind)}")
         if mode == "exiting":
             self.put(depth, f"{before} = ({self.value(context.args[0])}).__exit__(None, None, None, )")
+        elif mode == "record_function":
+            self.put(depth, f"ops.profiler._record_function_exit({before})")
         else:
             self.put(depth, f"torch.set_grad_enabled({before})")
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 
 from ....amp.autocast_mode import is_autocast_enabled
-from ....autograd import grad_mode
+from ....autograd import grad_mode, profiler
 from ....core.errors import CaptureError
 from ....graph import Node
 from ....nn.functional import multi_head_attention_forward
@@ -231,6 +231,15 @@ def _context(text: GraphText, node: Node, depth: int) -> None:
     text.names[node] = "None"  # the `with` that has it says what happens
 
 
+def _range_begun(text: GraphText, node: Node, depth: int) -> None:
+    text.assign(node, f"ops.profiler._record_function_enter_new({text.value(node.args[0])})", depth)
+
+
+def _range_ended(text: GraphText, node: Node, depth: int) -> None:
+    text.put(depth, f"ops.profiler._record_function_exit({text.value(node.args[0])})")
+    text.names[node] = "None"
+
+
 def _complex(text: GraphText, node: Node, depth: int) -> None:
     text.assign(node, f"torch.Complex({', '.join(text.used(each) for each in node.args)})", depth)
 
@@ -270,6 +279,7 @@ FORMS.update({
     graph_functions.delete_item: _deleted, graph_functions.range_length: _range_length, graph_functions.present: _present,
     grad_mode.is_grad_enabled: _plainly("is_grad_enabled"), grad_mode.set_grad_enabled: _plainly("set_grad_enabled"), is_autocast_enabled: _autocast,
     grad_mode.no_grad: _context, grad_mode.enable_grad: _context, graph_functions.exiting: _context, complex: _complex,
+    profiler.record_function: _context, profiler.enter_range: _range_begun, profiler.exit_range: _range_ended,
     graph_functions.slice_of: _sliced, range: _range, graph_functions.unused_call: _unused,
     graph_functions.listed: _already, multi_head_attention_forward: _attended, graph_functions.call_interface: _interface_call, graph_functions.missing_operator: _unknown,
 })  # fmt: skip

@@ -183,8 +183,9 @@ class ObjectPickler:
             self.put(float(value.q_scale()))
             self.put(int(value.q_zero_point()))
         else:
-            self.put(value.q_per_channel_scales().double())
-            self.put(value.q_per_channel_zero_points().long())
+            exact = scheme.endswith("float_qparams")  # zero points are floats
+            self.put(value.q_per_channel_scales() if exact else value.q_per_channel_scales().double())
+            self.put(value.q_per_channel_zero_points() if exact else value.q_per_channel_zero_points().long())
             self.put(int(value.q_per_channel_axis()))
         self.out += b"t"
         self.put(False)
@@ -242,7 +243,15 @@ class ObjectPickler:
             self.out += b"et"
         elif not value.options:
             self.instance(f"{CUSTOM}quantized.LinearPackedParamsBase")
-            self.put((value.weight, value.bias))
+            self.put((value.weight if value.weight.is_quantized else value.weight.float(), value.bias))
+        elif value.options.get("table"):
+            self.instance(f"{CUSTOM}quantized.EmbeddingPackedParamsBase")
+            self.out += b"("
+            self.integer(1)  # the version
+            self.list([value.weight], ListType(TENSOR))
+            self.list([], ListType(FLOAT))
+            self.list([8], ListType(INT))  # bits of an element
+            self.out += b"t"
         else:
             dims, how = len(value.options["stride"]), value.options
             numbers = [dims, *how["stride"], *how["padding"], *how["dilation"], *[0] * dims, how["groups"], 0]

@@ -446,6 +446,11 @@ def _scripting(compiler: Operators, given: Values, keywords: Any, node: ast.Call
     return ScriptValue(BOOL, True)
 
 
+def _waited(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> Any:
+    """What was forked has run already."""
+    return given[0]
+
+
 def _with_default(compiler: Operators, given: Values, keywords: Any, node: ast.Call) -> Any:
     """A list of sizes with the last of the others where it has none; lists of ints have all."""
     return given[0]
@@ -516,7 +521,7 @@ _FORMS: dict[str, Form] = {
     "__contains__": _contains, "__not__": _negated, "__getitem__": _item, "_set_item": _set_item, "Delete": _delete, "__delitem__": _delete, "len": _length,
     "format": _format, "percentFormat": _percent, "size": _sizes, "stride": _stride, "warn": _warn, "list": _list, "dict": _dict, "sorted": _sorted, "device": _device,
     "__range_length": _range_length, "__derive_index": _derived, "divmod": _divmod, "_unwrap_optional": _present, "is_grad_enabled": _grad_enabled, "set_grad_enabled": _set_grad_enabled, "manual_seed": _seeded, "is_autocast_enabled": _autocast, "is_autocast_cpu_enabled": _autocast,
-    "tensor": _tensor, "as_tensor": _tensor, "is_scripting": _scripting, "list_with_default": _with_default,
+    "tensor": _tensor, "as_tensor": _tensor, "is_scripting": _scripting, "list_with_default": _with_default, "wait": _waited,
     **{name: _converted(function) for name, function in _MADE.items()},
     **{each.__name__: _built(each) for each in (ord, chr, hex, oct, bin, any, all, hash)},
 }  # fmt: skip

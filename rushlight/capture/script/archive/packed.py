@@ -23,7 +23,7 @@ class Empty:
 
 def _linear(state: Any) -> Any:
     weight, bias = state
-    return quantized.linear_prepack(weight, bias)
+    return (quantized.linear_prepack if weight.is_quantized else quantized.linear_prepack_fp16)(weight, bias)
 
 
 def _convolution(state: Any) -> Any:

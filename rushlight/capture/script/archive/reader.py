@@ -6,6 +6,7 @@ import ast
 from functools import partial
 from typing import Any
 
+from ....autograd import profiler
 from ....core.base import TensorBase
 from ....core.declare import PACKAGE
 from ....core.devices import device
@@ -432,11 +433,15 @@ class ProgramReader:
 
     def library(self, place: str, name: str) -> Any:
         """A function of a namespace of operators that is none of aten; None where there is none."""
+        if place == "profiler":
+            return profiler.RANGES.get(name)
         return None if place != "quantized" or name.startswith("_") else getattr(quantized, name, None)
 
     def library_type(self, place: str, name: str) -> Type:
         """The type of its result."""
-        return TupleType((TENSOR, OptionalType(TENSOR))) if "unpack" in name else ANY if "pack" in name else TENSOR
+        if place == "profiler" or "pack" in name and "unpack" not in name:
+            return ANY
+        return TupleType((TENSOR, OptionalType(TENSOR))) if "unpack" in name and "embedding" not in name else TENSOR
 
     def placed(self, named: device) -> device:
         """Where ``map_location`` puts what is on a device that the code names."""
