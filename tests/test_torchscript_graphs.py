@@ -9,6 +9,8 @@ import rushlight as torch
 from rushlight import jit, nn
 from rushlight.capture.script.aten_graph import analysis, passes
 from rushlight.capture.script.aten_graph.parsing import parse_graph
+from rushlight.capture.script.aten_graph.peephole import peephole
+from rushlight.capture.script.aten_graph.rewriting import rewrite
 from rushlight.capture.script.aten_graph.run import run
 from rushlight.testing import FileCheck
 
@@ -263,3 +265,49 @@ def test_enumerations():
     )
     checks.check("aten::eq").check("str = prim::EnumName(%x.1)").check("int = prim::EnumValue(%x.1)").run(graph)
     assert run(graph.torchscript(), Hue.BLUE) == "BLUE" and run(graph.torchscript(), Hue.RED) == "1"
+
+
+def test_patterns_are_replaced():
+    graph = parse_graph(
+        "graph(%x, %y, %z):\n  %t = aten::mul(%x, %y)\n  %p = aten::mul(%t, %z)\n  %u = aten::mul(%p, %x)\n  %o = aten::mul(%u, %y)\n  return (%o)"
+    )
+    pattern = parse_graph("graph(%a, %b, %c):\n  %q = aten::mul(%a, %b)\n  %r = aten::mul(%q, %c)\n  return (%r)")
+    fused = parse_graph("graph(%a, %b, %c):\n  %r = my::fused(%a, %b, %c)\n  return (%r)")
+    rewrite(graph, pattern, fused)
+    graph.lint()
+    assert [node.kind() for node in graph.nodes()] == ["my::fused", "my::fused"]
+    assert [value.debugName() for value in graph.findNode("my::fused").inputs()] == ["x", "y", "z"]
+    shared = parse_graph("graph(%x, %y):\n  %t = aten::mul(%x, %y)\n  %p = aten::mul(%t, %x)\n  return (%p, %t)")
+    rewrite(shared, pattern, fused)  # what is inside is used outside, too
+    assert "my::fused" not in str(shared)
+
+
+def test_peephole_simplifications():
+    graph = parse_graph(
+        """graph(%x : Float(2, 3), %n : int, %o : int?):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %a : int = aten::add(%n, %0)
+  %b : int = aten::mul(%a, %1)
+  %same : bool = aten::eq(%b, %n)
+  %is_none : bool = aten::__is__(%n, %none)
+  %open : bool = aten::__is__(%o, %none)
+  %t : Tensor = aten::t(%x)
+  %tt : Tensor = aten::t(%t)
+  %size : int = aten::size(%tt, %1)
+  %list : int[] = prim::ListConstruct(%n, %size)
+  %len : int = aten::len(%list)
+  %item : int = aten::__getitem__(%list, %0)
+  %written : int[] = prim::ListConstruct(%n)
+  %w : int[] = aten::append(%written, %n)
+  %count : int = aten::len(%written)
+  return (%same, %is_none, %open, %tt, %size, %len, %item, %count)
+"""
+    )
+    assert peephole(graph)
+    kinds = {node.kind() for node in graph.nodes()} - {"prim::Constant"}
+    assert kinds == {"aten::__is__", "prim::ListConstruct", "aten::append", "aten::len"}
+    outputs = list(graph.outputs())
+    assert [value.toIValue() for value in outputs[:2]] == [True, False] and [value.toIValue() for value in outputs[4:6]] == [3, 2]
+    assert outputs[3].debugName() == "x" and outputs[6].debugName() == "n"

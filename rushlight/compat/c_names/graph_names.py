@@ -8,11 +8,14 @@ from ...capture.graph_module import GraphModule
 from ...capture.script.aten_graph import analysis, passes
 from ...capture.script.aten_graph.ir import AtenBlock, AtenGraph, AtenNode, AtenValue
 from ...capture.script.aten_graph.parsing import parse_graph
+from ...capture.script.aten_graph.peephole import list_idioms, peephole
+from ...capture.script.aten_graph.rewriting import rewrite
 from ...capture.script.aten_graph.run import run
 from ...capture.script.aten_graph.tensor_type import Sized
 from ...capture.script.freeze import expanded
 from ...capture.script.script_module import ScriptModule
 from ...capture.script.transform.inline import inlined
+from ...capture.trace.jit_trace import TracedFunction
 from ...graph import Graph as CapturedGraph
 from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
 from ...onnx.ir import TensorType as OnnxTensorType
@@ -112,7 +115,7 @@ def _jit_pass_complete_shape_analysis(graph: Any, inputs: tuple[Any, ...], with_
     """Give the inputs the types of examples, and find all that follows for other tensors."""
     found = shown(graph)
     analysis.set_inputs(found, inputs)
-    analysis.complete_shapes(found)
+    analysis.complete_shapes(found, with_grad)
 
 
 def _propagate_shapes(graph: Any, inputs: tuple[Any, ...], with_grad: bool = False) -> AtenGraph:
@@ -135,6 +138,21 @@ def _jit_set_symbolic_shapes_test_mode(enabled: bool) -> bool:
 def _jit_symbolic_shapes_test_mode_enabled() -> bool:
     """What was set for tests of the analysis of sizes."""
     return _symbolic_shapes_test_mode[0]
+
+
+def _jit_pass_peephole(graph: Any, disable_shape_peepholes: bool = False) -> bool:
+    """Simplify what follows from types and from the steps before."""
+    return peephole(shown(graph))
+
+
+def _jit_pass_peephole_list_idioms(graph: Any, refine_list_len: bool = False) -> bool:
+    """Take apart lists whose elements are known."""
+    return list_idioms(shown(graph), refine_list_len)
+
+
+def _jit_pass_custom_pattern_based_rewrite_graph(pattern: str, fused_node_name: str, graph: Any, value_name_pairs: Any = ()) -> None:
+    """Put one graph, given as text, in the place of another wherever that occurs; lines of the program stay those of the occurrence."""
+    rewrite(shown(graph), parse_graph(pattern), parse_graph(fused_node_name))
 
 
 def _jit_pass_dce(graph: Any) -> None:
@@ -174,7 +192,11 @@ def _jit_pass_inline(graph: Any) -> None:
 
 
 def _create_function_from_graph(qualname: str, graph: Any) -> Any:
-    """A function that runs a graph."""
+    """A function that runs a graph; that of a trace can be saved."""
+    if isinstance(graph, CapturedGraph) and graph.listing is not None and not graph.listing.changed:
+        owner = graph.listing.owner()
+        if isinstance(owner, GraphModule) and not isinstance(owner, ScriptModule):
+            return TracedFunction(owner, qualname)
     held = shown(graph)
 
     def call(*args: Any) -> Any:

@@ -50,9 +50,10 @@ def propagate_dtypes(graph: AtenGraph) -> None:
     _walk(graph, lambda node: _set_facts(node, ("of",), None))
 
 
-def complete_shapes(graph: AtenGraph) -> None:
-    """Give values all that follows from the types of the inputs."""
-    _walk(graph, lambda node: _set_facts(node, ("of", "shape", "strides", "grad", "place"), None))
+def complete_shapes(graph: AtenGraph, with_grad: bool = True) -> None:
+    """Give values all that follows from the types of the inputs, whether they want a gradient too if that is asked for."""
+    facts = ("of", "shape", "strides", "place", *(["grad"] if with_grad else []))
+    _walk(graph, lambda node: _set_facts(node, facts, None))
 
 
 def propagate_devices(graph: AtenGraph) -> None:
@@ -74,10 +75,13 @@ def _walk(block: AtenBlock, rule: Rule) -> None:
             for before, inside, _, _ in carried:
                 _meet(inside, [before._type])
             _walk(body, rule)
-            for before, inside, after, output in carried:
-                _meet(inside, [before._type, after._type])
+            for _ in range(3):  # each round may know less of what is carried
+                for before, inside, after, _ in carried:
+                    _meet(inside, [before._type, after._type])
+                erase(body, inputs_too=False)
+                _walk(body, rule)
+            for before, _, after, output in carried:
                 _meet(output, [before._type, after._type])
-            _walk(body, rule)
         elif node._kind == "prim::Constant":
             value = node._attributes.get("value")
             if isinstance(value, TensorBase):

@@ -439,7 +439,13 @@ class ExpressionBuilder:
                 return None
             else:
                 found.append(value)
-        return [each if isinstance(each, AtenValue) else self.default(each) for each in found]
+        return [self.spread(argument, self.default(each) if each is argument else each) for argument, each in zip(arguments, found)]
+
+    def spread(self, argument: Any, value: AtenValue) -> AtenValue:
+        """A number where a list of a known length is asked for, as that list."""
+        if argument.N is None or value._type not in (INT, FLOAT, BOOL):
+            return value
+        return self.value("prim::ListConstruct", [value] * argument.N, ListType(value._type))
 
     def default(self, argument: Any) -> AtenValue:
         """A default of a schema as a value."""

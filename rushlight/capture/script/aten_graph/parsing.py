@@ -17,6 +17,7 @@ _TOKENS = re.compile(
     r"|(?P<number>-?(?:\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+|inf|nan)(?![\w:])(?:j)?)|(?P<arrow>->)|(?P<name>\^?[A-Za-z_][\w.]*(?:::[\w.]+)?)"
     r"|(?P<sign><[^<>\n]*>|[()\[\]{},:=?*]))"
 )
+_SINGLE: dict[str, type] = {"Optional": OptionalType, "List": ListType}
 _NAMES: dict[str, Type] = {**SIMPLE, "Scalar": NUMBER, "None": NONE, "AnyType": ANY, "t": TENSOR}
 
 
@@ -89,9 +90,10 @@ class GraphReader:
         elements = SCALAR_TYPES.get(name, SCALAR_TYPES.get(name.removesuffix("Tensor")) if name.endswith("Tensor") else None)
         if elements is not None or (name == "Tensor" and self.next_is("(")):
             return self.tensor_type(Sized(elements))
-        if name in ("Dict", "Union", "Future", "Optional", "List") and self.taken("("):
-            inner = [_without_facts(each) for each in self.listed(")", self.type)]
-            return DictType(*inner) if name == "Dict" else UnionType(tuple(inner)) if name == "Union" else inner[0]
+        if name in ("Dict", "Union", "Optional", "List", "Tuple") and self.next_is("(", "["):
+            inner = [_without_facts(each) for each in self.listed(")" if self.take() == "(" else "]", self.type)]
+            several = {"Union": UnionType, "Tuple": TupleType}
+            return DictType(*inner) if name == "Dict" else several[name](tuple(inner)) if name in several else _SINGLE[name](inner[0])
         if name not in _NAMES and not name.startswith("__torch__"):
             raise RuntimeError(f"unknown type name {name!r} in the text of a graph")
         return _NAMES.get(name) or Type(name)
@@ -213,6 +215,13 @@ class GraphReader:
             return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
         if text.startswith("<"):
             return ...
+        if text == "annotate":  # annotate(type, literal): the type is that of the result
+            self.take("(")
+            self.type()
+            self.take(",")
+            found = self.literal()
+            self.take(")")
+            return found
         self.at -= 1
         return self.type()
 
@@ -227,7 +236,10 @@ class GraphReader:
                     )
                 shape = kind.sizes() if isinstance(kind, Sized) else None
                 return tensor(0.0, dtype=getattr(kind, "_dtype", None)).expand(shape or ()).clone()
-            return tensor(value, dtype=getattr(kind, "_dtype", None))
+            shape = kind.sizes() if isinstance(kind, Sized) and not isinstance(value, list) else None
+            return tensor(value, dtype=getattr(kind, "_dtype", None)).reshape(
+                shape if shape is not None else -1 if isinstance(value, list) else ()
+            )
         if name == "bool":
             return bool(value)
         if name == "float":
