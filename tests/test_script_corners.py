@@ -258,3 +258,78 @@ def test_a_tuple_is_the_default_of_a_list():
         return x.sum(dim)
 
     assert jit.script(f)(rl.ones(2, 3, 4)).tolist() == [12.0, 12.0]
+
+
+def _several(x):
+    return x + 1, x * 2, x
+
+
+def test_traced_functions_have_the_types_that_their_graphs_give():
+    traced = jit.trace(_several, rl.ones(2))
+
+    class Holds(rl.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = jit.trace(rl.nn.Identity(), rl.ones(2))
+
+        def forward(self, x):
+            first, *rest = traced(x)
+            return first + rest[0] + self.inner(x)
+
+    assert rl.equal(jit.script(Holds())(rl.ones(2)), rl.full((2,), 5.0))
+
+    def too_many(x):
+        return traced(x, x, x)
+
+    with pytest.raises(RuntimeError, match="Expected at most 1 arguments but found 3"):
+        jit.script(too_many)
+
+
+def test_what_pytorch_refuses_to_compile():
+    def unpacks_a_tensor(a):
+        c, d = a + a
+        return c + d
+
+    def returns_nothing() -> int | None:
+        pass
+
+    for function, says in ((unpacks_a_tensor, "Tensor cannot be used as a tuple"), (returns_nothing, "does not return along all paths")):
+        with pytest.raises(RuntimeError, match=says):
+            jit.script(function)
+
+
+@jit.script
+class Tally:
+    def __init__(self):
+        self.n = 1
+
+    def __iadd__(self, k: int):
+        self.n += k
+        return self
+
+
+def test_augmented_assignment_of_objects_and_results_by_type_comment():
+    def counted(k: int) -> int:
+        tally = Tally()
+        tally += k
+        return tally.n
+
+    assert jit.script(counted)(4) == 5
+
+    @jit.ignore
+    def told(x):
+        # type: (int) -> str
+        return f"<{x}>"
+
+    def asks(x: int) -> str:
+        """Asks Python."""
+        return told(x) + "!"
+
+    assert jit.script(asks)(3) == "<3>!"
+
+    class Documented(rl.nn.Module):
+        def forward(self, x):
+            """Twice."""
+            return 2 * x
+
+    assert jit.script(Documented()).forward.__doc__ == "Twice."

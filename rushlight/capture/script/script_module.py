@@ -51,6 +51,11 @@ class ScriptMethod(ScriptCallable):
         return self._program.call(self.owner, args, kwargs)
 
     @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        """What the method says of itself."""
+        return getattr(inspect.getattr_static(self.owner._script_class, self.name, None), "__doc__", None)
+
+    @property
     def graph(self) -> Graph:
         """The graph of the method."""
         return listed(self._program.graph, self._program.signature, self.owner, self.name)

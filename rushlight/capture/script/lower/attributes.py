@@ -12,6 +12,7 @@ from typing import Any
 from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE
 from ....nn.modules.module import Module
+from ...graph_module import GraphModule
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import MISSING
 from ..frontend.types import (
@@ -38,7 +39,7 @@ from ..frontend.types import (
 )  # fmt: skip
 from .iteration import parts_of
 from .objects import ObjectLowering
-from .result_types import LIST_METHODS, STR_METHODS, attribute_type
+from .result_types import LIST_METHODS, STR_METHODS, attribute_type, traced_type
 from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 _DICT_METHODS = frozenset("keys values items get pop setdefault update clear copy popitem".split())
@@ -255,6 +256,8 @@ _SEVERAL = frozenset("RNN LSTM GRU RNNBase LSTMCell MultiheadAttention AdaptiveL
 
 
 def module_type(module: Any) -> Type:
-    """The type of what a Module of the package returns."""
+    """The type of what a Module of the package, or a traced one, returns."""
+    if isinstance(module, GraphModule):
+        return traced_type(module.graph.output_node().args[0])
     own = type(module).__module__.startswith(PACKAGE + ".nn.")
     return ANY if not own or type(module).__name__ in _SEVERAL or getattr(module, "return_indices", False) else TENSOR

@@ -16,11 +16,11 @@ from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE, Op
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
-from ...trace.jit_trace import fork, wait
+from ...trace.jit_trace import TracedFunction, fork, wait
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
-from ..frontend.source import MISSING
+from ..frontend.source import MISSING, FunctionSource
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -48,7 +48,7 @@ from ..ir import graph_functions
 from .attributes import AttributeLowering, module_type, tensor_member
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
-from .result_types import MUTATORS, builtin_type, function_type, method_type
+from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
 from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 _PYTHON = frozenset(
@@ -210,6 +210,12 @@ class Calls(AttributeLowering):
             return self.call_python(found, arguments, keywords, node)
         if hasattr(found, "_script_signature"):  # a scripted function
             return self.call_scripted(found, found, arguments, keywords, node)
+        if isinstance(found, TracedFunction):
+            result = traced_type(found.graph.output_node().args[0])
+            count = len(found.graph.find_nodes(op="placeholder"))
+            if len(arguments) > count:
+                raise ScriptError(f"Expected at most {count} arguments but found {len(arguments)} positional arguments", self.source, node)
+            return self.emit(found, tuple(self.values_of(arguments, node, False)), result, impure=True)
         op = getattr(found, "op", None)
         if isinstance(op, Op) or self.is_library(found):
             return self.call_library(found, arguments, keywords, node)
@@ -236,8 +242,6 @@ class Calls(AttributeLowering):
             found = getattr(found, "_script_wrapped", found)
             scripted = self.overloaded(found, arguments, keywords, node) or self.script_function(found, node)
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
-        if callable(found) and hasattr(found, "graph"):  # a traced function
-            return self.emit(found, tuple(self.values_of(arguments, node, False)), ANY, impure=True)
         name = getattr(found, "__name__", str(found))
         raise ScriptError(
             f"Python function '{name}' can't be called in a script: mark it with jit.ignore to call it as Python", self.source, node
@@ -405,9 +409,19 @@ class Calls(AttributeLowering):
         """The type that a Python function says it returns; a tensor where it says nothing."""
         hint = getattr(found, "__annotations__", {}).get("return", TensorBase)
         try:
+            if hint is TensorBase and inspect.isfunction(inspect.unwrap(found)) and (comment := self.comment_result(inspect.unwrap(found))):
+                hint = self.source.evaluate(comment)
             return from_annotation(hint, self.source.evaluate)
         except (UnknownAnnotation, NameError, TypeError):
             return ANY
+
+    def comment_result(self, function: Any) -> str | None:
+        """What a comment such as ``# type: (int) -> str`` says that a Python function returns."""
+        try:
+            comment = FunctionSource(function, self.frames).definition.type_comment
+        except ScriptError:  # its source is not there, and needs not be
+            return None
+        return comment.rpartition("->")[2].strip() if comment and "->" in comment else None
 
     def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A call of a function that stays Python."""

@@ -1,4 +1,4 @@
-"""Lowering of objects of scripted classes: their attributes, methods and operators."""
+"""Lowering of objects of scripted classes: their attributes, methods and operators; what is put into containers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import operator
 from typing import Any
 
 from ..frontend.errors import ScriptError
-from ..frontend.types import BOOL, NONE, ClassType, assignable
+from ..frontend.types import ANY, BOOL, NONE, ClassType, DictType, ListType, assignable
 from ..ir import graph_functions
 from .iteration import Iterating
 from .scope import Bound, ScriptValue, Static
@@ -88,3 +88,21 @@ class ObjectLowering(Iterating):
                 return self.emit(getattr(operator, name.strip("_")), (base.arg, *[self.plain(each, node).arg for each in arguments]), BOOL)
             raise ScriptError(f"'{base.type}' object has no attribute or method '{name}', which is needed here", self.source, node)
         return self.call_object_method(base, name, arguments, {}, node)
+
+    def check_item(self, base: ScriptValue, value: Any, node: ast.AST) -> None:
+        """The type of what is put into a list or dict; the first one settles that of an empty one."""
+        if not isinstance(value, ScriptValue):
+            return
+        kind = base.type
+        if isinstance(kind, DictType) and kind.value == ANY:
+            kind.value = value.type
+        elif isinstance(kind, DictType) and not assignable(value.type, kind.value):
+            raise ScriptError(
+                f"a value of type {value.type} can't be put into a {kind}: Dict type annotation `{kind}` did not match the type of an actual "
+                f"value type `{value.type}`",
+                self.source,
+                node,
+            )
+        elif isinstance(kind, ListType) and isinstance(getattr(node, "slice", None), ast.expr) and not isinstance(node.slice, ast.Slice):  # type: ignore[attr-defined]
+            if not assignable(value.type, kind.element):
+                raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)

@@ -7,6 +7,7 @@ import typing
 from typing import Any
 
 from ....core.declare import Op
+from ....graph import Node
 from ....ops.overloads import OpOverload, OpOverloadPacket
 from ..frontend.types import (
     ANY,
@@ -53,6 +54,7 @@ _LISTS = frozenset(
 )
 _MATH: dict[Any, Type] = dict.fromkeys((math.floor, math.ceil, math.trunc, math.gcd, math.factorial, math.comb, math.perm, math.isqrt), INT)
 _MATH.update(dict.fromkeys((math.isnan, math.isinf, math.isfinite, math.isclose), BOOL))
+_MATH.update({math.modf: TupleType((FLOAT, FLOAT)), math.frexp: TupleType((FLOAT, INT))})
 STR_METHODS = frozenset(name for name in dir(str) if not name.startswith("_"))
 LIST_METHODS = frozenset("append extend insert pop remove clear sort reverse copy index count".split())
 MUTATORS = frozenset("append extend insert pop remove clear sort reverse update setdefault popitem".split())
@@ -99,6 +101,15 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
         )
     except UnknownAnnotation:
         return ANY
+
+
+def traced_type(result: Any) -> Type:
+    """The type of what a traced program returns, by the structure of its graph's output."""
+    if isinstance(result, tuple):
+        return TupleType(tuple(map(traced_type, result)))
+    if isinstance(result, list):
+        return ListType(common(list(map(traced_type, result))) or ANY)
+    return TENSOR if isinstance(result, Node) and hasattr(result.meta.get("val"), "dtype") else ANY
 
 
 def schema_type(function: Any) -> Type:

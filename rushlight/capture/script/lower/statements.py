@@ -120,8 +120,9 @@ class Statements(Contexts):
         wanted = self.return_type
         assert wanted is not None
         value = self.converted(value, wanted)
-        if not assignable(value.type, wanted):
-            if getattr(node, "implicit", False):
+        implicit = getattr(node, "implicit", False)
+        if not assignable(value.type, wanted) or (implicit and wanted not in (NONE, ANY)):
+            if implicit:
                 raise ScriptError("Function was not annotated as having type None, but does not return along all paths", self.source, None)
             raise ScriptError(
                 f"Return value was annotated as having type {wanted} but is actually of type {value.type}", self.source, self.here
@@ -217,24 +218,6 @@ class Statements(Contexts):
         block.env[name] = value
         block.assigned.add(name)
 
-    def check_item(self, base: ScriptValue, value: Any, node: ast.AST) -> None:
-        """The type of what is put into a list or dict; the first one settles that of an empty one."""
-        if not isinstance(value, ScriptValue):
-            return
-        kind = base.type
-        if isinstance(kind, DictType) and kind.value == ANY:
-            kind.value = value.type
-        elif isinstance(kind, DictType) and not assignable(value.type, kind.value):
-            raise ScriptError(
-                f"a value of type {value.type} can't be put into a {kind}: Dict type annotation `{kind}` did not match the type of an actual "
-                f"value type `{value.type}`",
-                self.source,
-                node,
-            )
-        elif isinstance(kind, ListType) and isinstance(getattr(node, "slice", None), ast.expr) and not isinstance(node.slice, ast.Slice):  # type: ignore[attr-defined]
-            if not assignable(value.type, kind.element):
-                raise ScriptError(f"a value of type {value.type} can't be put into a {kind}", self.source, node)
-
     def unpack(self, target: ast.Tuple | ast.List, value: Any) -> None:
         """``a, b = value``, also with ``*rest``."""
         elements = target.elts
@@ -248,7 +231,7 @@ class Statements(Contexts):
             items = [self.item(value, at) for at in range(len(value.type.elements))]
         elif isinstance(value, ScriptValue) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
             items = [ScriptValue(value.type.element, each) for each in self.fresh_list(value)]
-        elif isinstance(value, ScriptValue) and value.type not in (INT, BOOL) and not starred:
+        elif isinstance(value, ScriptValue) and value.type not in (INT, BOOL, FLOAT, TENSOR) and not starred:
             element = self.element_type(value.type)
             made = self.emit(graph_functions.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
             items = [self.item(made, at) for at in range(len(elements))]
@@ -305,6 +288,9 @@ class Statements(Contexts):
         function = OPERATORS.get(type(node.op))
         if function is None:
             raise NotSupportedError(f"the operator '{type(node.op).__name__}' is not supported in scripts", self.source, node)
+        in_place = f"__i{function.__name__.strip('_')}__"
+        if isinstance(left.type, ClassType) and left.type.described.is_method(left.type.described.member(in_place)):
+            return self.call_object_method(left, in_place, [right], {}, node)
         if left.type in (TENSOR, ANY) or isinstance(left.type, (ListType, DictType)):
             kind = left.type if left.type != ANY else ANY
             return self.emit(INPLACE[function], (left.arg, right.arg), kind, impure=True)
