@@ -13,6 +13,7 @@ import pytest
 from func_programs import BAD_CALLS, PROGRAMS, layers, network, real
 
 import rushlight
+from rushlight.compat import functorch
 from rushlight.core.base import TensorBase
 from rushlight.core.state import flags, state
 from rushlight.func import (
@@ -387,3 +388,37 @@ def test_functions_that_give_nothing():
             call()
     with pytest.raises(RuntimeError, match="Expected primals to only contain Tensors, got <class 'float'>"):
         rushlight.func.jvp(rushlight.sin, (1.0,), (x,))
+
+
+def test_requires_grad_is_refused_inside_of_transforms():
+    x = rushlight.arange(3.0)
+    for transformed in (
+        lambda: rushlight.func.grad(lambda x: rushlight.autograd.functional.jvp(rushlight.sin, x, x)[1].sum())(x),
+        lambda: rushlight.func.grad(lambda x: rushlight.autograd.functional.jacobian(rushlight.sin, x).sum())(x),
+        lambda: rushlight.func.grad(lambda x: x.detach().requires_grad_().sum())(x),
+        lambda: rushlight.func.jvp(lambda x: x.clone().requires_grad_(), (x,), (x,)),
+        lambda: rushlight.func.vmap(lambda x: rushlight.autograd.functional.vjp(rushlight.sin, x, x)[1])(x),
+    ):
+        with pytest.raises(RuntimeError, match=r"attempting to call Tensor.requires_grad_\(\)"):
+            transformed()
+
+    def with_a_leaf(x):
+        y = rushlight.ones(3)
+        y.requires_grad = True  # a variable of its own, of which the transform knows nothing
+        return (x * y).sum() * rushlight.nn.Parameter(rushlight.ones(())).detach()
+
+    assert rushlight.func.grad(with_a_leaf)(x).tolist() == [1, 1, 1]
+
+
+def test_jvp_names_what_is_no_tensor():
+    x = rushlight.arange(3.0)
+    with pytest.raises(RuntimeError, match="Expected tangents to only contain Tensors"):
+        rushlight.func.jvp(rushlight.sin, (x,), (1,))
+    with pytest.raises(RuntimeError, match=r"expected f\(\*primals\) to return only tensors"):
+        rushlight.func.jvp(lambda x: (x, 1), (x,), (x,))
+
+
+@pytest.mark.parametrize("name", ["grad", "vmap", "jacrev", "jacfwd", "hessian", "grad_and_value"])
+def test_old_names_of_transforms_warn(name):
+    with pytest.warns(FutureWarning, match=f"`functorch.{name}` is deprecated"):
+        getattr(functorch, name)(rushlight.sin)

@@ -188,7 +188,8 @@ def grad(
             if materialize_grads:
                 if _is_edge(targets[index]):
                     raise GradientError("materialize_grads cannot be used when the given input is a GradientEdge")
-                found[index] = table["zeros_like"].call(targets[index].detach()).requires_grad_(create_graph)
+                found[index] = table["zeros_like"].call(targets[index].detach())
+                found[index]._requires_grad = create_graph
             elif not allow_unused:
                 raise GradientError(
                     "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "

@@ -161,7 +161,8 @@ class Forward:
 
         Its second argument says whether the tangents are to be differentiated again.
         """
-        live = [output for output in outputs if output._requires_grad]
+        places = {i: at for at, i in enumerate(i for i, output in enumerate(outputs) if output._requires_grad)}
+        live = [outputs[i] for i in places]
         if not live:
             return lambda tangents, recorded: [None] * len(outputs)
         zeros = [_leaf(output) for output in live]
@@ -179,8 +180,7 @@ class Forward:
                     [f for f, _ in pairs], zeros, [t for _, t in pairs],
                     retain_graph=True, create_graph=recorded, allow_unused=True,
                 )  # fmt: skip
-            results = iter(results)
-            return [next(results) if output._requires_grad else None for output in outputs]
+            return [results[places[i]] if i in places else None for i in range(len(outputs))]
 
         return push
 

@@ -177,6 +177,7 @@ class _Demand:
 
     made = False
     warn_only = False
+    fill = True  # whether memory is filled then that no program has written to
 
 
 demand = _Demand()

@@ -89,14 +89,6 @@ class BatchedTensor(Tensor):
     def data(self, value: Any) -> None:
         raise OperationError("mutating directly with `.data` under vmap transform is not allowed.")
 
-    def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Raise: what is differentiated inside a transform is for the transforms to say."""
-        raise GradientError(
-            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of a "
-            "function being transformed by vmap. This is unsupported, please attempt to use the transforms of torch.func (e.g. "
-            "grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being transformed instead."
-        )
-
     def backward(self, *args: Any, **kwargs: Any) -> None:
         """Raise: ``func.grad`` and ``func.vjp`` work inside of transforms."""
         raise GradientError(

@@ -266,7 +266,7 @@ class _Linear:
             for leaf in self.leaves:
                 if not isinstance(leaf, TensorBase):
                     raise GradientError(
-                        f"jvp(f, primals, tangents): Expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+                        f"jvp(f, primals, tangents): expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
                     )
             self.outputs = [derivative.output(leaf) for leaf in self.leaves]
             self.push = forward.pushforward(self.outputs, derivative.variables)
@@ -303,7 +303,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     if not leaves:
         raise GradientError("jvp(f, primals, tangents): Expected primals to contain at least one Tensor.")
     for primal, tangent in zip(leaves, given):
-        _check_primal(primal)
+        _check_tensor(primal, "primals")
+        _check_tensor(tangent, "tangents")
         check_tangent(primal, tangent)
     linear = _Linear(func, primals, tuple(range(len(primals))), has_aux)
     if strict and any(not output.requires_grad for output in linear.outputs):
@@ -320,11 +321,11 @@ def _check_some(leaves: list[Any], name: str) -> None:
         raise GradientError(f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})")
 
 
-def _check_primal(primal: Any) -> None:
-    if not isinstance(primal, TensorBase):
-        raise GradientError(f"jvp(f, primals, tangents): Expected primals to only contain Tensors, got {type(primal)}")
-    if BY_NUMPY[primal._array.dtype].category < FLOATING:
-        raise ValueRangeError(f"Expected primal to be floating point or complex, but got: {primal.dtype}")
+def _check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, TensorBase):
+        raise GradientError(f"jvp(f, primals, tangents): Expected {name} to only contain Tensors, got {type(value)}")
+    if BY_NUMPY[value._array.dtype].category < FLOATING:
+        raise ValueRangeError(f"Expected {name[:-1]} to be floating point or complex, but got: {value.dtype}")
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -417,7 +418,7 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         _check_real("jacfwd", args, argnums)
         leaves, _ = trees.flatten(tuple(args[place] for place in places))
         for leaf in leaves:
-            _check_primal(leaf)
+            _check_tensor(leaf, "primals")
         linear = _Linear(func, args, argnums, has_aux, kwargs)
         basis, sizes = _basis(leaves)
         columns = vmap(lambda *each: tuple(linear.tangents(list(each))), randomness=randomness)(*basis)

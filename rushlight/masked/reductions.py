@@ -155,7 +155,12 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     return _again(input, mask, dim, keepdim, found.to(kind))  # PyTorch gives it in the type of the elements
 
 
-def _variance(input: Any, mask: Any, dim: Any, unbiased: bool | None, keepdim: bool, dtype: Any, root: bool) -> Any:
+def _variance(
+    input: Any, mask: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool, dtype: Any, root: bool
+) -> Any:  # fmt: skip
+    if unbiased is not None and correction is not None:
+        raise TypeError("Only one of unbiased and correction may be given")
+    correction = (1 if unbiased is None else int(unbiased)) if correction is None else correction
     data, mask = _opened(input, mask, "std" if root else "var")
     kind = data.dtype if dtype is None else dtype
     if not (kind.is_floating_point or kind.is_complex):
@@ -168,8 +173,8 @@ def _variance(input: Any, mask: Any, dim: Any, unbiased: bool | None, keepdim: b
     away = _filled(data - middle, mask, 0)
     total = (away * away.conj()).sum(dims, keepdim)
     count = count if keepdim else _count(data, mask, dim, False, real)
-    if unbiased is None or unbiased:
-        count = count - 1
+    if correction:
+        count = count - correction
         count = rushlight.maximum(count, rushlight.zeros_like(count))
     found = total / count
     return _again(input, mask, dim, keepdim, found.sqrt() if root else found)
@@ -180,7 +185,7 @@ def var(
     mask: Any = None,
 ) -> Any:  # fmt: skip
     """The variance of the elements that the mask keeps."""
-    return _variance(input, mask, dim, unbiased if correction is None else bool(correction), keepdim, dtype, False)
+    return _variance(input, mask, dim, unbiased, correction, keepdim, dtype, False)
 
 
 def std(
@@ -188,7 +193,7 @@ def std(
     mask: Any = None,
 ) -> Any:  # fmt: skip
     """The standard deviation of the elements that the mask keeps."""
-    return _variance(input, mask, dim, unbiased if correction is None else bool(correction), keepdim, dtype, True)
+    return _variance(input, mask, dim, unbiased, correction, keepdim, dtype, True)
 
 
 def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:

@@ -25,7 +25,7 @@ def _as_class(cls: type, data: Any, requires_grad: bool) -> Any:
     result._requires_grad = False
     if requires_grad:
         with DisableTorchFunctionSubclass():  # a class of the user's is not asked about a tensor that is not made yet
-            result.requires_grad_()
+            result.requires_grad = True
     return result
 
 
@@ -58,7 +58,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return _as_class(cls, data, requires_grad)
         # Tensors of a class of the user's keep it, and are marked as parameters; one with operators of its own says what a copy of it is.
         if dispatches_operators(kind):
-            result = data.detach().requires_grad_(requires_grad)
+            result = data.detach()
+            result.requires_grad = requires_grad
             if type(result) is not kind:
                 raise OperationError(
                     f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an instance of the same "

@@ -41,6 +41,7 @@ from ..core.widening import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized
+from .recording_switch import refuse_inside_transforms, set_requires_grad
 from .sparse import LAYOUTS, format_sparse
 
 if TYPE_CHECKING:
@@ -252,22 +253,15 @@ class Tensor(OpMethods):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
-        self.requires_grad_(value)
+        if state.transforms:
+            set_requires_grad(self, value)
+        else:
+            self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Switch recording on or off for a leaf, in place."""
-        if not isinstance(requires_grad, (bool, int)):
-            raise TypeError(f"requires_grad_(): argument 'requires_grad' must be bool, not {type(requires_grad).__name__}")
-        if requires_grad and BY_NUMPY[self._array.dtype].category < FLOATING:
-            raise GradientError("only Tensors of floating point and complex dtype can require gradients")
-        if self._grad_fn is not None and not requires_grad:
-            raise GradientError(
-                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
-                "that doesn't require differentiation use var_no_grad = var.detach()."
-            )
-        if requires_grad and self._inference and not state.inference:
-            raise GradientError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-        self._requires_grad = bool(requires_grad)
+        refuse_inside_transforms()
+        set_requires_grad(self, requires_grad)
         return self
 
     @property

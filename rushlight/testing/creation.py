@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,7 +38,10 @@ def make_tensor(
     if requires_grad and not (dtype.is_floating_point or dtype.is_complex):
         raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got dtype={dtype}")
     if noncontiguous and memory_format is not None:
-        raise ValueError("`noncontiguous` and `memory_format` cannot both be asked for: both determine the strides")
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
+            f"but got noncontiguous={noncontiguous} and memory_format={memory_format}"
+        )
 
     spread = noncontiguous and math.prod(sizes) > 1  # type: ignore[arg-type]
     drawn = (*sizes[:-1], 2 * sizes[-1]) if spread else sizes  # type: ignore[operator]
@@ -79,7 +83,13 @@ def _bounds(dtype: dtypes.dtype, low: float | None, high: float | None) -> tuple
         high = 2 if dtype is dtypes.bool_ else 10 if _integral(dtype) else 9
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"`low` and `high` cannot be NaN, but got low={low} and high={high}")
-    if low >= high:
+    if low == high and not _integral(dtype):
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated; use torch.full(...) instead",
+            FutureWarning,
+            stacklevel=5,
+        )
+    elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     if high < lowest or low >= highest:
         raise ValueError(

@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from ..core.errors import NotSupported
+from ..core.argument_checks import demand
 
 
 class _Switches(ModuleType):
-    """A module whose one setting is fixed."""
+    """A module whose one setting is read and written as an attribute."""
 
     @property
     def fill_uninitialized_memory(self) -> bool:
-        """False: what ``empty`` makes is never filled."""
-        return False
+        """Whether what ``empty`` and its kin make is filled (NaN, or the greatest number) where deterministic algorithms are demanded."""
+        return demand.fill
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, on: bool) -> None:
-        if on:
-            raise NotSupported(
-                "torch.utils.deterministic.fill_uninitialized_memory is off in rushlight: use torch.full instead of torch.empty"
-            )
+        if not isinstance(on, bool):
+            raise TypeError(f"expected a bool, but got {type(on).__name__}")
+        demand.fill = on
 
 
 sys.modules[__name__].__class__ = _Switches

@@ -6,22 +6,24 @@ by a Spec, from which the kernel allocates; a tensor on the meta device is the S
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ...core.argument_checks import demand
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import accelerator, strided
-from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, scalar_dtype
+from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, iinfo, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
 from ...core.sparse import SPARSE, empty_sparse
-from ...core.widening import COMPLEX32
+from ...core.widening import COMPLEX32, narrowed
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
 Number = int | float | complex | bool
@@ -186,6 +188,22 @@ def allocate(make: Any, spec: Spec) -> Any:
     return strided(flat, spec.shape, strides)
 
 
+def unwritten(xp: Any) -> Any:
+    """``xp.empty``; where deterministic algorithms are demanded, its memory is filled with NaN or the greatest number of the type."""
+    return functools.partial(_filled_memory, xp) if demand.made and demand.fill else xp.empty
+
+
+def _filled_memory(xp: Any, shape: Any, dtype: np.dtype[Any]) -> Any:
+    kind = BY_NUMPY[dtype]
+    if kind.category == BOOL:
+        return xp.ones(shape, dtype)
+    if kind.category == INTEGRAL:
+        return xp.full(shape, iinfo(kind).max, dtype)
+    if dtype == COMPLEX32:
+        return narrowed(np.full(shape, math.nan, np.complex64))
+    return xp.full(shape, math.nan, dtype)
+
+
 def new_spec(size: Any, dtype: Any, layout: Any, device: Any, requires_grad: Any, pin_memory: Any, memory_format: Any = None) -> Spec:
     """What a factory function was asked to make."""
     check_options(layout, pin_memory)
@@ -255,7 +273,7 @@ def ones(
 
 @primitive(
     meta=new_spec,
-    kernel=lambda xp, *values: make_or_sparse(xp.empty, new_spec, 2, values),
+    kernel=lambda xp, *values: make_or_sparse(unwritten(xp), new_spec, 2, values),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -294,7 +312,7 @@ def ones_like(
 
 @primitive(
     meta=like_spec,
-    kernel=lambda xp, *values: allocate(xp.empty, like_spec(*values)),
+    kernel=lambda xp, *values: allocate(unwritten(xp), like_spec(*values)),
     **_LIKE,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -418,7 +436,7 @@ def _strided_spec(size: Any, stride: Any, *rest: Any) -> Spec:
 
 @primitive(
     meta=_strided_spec,
-    kernel=lambda xp, *values: allocate(xp.empty, _strided_spec(*values)),
+    kernel=lambda xp, *values: allocate(unwritten(xp), _strided_spec(*values)),
     **{**_OPTIONS, "out": False},
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )
@@ -449,7 +467,7 @@ def _permuted_spec(size: Any, physical_layout: Any, *rest: Any) -> Spec:
 
 @primitive(
     meta=_permuted_spec,
-    kernel=lambda xp, *values: allocate(xp.empty, _permuted_spec(*values)),
+    kernel=lambda xp, *values: allocate(unwritten(xp), _permuted_spec(*values)),
     **_OPTIONS,
     onnx={9: lambda g, *values: g.full(g.outputs[0].shape, 0, g.outputs[0].dtype)},
 )

@@ -418,15 +418,23 @@ def _scatter_reduce_gradient(
         of_input = g / masked_fill(count, count == 0, 1)
         of_src = gather(of_input, dim, index)
     elif reduce == "prod":
-        # The product of the others: of all that are not 0, unless another factor is.
-        input_zero, src_zero = _is(input == 0, g), _is(src == 0, g)
-        input_factor, src_factor = masked_fill(input, input == 0, 1), masked_fill(src, src == 0, 1)
+        # The product of the others: the result divided by a factor that is not 0.  For one that is, the product of those that are not, times the
+        # other zero where there is one, whose gradient is not 0; with more zeros it is 0, and so is its gradient.
+        input_zero, src_zero = input == 0, src == 0
+        input_factor, src_factor = masked_fill(input, input_zero, 1), masked_fill(src, src_zero, 1)
         product = scatter_reduce(input_factor, dim, index, src_factor, "prod", include_self=include_self)
-        zeros_in = scatter_reduce(input_zero, dim, index, src_zero, "sum", include_self=include_self)
-        scaled = g * conjugate(product)
-        of_input = masked_fill(scaled / conjugate(input_factor), zeros_in != input_zero, 0)
-        others_zero = gather(zeros_in, dim, index) != src_zero
-        of_src = masked_fill(gather(scaled, dim, index) / conjugate(src_factor), others_zero, 0)
+        count = scatter_reduce(_is(input_zero, g), dim, index, _is(src_zero, g), "sum", include_self=include_self)
+        kept_input, kept_src = masked_fill(input, input_zero == 0, 0), masked_fill(src, src_zero == 0, 0)
+        zeros_in = scatter_reduce(kept_input, dim, index, kept_src, "sum", include_self=include_self)
+        scaled, whole = g * conjugate(product), g * conjugate(result)
+        alone, pairs = scaled * _is(count == 1, g), scaled * _is(count == 2, g)
+
+        def of_factor(place: Any, factor: Any, kept: Any, is_zero: Any) -> Any:
+            of_zero = place(alone) + place(pairs) * conjugate(place(zeros_in) - kept)
+            return of_zero * _is(is_zero, g) + place(whole) / conjugate(factor) * _is(is_zero == 0, g)
+
+        of_input = of_factor(lambda each: each, input_factor, kept_input, input_zero)
+        of_src = of_factor(lambda each: gather(each, dim, index), src_factor, kept_src, src_zero)
     else:
         # Those that equal the extremum share its gradient.
         input_wins, src_wins = _is(input == result, g), _is(src == gather(result, dim, index), g)

@@ -408,6 +408,8 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """Positions in a tensor seen as a vector as positions in each of its dimensions."""
     if indices._array.dtype.kind not in "iu":
         raise ArgumentError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, list, tuple)):
+        raise ArgumentError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     for size in shape:
         if not isinstance(size, int):

@@ -65,6 +65,8 @@ def _unfitting(value: Any, to: Any) -> OperationError:
 
 def check_mask(name: str, mask: Any) -> None:
     """Refuse a mask that is not bool."""
+    if mask.dtype != _BOOL and name == "masked_select":
+        raise DtypeError(f"masked_select: expected BoolTensor for mask, but got {BY_NUMPY[mask.dtype]!r}")
     if mask.dtype != _BOOL:
         raise DtypeError(f"{name} only supports boolean masks, but got mask with dtype {BY_NUMPY[mask.dtype]!r}")
 

@@ -12,7 +12,7 @@ from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float
 from ...core.errors import ShapeError
 from ...core.families import same
 from ...core.widening import COMPLEX32, narrowed, widened
-from ..shape.memory import element_strides, is_contiguous
+from ..shape.memory import channels_last_strides, element_strides, is_contiguous
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
@@ -34,7 +34,24 @@ def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
     return array.astype(numpy_type)
 
 
+_CHANNELS_LAST = {"channels_last": 4, "channels_last_3d": 5}  # formats, and the ranks that they are of
+
+
+def _asks_channels_last(input: Any, memory_format: Any) -> bool:
+    rank = None if memory_format is None else _CHANNELS_LAST.get(memory_format.name)
+    if rank is not None and input.ndim != rank:
+        raise ShapeError(f"required rank {rank} tensor to use {memory_format.name} format")
+    return rank is not None
+
+
+def _copy_meta(input: Any, memory_format: Any = None) -> Spec:
+    return Spec(input.shape, input.dtype, channels_last_strides(input.shape) if _asks_channels_last(input, memory_format) else None)
+
+
 def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
+    if _asks_channels_last(input, memory_format):
+        last = input.ndim - 1
+        return xp.array(input.transpose(0, *range(2, last + 1), 1), order="C", copy=True).transpose(0, last, *range(1, last))
     order = "C" if memory_format is not None and memory_format.name == "contiguous_format" else "K"
     if 0 in input.strides and not input.flags.c_contiguous:  # a size that was expanded keeps its place among the others
         order = "C"
@@ -42,7 +59,7 @@ def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
 
 
 @primitive(
-    meta=same,
+    meta=_copy_meta,
     kernel=_copy_array,
     vjp={"input": lambda g: g},
     out=False,

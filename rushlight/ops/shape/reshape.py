@@ -110,7 +110,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if not hasattr(size, "__index__"):
                 raise ArgumentError(f"broadcast_shapes: expected shapes of ints, not {type(size).__name__}")
             if size < 0:
-                raise ShapeError(f"Trying to create tensor with negative dimension ({size}): ({list(shape)})")
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
     try:
         return Size(broadcast_sizes(found))
     except ShapeError as error:

@@ -110,7 +110,8 @@ def contiguous(cupy: Any, array: Any) -> Any:
 
 def clone(cupy: Any, input: Any, memory_format: Any = None) -> Any:
     """A copy of a tensor; dimensions stay in the order that they have in memory."""
-    if input.flags.c_contiguous or memory_format is not None and memory_format.name == "contiguous_format":
+    name = "preserve_format" if memory_format is None else memory_format.name
+    if name == "contiguous_format" or name == "preserve_format" and input.flags.c_contiguous:
         return dense(cupy, input)
     return NotImplemented
 

@@ -1,0 +1,86 @@
+"""What PyTorch 2.15's own test files found: layouts of copies, corrections of masked variances, second gradients of products, filled memory."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import gradcheck, gradgradcheck
+
+
+def test_clone_takes_a_memory_format():
+    x = torch.arange(120.0).reshape(2, 3, 4, 5)
+    for device in ("cpu", "meta"):
+        copied = x.to(device).clone(memory_format=torch.channels_last)
+        assert copied.stride() == (60, 1, 15, 3)
+    assert torch.equal(x.clone(memory_format=torch.channels_last), x)
+    back = x.clone(memory_format=torch.channels_last).clone(memory_format=torch.contiguous_format)
+    assert back.stride() == x.stride() and torch.equal(back, x)
+    volume = x.reshape(2, 3, 2, 2, 5)
+    assert volume.clone(memory_format=torch.channels_last_3d).stride() == (60, 1, 30, 15, 3)
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        volume.clone(memory_format=torch.channels_last)
+    assert torch.testing.make_tensor(2, 3, 4, 5, dtype=torch.uint8, device="cpu", memory_format=torch.channels_last).stride() == (
+        60,
+        1,
+        15,
+        3,
+    )
+
+
+@pytest.mark.parametrize("correction", [0, 1, 1.3, 2])
+def test_masked_variances_take_any_correction(correction):
+    x = torch.tensor([[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 7.0, 6.0]])
+    assert torch.allclose(torch.masked.var(x, 1, correction=correction), torch.var(x, 1, correction=correction))
+    kept = torch.masked.std(x, 1, correction=correction, mask=torch.tensor([[True, True, True, False]] * 2))
+    assert torch.allclose(kept.to_tensor(0) if hasattr(kept, "to_tensor") else kept, torch.std(x[:, :3], 1, correction=correction))
+    with pytest.raises(TypeError, match="Only one of unbiased and correction"):
+        torch.masked.var(x, 1, unbiased=True, correction=correction)
+
+
+@pytest.mark.parametrize("source", [[0.0, 2.0, 3.0], [0.0, 0.0, 3.0], [0.0, 0.0, 0.0], [2.0, 3.0, 4.0]])
+@pytest.mark.parametrize("start", [1.0, 0.0])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_second_gradients_of_products_with_zeros(source, start, include_self):
+    input = torch.tensor([start, 5.0], dtype=torch.float64, requires_grad=True)
+    src = torch.tensor(source, dtype=torch.float64, requires_grad=True)
+    index = torch.tensor([0, 0, 0])
+    for name in ("scatter_reduce", "index_reduce"):
+
+        def product(a, b, name=name):
+            return getattr(a, name)(0, index, b, "prod", include_self=include_self)
+
+        assert gradcheck(product, (input, src)) and gradgradcheck(product, (input, src))
+
+
+def test_memory_that_no_program_has_written_to_is_filled_on_demand():
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.utils.deterministic.fill_uninitialized_memory is True
+        assert all(math.isnan(each) for each in torch.empty(3).tolist() + torch.empty_like(torch.ones(2, dtype=torch.bfloat16)).tolist())
+        assert torch.empty(2, dtype=torch.int8).tolist() == [127, 127]
+        assert torch.empty_strided((2,), (2,), dtype=torch.bool).tolist() == [True, True]
+        assert torch.ones(1).new_empty(2).isnan().all()
+        torch.utils.deterministic.fill_uninitialized_memory = False
+        assert torch.utils.deterministic.fill_uninitialized_memory is False
+    finally:
+        torch.utils.deterministic.fill_uninitialized_memory = True
+        torch.use_deterministic_algorithms(False)
+
+
+def test_errors_of_shapes_and_masks():
+    with pytest.raises(ValueError, match="Attempting to broadcast a dimension with negative length"):
+        torch.broadcast_shapes((-12,))
+    with pytest.raises(TypeError, match="expected 'shape' to be int or sequence of ints, but got"):
+        torch.unravel_index(torch.tensor(1), torch.tensor([[2]]))
+    with pytest.raises(RuntimeError, match="masked_select: expected BoolTensor for mask"):
+        torch.masked_select(torch.ones(2), torch.ones(2, dtype=torch.uint8))
+
+
+def test_a_random_tensor_of_one_value():
+    with pytest.warns(FutureWarning, match="low==high"):
+        assert torch.testing.make_tensor(3, dtype=torch.bfloat16, device="cpu", low=2, high=2).tolist() == [2, 2, 2]
+    with pytest.raises(ValueError, match="`noncontiguous` and `memory_format` are mutually exclusive"):
+        torch.testing.make_tensor(2, 3, 4, 5, dtype=torch.uint8, device="cpu", noncontiguous=True, memory_format=torch.channels_last)
