@@ -41,3 +41,35 @@ def test_writes_and_banned_operators_stay() -> None:
     before, after = nodes_left(lambda x: x.cos() + x.cos(), [torch.ops.aten.cos])
     assert before == after
     assert torch.ops.aten.rand in get_CSE_banned_ops() and torch.ops.aten.cos not in get_CSE_banned_ops()
+
+
+class Two(torch.nn.Module):
+    """Two layers, one of which a test replaces."""
+
+    def __init__(self, first: str) -> None:
+        super().__init__()
+        setattr(self, first.lower(), getattr(torch.nn, first)())
+        self.last = torch.nn.ReLU()
+        self.first = first.lower()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(getattr(self, self.first)(x))
+
+
+def test_a_replacement_brings_its_submodules() -> None:
+    traced = torch.fx.symbolic_trace(Two("Sigmoid"))
+    assert len(torch.fx.replace_pattern(traced, Two("Sigmoid"), Two("Tanh"))) == 1
+    x = torch.linspace(-1, 1, 5)
+    torch.testing.assert_close(traced(x), x.tanh().relu())
+    assert isinstance(traced.get_submodule("tanh"), torch.nn.Tanh)
+    assert not hasattr(traced, "sigmoid")
+
+
+def test_patterns_match_operators_whose_arguments_are_given_in_another_form() -> None:
+    def pools(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.aten.max_pool2d_with_indices.default(x, [2, 2], stride=[2, 2])
+
+    def pattern(x: torch.Tensor, kernel_size: list[int], stride: list[int]) -> torch.Tensor:
+        return torch.ops.aten.max_pool2d_with_indices.default(x, kernel_size, stride, padding=[0, 0])
+
+    assert len(torch.fx.replace_pattern(torch.fx.symbolic_trace(pools), pattern, pattern)) == 1

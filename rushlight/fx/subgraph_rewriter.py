@@ -64,9 +64,9 @@ def _replace(
     for match in found:
         new = common if callback is None else _graph_of(callback(match, graph, pattern_graph))
         results.append(_put_in(graph, match, new, replaced))
-    gm.recompile()
-    if isinstance(replacement, (Module, GraphModule)) and not isinstance(replacement, HouseGraph):
+    if isinstance(replacement, Module) and not isinstance(replacement, HouseGraph):
         _adopt(gm, replacement)
+    gm.recompile()
     return results
 
 
@@ -106,7 +106,6 @@ def _put_in(graph: Any, match: InternalMatch, new: Any, replaced: dict[Node, Nod
 
 def _adopt(gm: GraphModule, replacement: Any) -> None:
     """Give the module the attributes that the replacement has and its nodes refer to; take those away that no node needs."""
-    gm.delete_all_unused_submodules()
     for node in gm.graph.nodes:
         if node.op not in ("call_module", "get_attr"):
             continue
@@ -121,6 +120,7 @@ def _adopt(gm: GraphModule, replacement: Any) -> None:
                 gm.add_submodule(node.target, copy.deepcopy(found))
             else:
                 setattr(gm, node.target, copy.deepcopy(found))
+    gm.delete_all_unused_submodules()
     gm.graph.lint()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....graph.node import Node
+from ....ops.overloads import OpOverload
 
 
 class InternalMatch:
@@ -92,7 +93,7 @@ class SubgraphMatcher:
             return False
         before = dict(match.nodes_map)
         match.nodes_map[pattern] = node
-        if pattern.op != "placeholder" and not self._values((pattern.args, dict(pattern.kwargs)), (node.args, dict(node.kwargs)), match):
+        if pattern.op != "placeholder" and not self._values(_arguments(pattern), _arguments(node), match):
             match.nodes_map = before
             return False
         return True
@@ -115,6 +116,19 @@ class SubgraphMatcher:
             if any(user not in inside for user in node.users):
                 return False
         return True
+
+
+def _arguments(node: Node) -> tuple[Any, ...]:
+    """The arguments of a call; those of an operator in the order of its schema, with its defaults, however they were given."""
+    if not isinstance(node.target, OpOverload):
+        return node.args, dict(node.kwargs)
+    given, named = list(node.args), dict(node.kwargs)
+    for argument in node.target._schema.arguments[len(given) :]:
+        default = argument.default_value
+        if argument.N and isinstance(default, int):
+            default = [default] * argument.N  # `int[2] padding=0`
+        given.append(named.pop(argument.name, default))
+    return tuple(given), named
 
 
 _NOTHING: Any = object()
