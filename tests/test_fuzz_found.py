@@ -130,3 +130,16 @@ def test_one_divisor_of_zero_among_integers() -> None:
     for mode in ("trunc", "floor"):
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             torch.div(torch.tensor([4, 6]), torch.tensor([2, 0]), rounding_mode=mode)
+
+
+def test_lanczos_takes_align_corners_false_and_refuses_true() -> None:
+    x = torch.arange(35.0).reshape(1, 1, 5, 7)
+    options = {"size": (3, 4), "mode": "lanczos", "antialias": True}
+    assert torch.equal(F.interpolate(x, **options, align_corners=False), F.interpolate(x, **options))
+    with pytest.raises(ValueError, match="does not support align_corners=True"):
+        F.interpolate(x, **options, align_corners=True)
+
+
+def test_truncated_normal_numbers_of_a_meta_tensor() -> None:
+    found = torch.nn.init.trunc_normal_(torch.empty(3, device="meta"))
+    assert found.is_meta and found.shape == (3,)

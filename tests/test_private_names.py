@@ -213,3 +213,15 @@ def test_module_tracker_names_what_is_in_containers_and_modules_that_call_themse
         out.sum().backward()
     assert seen == [["Again", "Again.layers.0", "Global"], True]
     assert tracker.parents == {"Global"} and not tracker.is_bw
+
+
+def test_names_of_storages_and_of_pruning() -> None:
+    storage = torch.ones(3).storage()
+    assert isinstance(storage._untyped_storage, torch.UntypedStorage)
+    assert torch.TypedStorage(wrap_storage=storage._untyped_storage, dtype=torch.int32, _internal=True)[0] == 0x3F800000
+    prune = torch.nn.utils.prune
+    assert [prune._compute_nparams_toprune(amount, 15) for amount in (0.0, 0.4, 7)] == [0, 6, 7]
+    with pytest.raises(ValueError, match="smaller than the number of parameters"):
+        prune._validate_pruning_amount(20, 15)
+    with pytest.raises(TypeError):
+        prune._validate_pruning_amount_init("a lot")

@@ -430,3 +430,14 @@ def test_dynamic_layers_of_half_precision():
     assert torch.equal(again(x), made(x))
     model[0].weight.data.fill_(-1e6)
     assert torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.float16)[0].weight().unique().tolist() == [-65504.0]
+
+
+def test_a_scripted_model_between_stubs_is_saved(tmp_path) -> None:
+    model = torch.ao.quantization.QuantWrapper(torch.nn.Linear(3, 2)).eval()
+    model.qconfig = torch.ao.quantization.get_default_qconfig("x86")
+    x = torch.linspace(-1, 1, 6).reshape(2, 3)
+    prepared = torch.ao.quantization.prepare(model)
+    prepared(x)
+    scripted = torch.jit.script(torch.ao.quantization.convert(prepared))
+    torch.jit.save(scripted, tmp_path / "model.pt")
+    assert torch.equal(torch.jit.load(tmp_path / "model.pt")(x), scripted(x))

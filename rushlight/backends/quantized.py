@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import OperationError
 from ..core.missing import missing
 
-supported_engines = ["qnnpack", "none", "x86", "fbgemm"]
+supported_engines = ["qnnpack", "onednn", "x86", "fbgemm"]
 engine = "x86"
 
 

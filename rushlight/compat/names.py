@@ -50,6 +50,8 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.cuda.amp.grad_scaler": "rushlight.cuda.amp",
     "torch.cuda.amp.autocast_mode": "rushlight.cuda.amp",
     "torch.cuda.amp.common": "rushlight.compat.cuda_amp_common",
+    "torch.nn.functional.grad": "rushlight.nn.grad",
+    "torch.fx.experimental._config": "rushlight.compat.fx_config",
     "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",

@@ -224,26 +224,28 @@ class TypedStorage:
 
     dtype: dtype_class
 
-    def __init__(self, data: Any = 0, *, dtype: Any = None, device: Any = None, wrap_storage: UntypedStorage | None = None) -> None:
+    def __init__(
+        self, data: Any = 0, *, dtype: Any = None, device: Any = None, wrap_storage: UntypedStorage | None = None, _internal: bool = False
+    ) -> None:
         self.dtype = dtype or getattr(type(self), "dtype", None) or default.floating
         if wrap_storage is not None:
-            self._untyped = wrap_storage
+            self._untyped_storage = wrap_storage
         elif isinstance(data, int):
-            self._untyped = UntypedStorage(data * self.dtype.itemsize, device=device)
+            self._untyped_storage = UntypedStorage(data * self.dtype.itemsize, device=device)
         elif device is not None and as_device(device) == META:
-            self._untyped = UntypedStorage(len(data) * self.dtype.itemsize, device=device)
+            self._untyped_storage = UntypedStorage(len(data) * self.dtype.itemsize, device=device)
         else:
-            self._untyped = UntypedStorage(Storage(array_of(data, self.dtype.numpy)))
+            self._untyped_storage = UntypedStorage(Storage(array_of(data, self.dtype.numpy)))
 
     @property
     def _elements(self) -> Any:
         whole = len(self) * self.dtype.itemsize
-        return self._untyped._bytes[:whole].view(self.dtype.numpy)
+        return self._untyped_storage._bytes[:whole].view(self.dtype.numpy)
 
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return self._untyped.device
+        return self._untyped_storage.device
 
     is_hpu = is_sparse = False
 
@@ -255,7 +257,7 @@ class TypedStorage:
 
     @property
     def _cdata(self) -> int:
-        return self._untyped._cdata
+        return self._untyped_storage._cdata
 
     def get_device(self) -> int:
         """The number of the device: -1 of the CPU."""
@@ -263,11 +265,11 @@ class TypedStorage:
 
     def untyped(self) -> UntypedStorage:
         """The same memory, byte by byte."""
-        return self._untyped
+        return self._untyped_storage
 
     def nbytes(self) -> int:
         """How many bytes there are."""
-        return self._untyped.nbytes()
+        return self._untyped_storage.nbytes()
 
     def size(self) -> int:
         """How many elements there are."""
@@ -281,11 +283,11 @@ class TypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self._untyped.data_ptr()
+        return self._untyped_storage.data_ptr()
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
-        elements = device_type_of(self._untyped._storage.array).to_host(self._elements)
+        elements = device_type_of(self._untyped_storage._storage.array).to_host(self._elements)
         if elements.dtype.kind not in "biufc":
             elements = elements.astype(np.float32)
         return elements.tolist()  # type: ignore[no-any-return]
@@ -312,10 +314,10 @@ class TypedStorage:
         return iter(self.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._untyped == other._untyped
+        return isinstance(other, TypedStorage) and self.dtype is other.dtype and self._untyped_storage == other._untyped_storage
 
     def __hash__(self) -> int:
-        return hash(self._untyped)
+        return hash(self._untyped_storage)
 
     def __repr__(self) -> str:
         shown = "...\n" if self.device == META else "".join(f" {each}\n" for each in self.tolist())
@@ -323,11 +325,11 @@ class TypedStorage:
 
     def clone(self) -> TypedStorage:
         """A copy."""
-        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.clone())
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.clone())
 
     def cpu(self) -> TypedStorage:
         """The storage in the memory of the CPU: itself, if it is there."""
-        return self if self.device == CPU else TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.cpu())
+        return self if self.device == CPU else TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.cpu())
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
         """The storage on a GPU, the current one unless told: itself, if it is there."""
@@ -377,7 +379,7 @@ class TypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes can see the memory."""
-        return self._untyped.is_shared()
+        return self._untyped_storage.is_shared()
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is page-locked."""
@@ -392,7 +394,7 @@ class TypedStorage:
         return f"{legacy_name(self.dtype)}Storage"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_typed, (self._untyped, self.dtype))
+        return (_typed, (self._untyped_storage, self.dtype))
 
 
 def _cast_to(name: str) -> Any:

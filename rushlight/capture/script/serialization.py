@@ -451,13 +451,16 @@ def library_path(kind: type) -> str:
     return f"{found.__module__}.{found.__qualname__}"
 
 
+_QUANTIZED = (f"{PACKAGE}.ao.nn.", f"{PACKAGE}.ao.quantization.")
+
+
 def _library_class(path: str) -> Any:
     """A class of Modules of the package, by its path."""
     place, _, name = path.rpartition(".")
-    if place.startswith(f"{PACKAGE}.ao.nn.") and place not in sys.modules and all(each.isidentifier() for each in place.split(".")):
+    if place.startswith(_QUANTIZED) and place not in sys.modules and all(each.isidentifier() for each in place.split(".")):
         with contextlib.suppress(ImportError):  # a file may be the first to need quantized layers
             importlib.import_module(place)
-    found = getattr(sys.modules.get(place), name, None) if place.startswith((f"{PACKAGE}.nn.", f"{PACKAGE}.ao.nn.")) else None
+    found = getattr(sys.modules.get(place), name, None) if place.startswith((f"{PACKAGE}.nn.", *_QUANTIZED)) else None
     if not isinstance(found, type) or not issubclass(found, Module) or found.__module__ != place:
         raise CaptureError(f"the file names the class '{path}', which is no Module of {PACKAGE}.nn")
     return found

@@ -27,7 +27,7 @@ class LinearCrossEntropyOptions:
         if size is not None and (not isinstance(size, int) or size <= 0):
             raise ValueError(f"batch_chunk_size must be positive int or None, got {size}")
         method = self.chunking_method
-        if method is not None and method != "auto" and not re.fullmatch(r"aspect_ratio:\d+(\.\d+)?", str(method)):
+        if method is not None and method != "auto" and not re.fullmatch(r"aspect_ratio(:\d+(\.\d+)?)?", str(method)):
             raise ValueError(f"invalid chunking_method: {method!r}")
         if self.acc_policy not in ("accurate", "balanced", "compact", "auto"):
             raise ValueError(f"invalid acc_policy: {self.acc_policy!r}")

@@ -165,7 +165,7 @@ class _ByAmount(BasePruningMethod):
     """A method that prunes a fraction or a number of elements."""
 
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
 
@@ -343,20 +343,27 @@ def is_pruned(module: Any) -> bool:
     return any(isinstance(hook, BasePruningMethod) for each in module.modules() for hook in each._forward_pre_hooks.values())
 
 
-def _check_amount(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     if amount < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1.0):
         raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
 
 
-def _number_to_prune(amount: Any, size: int) -> int:
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}")
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
     """The number of elements (or slices) that an amount means."""
-    if not isinstance(amount, numbers.Integral):
-        return round(amount * size)
-    if int(amount) > size:
-        raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
-    return int(amount)
+    return int(amount) if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
+def _number_to_prune(amount: Any, size: int) -> int:
+    """The same, of an amount that is checked."""
+    _validate_pruning_amount(amount, size)
+    return _compute_nparams_toprune(amount, size)
 
 
 def _check_structured(t: Any, dim: int) -> None:

@@ -133,7 +133,9 @@ def _sizes(
 
 
 def _check_mode(mode: str, ndim: int, align_corners: bool | None, antialias: bool) -> None:
-    if align_corners is not None and mode not in _SMOOTH:
+    if mode == "lanczos" and align_corners:
+        raise ValueRangeError("Lanczos mode does not support align_corners=True")
+    if align_corners is not None and mode not in _SMOOTH and mode != "lanczos":
         raise ValueRangeError("align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear")
     if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and ndim == 4):
         raise ValueRangeError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input")
