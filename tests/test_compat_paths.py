@@ -47,6 +47,18 @@ assert torch.equal(function(x), x * 2 + 1)
 module = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(2, 2), M()))
 torch._C._jit_pass_inline(module.graph)
 assert "aten::linear" in str(module.graph) and "CallMethod" not in str(module.graph)
+assert torch.cuda.amp.common.amp_definitely_not_available() is not torch.cuda.is_available()  # PyTorch loads it with its package
+from torch.functional import F, has_torch_function
+assert F is torch.nn.functional
+from torch.nn.parallel.replicate import _broadcast_coalesced_reshape
+from torch.nn.parallel.parallel_apply import parallel_apply
+assert callable(torch.nn.parallel.replicate) and torch.nn.parallel.parallel_apply is parallel_apply
+from torch.distributed.checkpoint.utils import CheckpointException
+from torch._higher_order_ops.inline_asm_elementwise import inline_asm_elementwise
+assert torch._C._nn._parse_to("cpu", None, False) == (torch.device("cpu"), None, False, None)
+assert torch._C._nn._parse_to(None, torch.float16) == (None, torch.float16, False, None)
+assert torch._C._cpu._get_cpu_capability() == torch.backends.cpu.get_cpu_capability() and torch.cpu._is_amx_tile_supported() is False
+assert torch._C._has_xpu is False and str(torch._C.parse_schema("a::f(Tensor x) -> Tensor")) == "a::f(Tensor x) -> Tensor"
 print("done")
 """
 

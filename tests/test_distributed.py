@@ -131,6 +131,28 @@ def test_collectives_write_in_place(group) -> None:
         dist.send(x, 0)
 
 
+def test_collectives_are_ops(group) -> None:
+    filled, summed = torch.zeros(2), torch.ones(3)
+    written, work = torch.ops.c10d.scatter_([filled], [[torch.arange(2.0)]], group, 0)
+    work.wait()
+    assert written[0] is filled and filled.tolist() == [0.0, 1.0]
+    torch.ops.c10d.allreduce_.default([summed], group, dist.ReduceOp.SUM, None)[1].wait()
+    assert summed.tolist() == [1.0, 1.0, 1.0]
+    assert str(torch.ops.c10d.send.default._schema) == (
+        "c10d::send(Tensor[] tensors, __torch__.torch.classes.c10d.ProcessGroup process_group, int dst, int tag) -> __torch__.torch.classes.c10d.Work"
+    )
+    gathered = torch.ops.c10d_functional.all_gather_into_tensor(filled, "", [0], 1)
+    assert torch.ops.c10d_functional.wait_tensor(gathered).tolist() == [0.0, 1.0]
+    assert "all_reduce" in dir(torch.ops._c10d_functional) and not hasattr(torch.ops.c10d, "nothing")
+
+
+def test_modules_run_each_on_its_input() -> None:
+    outputs = nn.parallel.parallel_apply([nn.Identity(), nn.Flatten()], [torch.ones(2), (torch.ones(1, 2, 2),)])
+    assert [tuple(each.shape) for each in outputs] == [(2,), (1, 4)]
+    with pytest.raises(NotImplementedError, match="start a process for each device"):
+        nn.parallel.replicate(nn.Identity(), [0, 1])
+
+
 def test_objects(group) -> None:
     value = {"a": [1, 2]}
     found = [None]

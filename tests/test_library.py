@@ -13,6 +13,7 @@ import pytest
 import rushlight as torch
 from rushlight import Tensor
 from rushlight.compat.mode_utils import no_dispatch
+from rushlight.core.schema import parse_schema
 from rushlight.library import Library, custom_op, infer_schema, opcheck
 
 
@@ -405,3 +406,17 @@ def test_no_dispatch_asks_no_subclass():
     calls: list[str] = []
     assert Loud(torch.zeros(2)).exp().tolist() == [1, 1]
     assert calls[0] == "aten.exp.default" and calls.count("aten.exp.default") == 1
+
+
+def test_memory_that_is_written_needs_no_name_in_a_schema():
+    schema = parse_schema("mylib::fill(Tensor x, Tensor! out, Tensor[]! more, Tensor[](c!) named) -> ()")
+    assert str(schema) == "mylib::fill(Tensor x, Tensor($0! -> ) out, Tensor[]($1! -> ) more, Tensor[](c!) named) -> ()"
+    assert [each.is_write for each in schema.arguments] == [False, True, True, True]
+    assert schema.arguments[1].alias_info.before_set == {"$0"} and schema.arguments[3].alias_info.after_set == {"c"}
+    with pytest.raises(RuntimeError, match="expected ident but found '!'"):
+        parse_schema("mylib::fill(Tensor?! x) -> ()")
+    lib = Library("tests_written", "DEF")
+    lib.define("twice.out(Tensor x, Tensor! out) -> ()")
+    lib.impl("twice.out", lambda x, out: out.copy_(x * 2), "CPU")
+    out = torch.zeros(2)
+    assert torch.ops.tests_written.twice.out(torch.ones(2), out) is None and out.tolist() == [2.0, 2.0]

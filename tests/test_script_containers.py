@@ -440,3 +440,13 @@ def test_a_loop_changes_a_list_that_it_carries(program: Any) -> None:
 def test_a_list_that_a_loop_has_changed_and_replaced_is_not_used_under_another_name() -> None:
     with pytest.raises(jit.CaptureError, match="another name"):
         torch.onnx.export(jit.script(changed_and_left), (randn(2), randn(2), torch.tensor(2)), opset_version=17)
+
+
+def test_sizes_that_are_made_are_lists() -> None:
+    @jit.script
+    def sizes(n: int, x: Tensor):
+        s = torch.Size([n, 2])
+        return x.new_zeros(s), torch.Size(x.shape), s
+
+    zeros, shape, made = sizes(3, torch.ones(2))
+    assert zeros.shape == (3, 2) and shape == [2] and made == [3, 2]

@@ -26,6 +26,8 @@ from .torch_version import __version__ as PRESENTED_VERSION
 ALIAS, PACKAGE = "torch", "rushlight"
 _TENSOR_MODULE = rushlight.Tensor.__module__
 
+_OWNERS = {name.rpartition(".")[0] for name in PRIVATE_NAMES}  # modules with private submodules, which PyTorch loads with them
+
 # What the alias does not take over from rushlight: what says who it is, and parts that are no names of PyTorch's.
 _OWN = {
     "__builtins__", "__cached__", "__doc__", "__getattr__", "__loader__", "__name__", "__package__", "__spec__", "__version__",
@@ -171,7 +173,7 @@ def mirror() -> None:
                 sys.modules.setdefault(second, module)
             if second in PACKAGES and "__path__" not in vars(module):
                 vars(module)["__path__"] = []  # a package of PyTorch's that is one file here
-            if second in PRIVATE_ATTRIBUTES and "__getattr__" not in vars(module):
+            if (second in PRIVATE_ATTRIBUTES or second in _OWNERS) and "__getattr__" not in vars(module):
                 vars(module)["__getattr__"] = missing.missing(name)  # by which the private names are found
 
 

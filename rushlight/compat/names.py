@@ -156,6 +156,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_mha_shape_check _none_or_dtype _pair _single _triple _verify_batch_size _verify_spatial_size assert_int_or_pair boolean_dispatch handle_torch_function "
         "has_torch_function has_torch_function_unary has_torch_function_variadic",
     },
+    "torch.functional": {
+        "rushlight.compat.nn_functional": "F boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic",
+    },
     "torch.serialization": {
         "rushlight.compat.serialization_internal": "_check_dill_version _get_restore_location _is_compressed_file _is_path _is_torchscript_zip _is_zipfile "
         "_maybe_decode_ascii _open_file_like _open_zipfile_reader _should_read_directly zipfile pickle",
@@ -178,6 +181,10 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch.backends.cuda": {
         "rushlight.compat.attention_kernels": "SDPAParams can_use_cudnn_attention can_use_efficient_attention can_use_flash_attention preferred_blas_library "
         "preferred_linalg_library",
+    },
+    "torch.cpu": {
+        "rushlight.compat.c_names._cpu": "_init_amx _is_amx_fp16_supported _is_amx_tile_supported _is_avx2_supported _is_avx512_bf16_supported "
+        "_is_avx512_supported _is_vnni_supported",
     },
     "torch.cuda": {"rushlight.compat.cuda_internal": "_initialized _is_compiled _sleep"},
     "torch.cuda.memory": {"rushlight.compat.cuda_internal": "_dump_snapshot _snapshot _set_allocator_settings get_allocator_backend"},

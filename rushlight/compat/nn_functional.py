@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.declare import exports
 from ..nn import _reduction as _Reduction
+from ..nn import functional as F
 from ..nn.modules.utils import _list_with_default, _pair, _single, _triple
 from ..overrides import handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic
 from .jit_internal import boolean_dispatch

@@ -76,7 +76,10 @@ def missing(
     def __getattr__(name: str) -> Any:
         full_name = f"{module_name}.{name}"
         if name in submodules:
-            return load_module(full_name)
+            part = load_module(full_name)
+            if aliased() and "__getattr__" not in vars(part):
+                vars(part)["__getattr__"] = missing(full_name)  # by which PyTorch's private names in it are found
+            return part
         if name in places:
             found = getattr(load_module(places[name]), name)
             setattr(sys.modules[module_name], name, found)

@@ -54,13 +54,15 @@ class SchemaType:
         """Whether this is a list, or None."""
         return self.kind_name == "List" or (self.element is not None and self.optional and self.element.listed)
 
-    def text(self, alias: str = "") -> str:
+    def text(self, alias: AliasInfo | None = None) -> str:
         """The type as a schema writes it."""
+        shown = "" if alias is None else str(alias)
         if self.element is None:
-            return self.kind_name + alias
+            return self.kind_name + shown
         if self.optional:
             return f"{self.element.text(alias)}?"
-        return f"{self.element.text(alias)}[{'' if self.size is None else self.size}]"
+        size = "" if self.size is None else self.size
+        return f"{self.element.text()}[{size}]{shown}" if alias is not None and alias.of_list else f"{self.element.text(alias)}[{size}]"
 
     def kind(self) -> str:
         """PyTorch's name of the kind of type: ``TensorType``."""
@@ -131,16 +133,16 @@ _ACCEPT["SymInt"] = _ACCEPT["int"]
 class AliasInfo:
     """Which memory an argument or result shares, and whether it is written to."""
 
-    __slots__ = ("after_set", "before_set", "is_write")
+    __slots__ = ("after_set", "before_set", "is_write", "of_list")
 
-    def __init__(self, before: tuple[str, ...], after: tuple[str, ...], is_write: bool) -> None:
-        self.before_set = {f"alias::{name}" for name in before}
-        self.after_set = {f"alias::{name}" for name in after}
+    def __init__(self, before: tuple[str, ...], after: tuple[str, ...], is_write: bool, of_list: bool = False) -> None:
+        self.before_set = set(before)
+        self.after_set = set(after)
         self.is_write = is_write
+        self.of_list = of_list  # written behind the brackets of a list
 
     def __str__(self) -> str:
-        names = "|".join(sorted(each.removeprefix("alias::") for each in self.before_set))
-        after = "|".join(sorted(each.removeprefix("alias::") for each in self.after_set))
+        names, after = ("|".join(sorted(each)) for each in (self.before_set, self.after_set))
         return f"({names}{'!' if self.is_write else ''}{f' -> {after}' if after != names else ''})"
 
     __repr__ = __str__
@@ -179,7 +181,7 @@ class Argument:
         return self.has_default
 
     def __str__(self) -> str:
-        text = self.type.text(str(self.alias_info or ""))
+        text = self.type.text(self.alias_info)
         if self.name:
             text += f" {self.name}"
         return f"{text}={_show(self.default_value, self.type)}" if self.has_default else text
@@ -292,6 +294,7 @@ class _Reader:
         self.text = text
         self.places: list[int] = []
         self.tokens: list[str] = []
+        self.unnamed = 0  # how many sets of memory had no name so far
         at = 0
         while text[at:].strip():
             found = _TOKENS.match(text, at)
@@ -340,7 +343,7 @@ class _Reader:
         self.take()
         if base in ("Dict", "Future"):
             base += self.inside()
-        alias = self.alias() if self.token == "(" else None
+        alias = self.alias()
         kind = SchemaType(base)
         while self.token in ("[", "?"):
             if self.take() == "?":
@@ -349,8 +352,7 @@ class _Reader:
             size = int(self.take()) if self.token.isdigit() else None
             self.take("]")
             kind = SchemaType("List", kind, size)
-            if self.token == "(":
-                alias = self.alias()
+            alias = self.alias(of_list=True) or alias
         return kind, alias
 
     def inside(self) -> str:
@@ -363,8 +365,15 @@ class _Reader:
             text += found + " " * (found == ",")
         return text
 
-    def alias(self) -> AliasInfo:
-        self.take("(")
+    def alias(self, of_list: bool = False) -> AliasInfo | None:
+        """What may stand behind a type: ``(a!)``, or ``!`` for memory that nothing else shares."""
+        if self.token == "!":
+            self.take()
+            self.unnamed += 1
+            return AliasInfo((f"${self.unnamed - 1}",), (), True, of_list)
+        if self.token != "(":
+            return None
+        self.take()
         write = False
         sets: list[list[str]] = [[]]
         while self.token != ")":
@@ -378,7 +387,7 @@ class _Reader:
             if not found:
                 raise self.error("expected ) but found 'eof' here")
         self.take(")")
-        return AliasInfo(tuple(sets[0]), tuple(sets[-1]), write)
+        return AliasInfo(tuple(sets[0]), tuple(sets[-1]), write, of_list)
 
     def default(self, kind: SchemaType) -> Any:
         """A default value."""

@@ -18,8 +18,10 @@ from ..core.schema import FunctionSchema
 
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
 _namespaces: dict[str, _OpNamespace] = {}
-# Namespaces whose ops a module makes when one is first asked for; that of operators which take functions is far from here.
-_SOURCES = {"aten": ".aten_calls", "higher_order": "..export.higher_order"}
+# Namespaces whose ops a module makes when one is first asked for; those of operators which take functions and of collectives are far from here.
+_SOURCES = {"aten": ".aten_calls", "higher_order": "..export.higher_order"} | dict.fromkeys(
+    ("c10d", "c10d_functional", "_c10d_functional"), "..distributed.c10d_ops"
+)
 _OPERATORS = frozenset(
     ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
 )
@@ -193,7 +195,7 @@ class _OpNamespace(ModuleType):
 
     def __getattr__(self, op_name: str) -> OpOverloadPacket:
         namespace = self.__dict__["name"]
-        found = _packets.get(namespace, {}).get(op_name)
+        found = registered(namespace).get(op_name)
         if found is None and namespace in _SOURCES and (not op_name.startswith("__") or op_name in _OPERATORS):
             found = importlib.import_module(_SOURCES[namespace], __package__).packet(namespace, op_name)
         if found is None:
@@ -202,7 +204,7 @@ class _OpNamespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         namespace = self.__dict__["name"]
-        names = set(_packets.get(namespace, {}))
+        names = set(registered(namespace))
         if namespace in _SOURCES:
             names |= importlib.import_module(_SOURCES[namespace], __package__).names(namespace)
         return sorted(names)
@@ -220,6 +222,11 @@ def namespace(name: str) -> _OpNamespace:
     if found is None:
         found = _namespaces[name] = _OpNamespace(name)
     return found
+
+
+def registered(name: str) -> dict[str, OpOverloadPacket]:
+    """The packets in a namespace that were registered."""
+    return _packets.get(name, {})
 
 
 def namespaces() -> list[str]:

@@ -17,6 +17,7 @@ from ...core.missing import missing
 from ...core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
+from ...core.schema import parse_schema
 from ...core.size import Size as Size_
 from ...core.state import state
 from ...onnx.proto import check_proto as _check_onnx_proto
@@ -29,7 +30,7 @@ from ..files import PyTorchFileReader, PyTorchFileWriter
 from ..mode_utils import no_dispatch as _DisableTorchDispatch_
 from ..tag import Tag
 from ..trace_graph import running
-from . import _autograd, _functorch, _nn, _profiler
+from . import _autograd, _cpu, _functorch, _nn, _profiler
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
 from .graph_names import (
@@ -112,6 +113,9 @@ ScriptModule, ScriptFunction = jit.ScriptModule, jit.ScriptFunction
 ErrorReport = RuntimeError
 _GLIBCXX_USE_CXX11_ABI = True
 has_cuda = has_mps = has_xpu = has_openmp = False
+_has_cuda = _has_cudnn = _has_cusparselt = _has_eigen_sparse = _has_kleidiai = _has_magma = _has_mkldnn = _has_mkldnn_acl = _has_mps = (
+    _has_xpu
+) = False
 dtype, layout, memory_format, Size = dtype_, layout_, memory_format_, Size_
 _InferenceMode = inference_mode
 _DisableTorchDispatch = _DisableTorchDispatch_

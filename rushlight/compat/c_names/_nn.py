@@ -22,9 +22,9 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if rest and isinstance(rest[0], Tensor):
         found = rest.pop(0)
         place, kind = found.device, found.dtype
-    elif rest and isinstance(rest[0], (str, int, device)) and not isinstance(rest[0], bool):
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, device))) and not isinstance(rest[0], bool):
         place, *rest = rest
-        if rest and isinstance(rest[0], dtype):
+        if rest and (rest[0] is None or isinstance(rest[0], dtype)):
             kind, *rest = rest
     elif rest and isinstance(rest[0], dtype):
         kind = rest.pop(0)

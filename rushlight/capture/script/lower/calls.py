@@ -14,6 +14,7 @@ from typing import Any
 from ....autograd.function import Function
 from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE, Op
+from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
 from ...trace.jit_trace import TracedFunction, fork, wait
@@ -202,6 +203,8 @@ class Calls(AttributeLowering):
 
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """A call of a function or class from outside."""
+        if found is Size:  # in a script sizes are lists of numbers
+            found = list
         if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
             return self.call_builtin(found, arguments, keywords, node)
         if mark_of(found) == UNUSED:
