@@ -84,3 +84,33 @@ def test_a_random_tensor_of_one_value():
         assert torch.testing.make_tensor(3, dtype=torch.bfloat16, device="cpu", low=2, high=2).tolist() == [2, 2, 2]
     with pytest.raises(ValueError, match="`noncontiguous` and `memory_format` are mutually exclusive"):
         torch.testing.make_tensor(2, 3, 4, 5, dtype=torch.uint8, device="cpu", noncontiguous=True, memory_format=torch.channels_last)
+
+
+def test_results_written_to_out_have_their_names():
+    x = torch.tensor([[2.0, 1.0], [0.0, 4.0]])
+    values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    found = torch.max(x, 1, out=(values, indices))
+    assert found.values is values and found.indices is indices and values.tolist() == [2, 4]
+    assert torch.sort(x, out=(torch.empty(0), torch.empty(0, dtype=torch.int64))).indices.tolist() == [[1, 0], [0, 1]]
+    assert torch.linalg.inv_ex(x, out=(torch.empty(0), torch.empty(0, dtype=torch.int32))).inverse.tolist() == [[0.5, -0.125], [0, 0.25]]
+    assert torch.aminmax(x, out=(torch.empty(0), torch.empty(0))).max.item() == 4
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool])
+def test_triangles_of_diagonals_far_away(dtype):
+    x = torch.ones(2, 3, dtype=dtype)
+    for far in (2**63 - 1, 2**31, -(2**31), -(2**63)):
+        assert torch.equal(torch.triu(x, far), x if far < 0 else torch.zeros_like(x))
+        assert torch.equal(torch.tril(x, far), x if far > 0 else torch.zeros_like(x))
+
+
+def test_the_inherited_dispatch_runs_the_operator():
+    class Plain(torch.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+            calls.append(func)
+            return super().__torch_dispatch__(func, types, args, kwargs or {})
+
+    calls = []
+    x = torch.Tensor._make_subclass(Plain, torch.ones(2), True)
+    assert (x * 2).sum().requires_grad and calls[0] is torch.ops.aten.mul.Tensor

@@ -560,4 +560,8 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
             check_partial_overlap(target, [args[position] for position, kind in op.tensor_positions if kind != "tensors"])
         target._array[...] = source._array
         storage_of(target).version += 1
-    return out if several else targets[0]
+    if not several:
+        return targets[0]
+    if op.returns.__class__ is tuple:
+        return named_result(op)(*targets)
+    return type(results)(*targets) if hasattr(results, "_fields") else out  # a composite's result may have names, too

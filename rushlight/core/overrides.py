@@ -437,12 +437,16 @@ def watch_subclass(cls: type) -> None:
 
 
 class _DispatchDisabled:
-    """What a class has as ``__torch_dispatch__`` that is not asked: the operator runs as it is."""
+    """What a class has as ``__torch_dispatch__`` that is not asked: the operator runs as one of plain tensors."""
 
     __name__ = "_disabled_torch_dispatch_impl"
 
     def __call__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*args, **(kwargs or {}))
+        before, state.dispatch_disabled = state.dispatch_disabled, True
+        try:
+            return func(*args, **(kwargs or {}))
+        finally:
+            state.dispatch_disabled = before
 
 
 dispatch_disabled = _DispatchDisabled()

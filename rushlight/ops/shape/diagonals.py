@@ -194,10 +194,16 @@ def _triangle_meta(name: str) -> Any:
     return meta
 
 
+_FAR = 2**62
+
+
 def _below(xp: Any, input: Any, diagonal: int) -> Any:
     """A mask of the elements on a diagonal or below it."""
     rows, columns = input.shape[-2:]
-    return xp.arange(rows)[:, None] >= xp.arange(columns) - index(diagonal)
+    diagonal = index(diagonal)
+    if diagonal.__class__ is int:  # no column is so far away, and the difference fits into 64 bits
+        diagonal = max(-_FAR, min(diagonal, _FAR))
+    return xp.arange(rows)[:, None] >= xp.arange(columns) - diagonal
 
 
 def _tril_kernel(xp: Any, input: Any, diagonal: int = 0) -> Any:
