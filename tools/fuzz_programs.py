@@ -4,8 +4,10 @@ python tools/fuzz_programs.py --torch .venv-record/bin/python                   
 python tools/fuzz_programs.py --torch PYTHON --count 2000 modules optimizers     # of these kinds
 python tools/fuzz_programs.py --torch PYTHON --count 2000 --forms compiled dynamic -- chains
 python tools/fuzz_programs.py --device cuda --count 2000 chains                  # against the CPU in eager mode, and compiled against that
+python tools/fuzz_programs.py --count 500 --forms captured dynamic -- python    # needs no PyTorch
 
 Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
+Programs of the kind `python` (:mod:`fuzz.python_programs`) are about Python and not about ops: each form is compared with eager mode, errors and side effects included.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from fuzz.compare import difference_of_programs  # noqa: E402
 from fuzz.outcome import run_program  # noqa: E402
 from fuzz.peer import PyTorch  # noqa: E402
 from fuzz.programs import KINDS, program  # noqa: E402
+from fuzz.python_programs import python_program  # noqa: E402
+from fuzz.run_python import FORMS as FORMS_OF_PYTHON  # noqa: E402
+from fuzz.run_python import run_python  # noqa: E402
 
 import rushlight  # noqa: E402
 
@@ -88,23 +93,58 @@ def chains(peer: PyTorch | OnDevice, given: argparse.Namespace) -> int:
     return len(seen)
 
 
+def python_programs(given: argparse.Namespace) -> int:
+    """Run Python programs in the forms that are asked for, against eager mode: how many differ."""
+    until, count, differing = time.monotonic() + given.seconds, 0, 0
+    for seed in range(given.seed, given.seed + given.count):
+        if time.monotonic() > until:
+            break
+        count += 1
+        source = python_program(seed)
+        wanted = run_python(rushlight, source, FORMS_OF_PYTHON["eager"])
+        for form in given.forms:
+            found = run_python(rushlight, source, FORMS_OF_PYTHON[form])
+            rushlight.compiler.reset()
+            pairs = [(at, a, b) for at, (a, b) in enumerate(zip(wanted, found)) if a != b]
+            if pairs:
+                differing += 1
+                at, a, b = pairs[0]
+                body = source[source.index("def program(") : source.index("def rendered(")]
+                print(f"python {seed} {form}: call {at // 2} gives\n{b}\nand eagerly\n{a}\n{body.strip()}\n", flush=True)
+                break
+    print(f"python: {differing} differences in {count} programs, {', '.join(given.forms)}")
+    return differing
+
+
 def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains; all by default")
-    peers = parser.add_mutually_exclusive_group(required=True)
-    peers.add_argument("--torch", metavar="PYTHON", help="the Python of an environment with PyTorch")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python; all by default")
+    peers = parser.add_mutually_exclusive_group()
+    peers.add_argument("--torch", metavar="PYTHON", help="the Python of an environment with PyTorch; only `python` does without")
     peers.add_argument("--device", help="run chains on this device, against the CPU")
     parser.add_argument("--count", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
-    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), help="of chains")
+    parser.add_argument(
+        "--forms", nargs="*", default=list(FORMS), choices=list(FORMS_OF_PYTHON), help="of chains and python; captured: of python alone"
+    )
     parser.add_argument("--seconds", type=float, default=1e9, help="the most that chains take")
     parser.add_argument("--length", type=int, default=8, help="lines of a chain")
     given = parser.parse_args()
     if given.device:
+        given.forms = [form for form in given.forms if form in FORMS]
         return 1 if chains(OnDevice(given.device), given) else 0
-    peer, total = PyTorch(given.torch), 0
-    for kind in given.kinds or (*KINDS, "chains"):
+    kinds, total = given.kinds or (*KINDS, "chains", "python"), 0
+    if "python" in kinds:
+        total += python_programs(given)
+    others = [kind for kind in kinds if kind != "python"]
+    if others and not given.torch:
+        parser.error("--torch is needed for " + ", ".join(others))
+    if not others:
+        return 1 if total else 0
+    given.forms = [form for form in given.forms if form in FORMS]
+    peer = PyTorch(given.torch)
+    for kind in others:
         if kind == "chains":
             total += chains(peer, given)
             continue

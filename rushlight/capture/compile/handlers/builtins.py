@@ -52,7 +52,7 @@ def _plain_delattr(recorder: Any, *args: Any) -> Any:
     return recorder.delete_plain(*args)
 
 
-@handles(object.__getattribute__)
+@handles(object.__getattribute__, type.__getattribute__)
 def _plain_getattr(recorder: Any, *args: Any) -> Any:
     return recorder.load_plain(*args)
 

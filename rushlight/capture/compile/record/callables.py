@@ -37,7 +37,7 @@ IMPURE = frozenset(
     "frombuffer from_dlpack methodcaller attrgetter".split()
 )
 # Parts of the standard library that are written in Python and inlined.
-LOOKED_INTO = frozenset(("contextlib", "collections", "functools"))
+LOOKED_INTO = frozenset(("contextlib", "collections", "functools", "unittest"))
 # The same, of parts that also make classes.
 LOOKED_INTO_FUNCTIONS = frozenset((dataclasses.replace, getattr(dataclasses, "_replace", dataclasses.replace), dataclasses.is_dataclass))
 # Functions that call what they are given; what is given is interpreted.
@@ -138,6 +138,12 @@ def python_methods(kind: type) -> frozenset[str]:
         found = frozenset(names)
         _known[kind] = counts, found
     return found
+
+
+def iterates_in_python(kind: type) -> bool:
+    """Whether iterating over an instance runs a user's Python: an ``__iter__`` or ``__next__``, or the items of a class that has neither."""
+    methods = python_methods(kind)
+    return bool(methods & {"__iter__", "__next__"}) or "__getitem__" in methods and not hasattr(kind, "__iter__")
 
 
 def hidden_method(kind: type, text: bool = False) -> str | None:

@@ -52,6 +52,7 @@ from .callables import (
     class_attribute,
     is_callback,
     is_users,
+    iterates_in_python,
     module_of,
     python_methods,
 )
@@ -500,13 +501,12 @@ class Recorder(ContainerRecorder):
                 if isinstance(function, functools._lru_cache_wrapper):
                     raise Break("native", name=name)
                 return function(*args, **kwargs)
-        if (
-            isinstance(function, BuiltinFunctionType)
-            and module in ("builtins", "io", "sys", "_io")
-            and (owner is None or id(owner) not in self.fresh)
-        ):
+        own = (
+            id(owner) in self.fresh or isinstance(owner, BaseException) and id(owner) not in self.sources
+        )  # the program made it, or raised it
+        if isinstance(function, BuiltinFunctionType) and module in ("builtins", "io", "sys", "_io") and not own:
             raise Break("builtin", name=name)
-        if owner is not None and id(owner) in self.fresh and not is_users(type(owner)):
+        if own and (not is_users(type(owner)) or isinstance(owner, BaseException)):
             self.guard_contents(*args, *kwargs.values())
             return function(*args, **kwargs)  # a method of an object that the program made
         raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
@@ -554,7 +554,7 @@ class Recorder(ContainerRecorder):
         for index, each in enumerate(args):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
                 each = InterpretedCallback(self, each)
-            elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and python_methods(type(each)) & {"__iter__", "__next__"}):
+            elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and iterates_in_python(type(each))):
                 each = self.as_iterable(each)
             else:
                 if id(function) in TAKE_ITERABLES and isinstance(each, TensorBase):

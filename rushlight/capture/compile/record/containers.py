@@ -302,7 +302,12 @@ class ContainerRecorder(ValueRecorder):
     def as_iterable(self, value: Any) -> Any:
         """Something that native code will iterate over; a user's iterable is interpreted then."""
         if python_methods(type(value)) & {"__iter__", "__next__", "__getitem__"} and not isinstance(value, TensorBase):
-            frame = bind(operator_forms.iterate, (value,), {})
+            form = (
+                operator_forms.iterate
+                if hasattr(type(value), "__iter__") or hasattr(type(value), "__next__")
+                else operator_forms.iterate_items
+            )
+            frame = bind(form, (value,), {})
             assert frame is not None
             while frame.instruction.op != "return_generator":
                 frame.index += 1

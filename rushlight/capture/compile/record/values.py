@@ -13,7 +13,7 @@ from typing import Any
 
 from ....core.base import TensorBase
 from ....core.state import flags
-from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic
+from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ....nn.modules.module import Module
 from ...tracer.body_tracer import BodyTracer
 from ..decode import NULL
@@ -77,7 +77,7 @@ class ValueRecorder(NameRecorder):
         if hidden:
             if source is not None:
                 self.guards.value(source, value)
-            return Inline(operator_forms.truth_of, (self.special(value, min(hidden)), value), {})
+            return Inline(operator_forms.truth_of, (self.special(value, min(hidden)), value, min(hidden)), {})
         if source is not None:
             self.guards.value(source, value)
             if isinstance(value, CONTAINERS):
@@ -245,6 +245,8 @@ class ValueRecorder(NameRecorder):
     def load_attr(self, value: Any, name: str) -> Any:
         if isinstance(value, TensorBase):
             return self.tensor_attribute(value, name)
+        if is_symbolic(value) and not hasattr(value, name):  # the error names the type that the program knows
+            return getattr(plain(value), name)
         kind = type(value)
         if is_users(kind):
             methods = python_methods(kind)
@@ -479,7 +481,7 @@ class ValueRecorder(NameRecorder):
         if isinstance(value, TensorBase):
             if name == "grad" and (new is None or isinstance(new, TensorBase)):
                 return self.set_gradient(value, new)
-            if id(value) in self.sources or self.tracer.is_traced(value):
+            if id(value) in self.sources or self.tracer.is_traced(value) or isinstance(new, TensorBase):
                 raise Break("attribute", name=name)
             return setattr(value, name, new)
         kind = type(value)

@@ -80,6 +80,18 @@ def iterate(value: Any) -> Any:
         yield each
 
 
+def iterate_items(value: Any) -> Any:
+    """The same for a class that has a ``__getitem__`` and no ``__iter__``: its items from 0 on, until there are no more."""
+    at = 0
+    while True:
+        try:
+            item = value[at]
+        except (IndexError, StopIteration):
+            return
+        yield item
+        at += 1
+
+
 def gather(function: Any, values: Any, rest: tuple[Any, ...]) -> Any:
     """``list``, ``sorted`` or the like of a generator."""
     found = []
@@ -117,9 +129,13 @@ def found_in(container: Any, item: Any, invert: bool = False) -> bool:
     return invert
 
 
-def truth_of(method: Any, value: Any) -> bool:
+def truth_of(method: Any, value: Any, name: str) -> bool:
     """The truth of an object with a ``__bool__`` or ``__len__`` of its own."""
     found = method(value)
-    if found.__class__ is not bool and found.__class__ is not int:
+    if name == "__bool__" and found is not True and found is not False:
         raise TypeError(f"__bool__ should return bool, returned {type(found).__name__}")
+    if not isinstance(found, int):
+        raise TypeError(f"{type(found).__name__!r} object cannot be interpreted as an integer")
+    if found < 0:
+        raise ValueError("__len__() should return >= 0")
     return found != 0

@@ -1,0 +1,192 @@
+"""What compiled programs do with Python: programs of random statements, and what such programs and other people's tests have shown."""
+
+import unittest
+
+import numpy as np
+import pytest
+from fuzz.python_programs import python_program
+from fuzz.run_python import FORMS, run_python
+
+import rushlight as torch
+from rushlight.passes import partition as partitioning
+from rushlight.utils.checkpoint import checkpoint
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_random_python_programs(seed: int) -> None:
+    source = python_program(seed)
+    assert run_python(torch, source, FORMS["captured"]) == run_python(torch, source, FORMS["eager"])
+
+
+class Items:
+    """A sequence by ``__getitem__`` alone."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def __getitem__(self, at: int) -> int:
+        if at >= self.count:
+            raise IndexError(at)
+        return at + 1
+
+
+def test_iteration_by_getitem() -> None:
+    def function(x, items):
+        for each in items:
+            x = x + each
+        first, *rest = items
+        return x, sum(1 for _ in items), [*items], sum(items), 2 in items, first, rest, sorted(items, reverse=True), list(zip(items, items))
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    for count in (3, 3, 4):
+        found, wanted = compiled(torch.zeros(2), Items(count)), function(torch.zeros(2), Items(count))
+        assert found[0].tolist() == wanted[0].tolist() and found[1:] == wanted[1:]
+
+
+class Sized:
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size
+
+
+class Whole:
+    def __bool__(self) -> int:  # what Python refuses
+        return 1
+
+
+def test_truth_of_objects() -> None:
+    def function(x, value):
+        try:
+            return (x + 1 if value else x - 1).tolist()
+        except (TypeError, ValueError) as error:
+            return str(error)
+
+    compiled = torch.compile(function, backend="eager")
+    for value in (Sized(0), Sized(2), Sized(5), Sized(6), Sized(-1), Whole()):  # the size is a symbolic number from the third on
+        assert compiled(torch.zeros(1), value) == function(torch.zeros(1), value)
+
+
+def test_errors_name_the_type_of_a_number() -> None:
+    def function(x, n):
+        try:
+            n.absent
+        except AttributeError as error:
+            return x + n, str(error)
+
+    compiled = torch.compile(function, backend="eager")
+    assert [compiled(torch.zeros(1), n)[1] for n in (3, 4, 5)] == ["'int' object has no attribute 'absent'"] * 3
+
+
+def test_assertions_of_unittest_are_captured() -> None:
+    case = unittest.TestCase()
+
+    def function(x):
+        with case.assertRaises(KeyError):
+            {}[1]
+        case.assertEqual([1, 2], [1, 2])
+        try:
+            raise ValueError("a")
+        except ValueError as error:
+            error.add_note("noted")
+            kept = error.with_traceback(None)
+        return x + len(kept.__notes__)
+
+    assert torch.compile(function, backend="eager", fullgraph=True)(torch.zeros(2)).tolist() == [1.0, 1.0]
+
+
+class Block(torch.nn.Module):
+    """A residual block whose inner part is checkpointed."""
+
+    def __init__(self, reentrant: bool) -> None:
+        super().__init__()
+        self.inner = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+        self.reentrant = reentrant
+
+    def forward(self, x):
+        return (x + checkpoint(self.inner, x, use_reentrant=self.reentrant)).tanh()
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoint_is_a_region_of_the_graph(reentrant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = []
+    minimum_cut = partitioning.minimum_cut
+
+    def observed(*args):
+        found = minimum_cut(*args)
+        kept.append([tuple(each.meta["val"].shape) for each in found])
+        return found
+
+    monkeypatch.setattr(partitioning, "minimum_cut", observed)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(Block(reentrant), Block(reentrant))
+    x = torch.randn(8, 4, requires_grad=True)
+    model(x).sum().backward()
+    wanted = [each.grad for each in (x, *model.parameters())]
+    compiled = torch.compile(model, fullgraph=True)
+    for _ in range(3):
+        for each in (x, *model.parameters()):
+            each.grad = None
+        compiled(x).sum().backward()
+    for each, gradient in zip((x, *model.parameters()), wanted):
+        np.testing.assert_allclose(each.grad, gradient, rtol=1e-4, atol=1e-6)
+    assert (
+        len(kept) == 1 and (8, 16) not in kept[0] and kept[0].count((8, 4)) == 3
+    )  # what goes into the checkpoints and out of them, and nothing inside
+
+
+def test_checkpoint_with_dropout_draws_once() -> None:
+    def function(x):
+        return checkpoint(lambda a: torch.nn.functional.dropout(a.sin(), 0.5).cos(), x, use_reentrant=False)
+
+    compiled = torch.compile(function)
+    for _ in range(3):
+        results = []
+        for each in (function, compiled):
+            x = torch.linspace(0, 1, 40).requires_grad_()
+            torch.manual_seed(1)
+            y = each(x)
+            y.sum().backward()
+            results.append([*y.tolist(), *x.grad.tolist()])
+        np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-6)
+
+
+def test_checkpoint_that_is_no_graph_breaks_before_it() -> None:
+    seen = []
+
+    def inner(a):
+        seen.append(float(a.sum()))
+        return a.sin()
+
+    def function(x):
+        return checkpoint(inner, x.cos(), use_reentrant=False) * 2
+
+    x = torch.ones(3, requires_grad=True)
+    torch.compile(function)(x).sum().backward()
+    assert len(seen) == 2  # once for the value, once for the gradient
+    np.testing.assert_allclose(x.grad, 2 * np.cos(np.cos(1)) * -np.sin(1) * np.ones(3), rtol=1e-5)
+
+
+def test_metaclass_attributes_are_guarded() -> None:
+    class Meta(type):
+        def __getattribute__(cls, name):
+            return type.__getattribute__(cls, name)
+
+    class Settings(metaclass=Meta):
+        value = 10
+
+    compiled = torch.compile(lambda x: x + Settings.value, backend="eager")
+    assert compiled(torch.zeros(1)).item() == 10
+    Settings.value = 20
+    assert compiled(torch.zeros(1)).item() == 20
+
+
+def test_data_of_a_new_tensor_is_replaced() -> None:
+    def function(x):
+        z = torch.zeros([4, 4])
+        z.data = x.data
+        return z * x if x.size() == z.size() else x
+
+    x = torch.arange(25.0).reshape(5, 5)
+    assert torch.compile(function, backend="eager")(x).tolist() == function(x).tolist()
