@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import unittest.mock
 from pathlib import Path
 from unittest import mock
 
@@ -110,6 +111,11 @@ def test_private_modules(alias) -> None:
     torch._dynamo.config.capture_scalar_outputs = True
     assert torch._dynamo.config.capture_scalar_outputs is True
     torch._dynamo.config.capture_scalar_outputs = False
+    with torch._dynamo.config.patch(enable_trace_unittest=True), torch._inductor.config.patch({"freezing": True}):
+        assert torch._dynamo.config.enable_trace_unittest is True and torch._inductor.config.freezing is True
+    with unittest.mock.patch.object(torch._dynamo.config, "recompile_limit", 1):
+        assert torch._dynamo.config.cache_size_limit == 1
+    assert torch._dynamo.config.recompile_limit == 8 and torch._inductor.config.freezing is False
     import functorch
 
     assert functorch.vmap is torch.func.vmap

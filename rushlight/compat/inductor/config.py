@@ -10,7 +10,7 @@ from ..config_module import patched
 
 
 class _Config(ModuleType):
-    """A module whose unknown settings are off."""
+    """A module whose unknown settings are off, those with a dot in their names among them."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
