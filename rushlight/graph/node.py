@@ -24,7 +24,7 @@ class Node:
 
     ``meta`` has "val" (shape and type of the value), "source" (file, line and function of the user's line), "module"
     (the path of the module it comes from), "bodies" (name -> Graph, of nodes that own sub-graphs), "impure" (the node
-    stays though nobody uses it), and what passes add.
+    stays though nobody uses it), "recompute" (the number of the checkpointed region it belongs to), and what passes add.
     """
 
     __slots__ = (  # and __dict__, since programs keep attributes of their own on nodes

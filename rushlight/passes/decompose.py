@@ -24,6 +24,7 @@ from ..core.families import broadcast_shapes, normalize_dims
 from ..core.state import fake_mode, state
 from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
+from ..graph.regions import Recomputed
 from ..ops.nn.interpolation_kernels import step_between
 
 decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
@@ -123,8 +124,11 @@ class Runner(Interpreter):
         self.tracer.origin = {"source": n.meta.get("source"), "module": n.meta.get("module", "")}
         if n.op != "call_function":
             return super().run_node(n)
+        region = Recomputed(self.tracer.graph, n)
         try:
-            return super().run_node(n)
+            result = super().run_node(n)
+            region.mark()
+            return result
         except Declined:
             raise
         except Exception as error:  # shapes or branches that depend on data: the node can still be called as it is

@@ -26,6 +26,7 @@ from ..core.node import Node as GradientNode
 from ..core.node import refresh
 from ..core.state import flags, state
 from ..graph import Graph, Node
+from ..graph.regions import Recomputed
 
 # Functions other than ops that a graph may call, and that have no side effects.
 _PLAIN = (
@@ -164,7 +165,9 @@ class Rerun(Replay):
         return self.tracer.without_constants(found)
 
     def run_node(self, node: Node) -> Any:
+        region = Recomputed(self.tracer.graph, node)
         result = super().run_node(node)
+        region.mark()
         waiting = [each._grad_fn for each in tensors_in(result)]
         while waiting:
             found = waiting.pop()

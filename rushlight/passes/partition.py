@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Any
 
 from ..core.base import Spec
@@ -57,7 +57,7 @@ def partition(joint: JointGraph, kept: list[str] | None = None) -> Partition:
     copied = {len(joint.values) + at for at, each in enumerate(given) if aliases_input(each, saved_by_eager)}
     return Partition(
         _extract(graph, joint.inputs, [*joint.values, *given], forward | ancestors(given), copied),
-        _extract(graph, [*given, *joint.tangents], joint.gradients, None),
+        _extract(graph, [*given, *joint.tangents], joint.gradients, None, first=after),
         kept,
     )
 
@@ -100,8 +100,18 @@ def aliases_input(node: Node, saved_by_eager: set[Node]) -> bool:
     return memory.op == "placeholder" and memory not in saved_by_eager
 
 
-def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes: set[Node] | None, copied: Iterable[int] = ()) -> Graph:
-    """The subgraph between these inputs and outputs, those at ``copied`` cloned; the impure ones of ``nodes`` stay as well."""
+def _extract(
+    graph: Graph,
+    inputs: list[Node],
+    outputs: list[Node | None],
+    nodes: set[Node] | None,
+    copied: Iterable[int] = (),
+    first: Container[Node] = (),
+) -> Graph:
+    """The subgraph between these inputs and outputs, those at ``copied`` cloned; the impure ones of ``nodes`` stay as well.
+
+    With ``first`` what a checkpointed region computes again comes right before the first of these nodes that needs it: it is alive from then on.
+    """
     made = Graph()
     here: dict[Node, Node] = {}
     for each in inputs:
@@ -110,9 +120,11 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
     wanted = ancestors([each for each in outputs if each is not None], set(here))
     if nodes is not None:
         wanted |= ancestors([node for node in nodes if node.is_impure() and node.op not in ("placeholder", "output")], set(here))
-    for node in list(graph.nodes):
-        if node in wanted and node not in here:
-            here[node] = made.node_copy(node, here.__getitem__)
+    ordered = [node for node in graph.nodes if node in wanted and node not in here]
+    if first and any("recompute" in node.meta for node in ordered):
+        ordered = by_demand(ordered, first)
+    for node in ordered:
+        here[node] = made.node_copy(node, here.__getitem__)
     results: list[Node | None] = [None if each is None else here[each] for each in outputs]
     for at in copied:
         original: Any = results[at]
@@ -120,6 +132,24 @@ def _extract(graph: Graph, inputs: list[Node], outputs: list[Node | None], nodes
         copy.meta.update(val=original.meta["val"], source=original.meta.get("source"), module="")
     made.output(tuple(results))
     return made
+
+
+def by_demand(nodes: list[Node], first: Container[Node]) -> list[Node]:
+    """The nodes in an order in which each of ``first``, in their order, comes as soon as what it needs is there; the others at the end."""
+    waiting, found = set(nodes), []
+    for node in (*(each for each in nodes if each in first), *nodes):
+        stack = [node]
+        while stack:
+            if stack[-1] not in waiting:
+                stack.pop()
+                continue
+            needed = [each for each in stack[-1].all_input_nodes if each in waiting]
+            if needed:
+                stack += reversed(needed)
+            else:
+                waiting.discard(stack[-1])
+                found.append(stack.pop())
+    return found
 
 
 # -- choosing what to keep ----------------------------------------------------------------------------------------------------
@@ -139,6 +169,14 @@ def is_cheap(node: Node) -> bool:
     return not node.is_impure() and costs.is_cheap(op)
 
 
+def is_recomputed(node: Node, forward: set[Node]) -> bool:
+    """Whether a value is to be computed again: it belongs to a checkpointed region, has no effects, and is used by the forward inside of the region alone."""
+    region = node.meta.get("recompute")
+    return (
+        region is not None and not node.is_impure() and all(user.meta.get("recompute") == region for user in node.users if user in forward)
+    )
+
+
 def minimum_cut(between: list[Node], used: set[Node], forward: set[Node], may_keep: set[Node], saved_by_eager: set[Node]) -> list[Node]:
     """The nodes to keep so that the backward can compute the others from them; ``forward`` are those that are computed in any case.
 
@@ -151,8 +189,9 @@ def minimum_cut(between: list[Node], used: set[Node], forward: set[Node], may_ke
     for node, place in places.items():
         constant = node.op == "get_attr"  # both graphs have it
         cost = _FREE if node.op == "placeholder" and node in saved_by_eager else size_of(node)
-        flow.edge(2 * place, 2 * place + 1, cost if node in may_keep and not constant else math.inf)
-        if node.op == "placeholder" or (not constant and node in forward and not is_cheap(node)):
+        recomputed = is_recomputed(node, may_keep)
+        flow.edge(2 * place, 2 * place + 1, cost if node in may_keep and not constant and not recomputed else math.inf)
+        if node.op == "placeholder" or (not constant and node in forward and not recomputed and not is_cheap(node)):
             flow.edge(source, 2 * place, math.inf)
         if node in used:
             flow.edge(2 * place + 1, sink, math.inf)

@@ -7,6 +7,7 @@ In: a call that the recorder meets.  Out: nodes, guards and side effects.  Impor
 from . import (
     backward,
     builtins,
+    checkpointing,
     control_flow_ops,
     custom_function,
     data_parallel,
@@ -21,6 +22,7 @@ from . import (
 __all__ = [
     "backward",
     "builtins",
+    "checkpointing",
     "control_flow_ops",
     "custom_function",
     "data_parallel",

@@ -1,0 +1,54 @@
+"""``torch.utils.checkpoint`` in a captured program: a region of the graph whose values the backward computes again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ....core.base import TensorBase
+from ....core.random import default_generator
+from ....graph.regions import Recomputed
+from ....utils.checkpoint import checkpoint
+from ..record.callbacks import RecordingInterpreter
+from ..record.graph_breaks import Break
+from ..record.registry import handles
+from ..vm.exceptions import result_of
+from ..vm.frame import Inline
+
+
+@handles(checkpoint)
+def capture_checkpoint(
+    recorder: Any,
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Any = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """The function is interpreted, and its nodes are marked for the partition; a graph break where it can't be part of a graph.
+
+    Policies of what to keep, and a reentrant checkpoint of what has no gradient, are eager mode's.
+    """
+    reentrant = use_reentrant is None or use_reentrant
+    with_gradient = any(isinstance(each, TensorBase) and each.requires_grad for each in args)
+    if context_fn is not None or debug or not preserve_rng_state or reentrant and (kwargs or not with_gradient):
+        return NotImplemented
+    region = Recomputed(recorder.tracer.graph)
+    frame, pure, random = recorder.frame, recorder.pure, default_generator.mark()
+    recorder.pure = True
+    try:
+        answer = recorder.call(frame, function, args, kwargs)
+        if type(answer) is Inline:
+            interpreter = RecordingInterpreter(recorder)
+            started = interpreter.start(answer.function, answer.args, answer.kwargs)
+            answer = result_of(interpreter.follow(started, lambda: not region.writes()))
+        region.mark()
+        return answer
+    except Break as stop:
+        default_generator.back(random)
+        raise Break("control", name="checkpoint", reason=stop.message) from None
+    finally:
+        recorder.pure, recorder.frame = pure, frame
