@@ -190,3 +190,63 @@ def test_data_of_a_new_tensor_is_replaced() -> None:
 
     x = torch.arange(25.0).reshape(5, 5)
     assert torch.compile(function, backend="eager")(x).tolist() == function(x).tolist()
+
+
+class Factor:
+    value = 2.0
+
+
+TRANSFORMS = {
+    "vmap": lambda x: torch.func.vmap(lambda a: a.sin() * Factor.value + a.shape[0])(x),
+    "vmap of some": lambda x: torch.func.vmap(lambda a, b: (a * b).sum(), in_dims=(0, None))(x, x.detach() + 1),
+    "nested vmap": lambda x: torch.func.vmap(torch.func.vmap(lambda a: a * Factor.value))(x),
+    "composite in vmap": lambda x: torch.func.vmap(lambda a: torch.nn.functional.softmin(a, 0))(x),
+    "grad": lambda x: torch.func.grad(lambda a: (a.sin() * Factor.value).sum())(x),
+    "grad and value": lambda x: torch.func.grad_and_value(lambda a: (a.sin() * Factor.value).sum())(x),
+    "grad of grad": lambda x: torch.func.grad(lambda y: torch.func.grad(lambda a: (a**3).sum())(y).sum())(x),
+    "grad of each": lambda x: torch.func.vmap(torch.func.grad(lambda a: (a * a * Factor.value).sum()))(x),
+    "jvp": lambda x: torch.func.jvp(lambda a: a.sin() * 2, (x,), (x,)),
+    "vjp": lambda x: torch.func.vjp(lambda a: a.sin() * 2, x)[1](x),
+    "jacrev": lambda x: torch.func.jacrev(lambda a: a.sin() * 2)(x),
+    "jacfwd": lambda x: torch.func.jacfwd(lambda a: a.sin() * 2)(x),
+    "hessian": lambda x: torch.func.hessian(lambda a: (a.sin() * 2).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_are_captured(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = TRANSFORMS[name]
+    compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+    for seed, factor, trained in ((0, 2.0, False), (1, 2.0, False), (2, 3.0, True), (3, 3.0, True)):
+        monkeypatch.setattr(Factor, "value", factor)
+        torch.manual_seed(seed)
+        x = torch.randn(3, 2)
+        found = []
+        for each in (function, compiled):
+            given = x.clone().requires_grad_(trained)
+            results = each(given)
+            results = results if isinstance(results, tuple) else (results,)
+            found.append([result.detach().numpy() for result in results])
+            if trained and results[0].requires_grad:
+                sum((result * result).sum() for result in results).backward()
+                found[-1].append(given.grad.numpy())
+        assert len(found[0]) == len(found[1])
+        for wanted, got in zip(*found):
+            np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_function_that_vmap_breaks_in_runs_natively() -> None:
+    seen = []
+
+    def function(x):
+        def inner(a):
+            print(len(seen))
+            seen.append(1)
+            return a.sin()
+
+        return torch.func.vmap(inner)(x) * 2
+
+    compiled = torch.compile(function, backend="eager")
+    for count in (1, 2):
+        np.testing.assert_allclose(compiled(torch.ones(2, 2)), 2 * np.sin(np.ones((2, 2))), rtol=1e-6)
+        assert len(seen) == count

@@ -236,6 +236,8 @@ class Tracer(SymbolicSizes):
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op is being called: record it, then run it (as an interceptor, with this tracer off)."""
+        if state.transforms and any(each._value is not None for each in tensors_in(args)):
+            return NotImplemented  # a composite that vmap leaves to its body
         if self.functional and op.of_storage:
             return NotImplemented  # values have no strides: what its body calls has them as arguments
         state.capture = None

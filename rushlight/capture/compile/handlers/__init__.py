@@ -17,6 +17,7 @@ from . import (
     optimizer,
     recorded_calls,
     script_methods,
+    transforms,
 )
 
 __all__ = [
@@ -32,4 +33,5 @@ __all__ = [
     "optimizer",
     "recorded_calls",
     "script_methods",
+    "transforms",
 ]
