@@ -44,3 +44,38 @@ def test_dicts_of_a_classifier_are_refused_by_name_in_exports():
     assert loaded(rushlight.tensor([[0.25, 0.75]])) == [{3: 0.25, 5: 0.75}]
     with pytest.raises(UnsupportedModelError, match="ZipMap.*a dict for each row"):
         rushlight.onnx.export(loaded, (rushlight.ones(1, 2),))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed", "float"])
+def test_products_with_weights_of_a_few_bits(bits, zeros):
+    """Blocks of 8 columns along 20; the last one is filled up."""
+    rushlight.manual_seed(0)
+    rows, columns, size, per_byte = 3, 20, 8, 8 // bits
+    numbers = rushlight.randint(0, 1 << bits, (rows, 24))
+    data = sum(numbers[:, at::per_byte] << (at * bits) for at in range(per_byte)).to(rushlight.uint8).reshape(rows, 3, -1)
+    scales, offsets = rushlight.rand(rows, 3) + 0.5, rushlight.randint(0, 1 << bits, (rows, 3))
+    wide = rushlight.cat([offsets, rushlight.zeros(rows, -3 % per_byte, dtype=rushlight.int64)], 1)
+    packed = sum(wide[:, at::per_byte] << (at * bits) for at in range(per_byte)).to(rushlight.uint8)
+    given = {"none": (), "packed": (packed,), "float": (offsets.float(),)}[zeros]
+    kind = {"none": "", "packed": f", uint8[{','.join(map(str, packed.shape))}] z", "float": ", float[3,3] z"}[zeros]
+    text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+        g (float[N,20] x, uint8[3,3,{size // per_byte}] w, float[3,3] s{kind}) => (float[N,3] y) {{
+        y = com.microsoft.MatMulNBits<K = 20, N = 3, bits = {bits}, block_size = {size}>(x, w, s{", z" if given else ""}) }}"""
+    loaded, x = rushlight.onnx.load(onnx.parser.parse_model(text)), rushlight.randn(2, columns)
+    shift = (offsets if given else rushlight.full((rows, 3), 1 << (bits - 1))).unsqueeze(-1)
+    weight = ((numbers.reshape(rows, 3, size) - shift) * scales.unsqueeze(-1)).reshape(rows, 24)[:, :columns]
+    expected = x @ weight.T
+    again = rushlight.onnx.load(rushlight.onnx.export(loaded, (x, data, scales, *given)).model_proto)
+    for model in (loaded, rushlight.compile(loaded, fullgraph=True), again):
+        assert rushlight.allclose(model(x, data, scales, *given), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_of_a_table_of_four_bits():
+    numbers, scales = rushlight.arange(24).reshape(3, 8) % 16, rushlight.rand(3, 2) + 0.5
+    data = (numbers[:, 0::2] | (numbers[:, 1::2] << 4)).to(rushlight.uint8)
+    text = """<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]> g (uint8[3,4] d, int64[2,2] i, float[3,2] s) => (float[2,2,8] y) {
+        y = com.microsoft.GatherBlockQuantized<bits = 4, block_size = 4, gather_axis = 0, quantize_axis = 1>(d, i, s) }"""
+    loaded, rows = rushlight.onnx.load(onnx.parser.parse_model(text)), rushlight.tensor([[2, 0], [1, 2]])
+    table = (numbers - 8) * scales.repeat_interleave(4, 1)
+    assert rushlight.allclose(loaded(data, rows, scales), table[rows])

@@ -249,3 +249,59 @@ def multi_head_attention(
         sizes = [q.shape[-1], k.shape[-1], v.shape[-1]]
         q, k, v = (each + part for each, part in zip((q, k, v), rl.split(bias, sizes, -1)))
     return _attended(node, q, k, v, mask, added)
+
+
+# -- weights of a few bits, in blocks --------------------------------------------------------------------------------------
+
+
+def unpacked(data: Any, bits: int, count: int) -> Any:
+    """The first so many numbers of a few bits that bytes hold along the last axis, the lowest bits first."""
+    if bits not in (1, 2, 4, 8):
+        raise ValueError(f"numbers of {bits} bits do not fill bytes")
+    rows = data.to(rl.int32).unsqueeze(-1)
+    parts = [rl.bitwise_and(rl.bitwise_right_shift(rows, shift), (1 << bits) - 1) for shift in range(0, 8, bits)]
+    return rl.cat(parts, -1).flatten(-2)[..., :count]
+
+
+@importer("MatMulNBits", domain=DOMAIN)
+def matmul_n_bits(
+    node: NodeContext, x: Any, weight: Any, scales: Any, zero_points: Any = None, groups: Any = None, bias: Any = None
+) -> Any:
+    if groups is not None:
+        raise node.not_supported("its columns are in an order of their own (g_idx)")
+    bits, size, (rows, columns) = node.get("bits", 4), node["block_size"], (node["N"], node["K"])
+    blocks = -(-columns // size)
+    whole = unpacked(weight.reshape(rows, blocks, -1), bits, size).to(scales.dtype)
+    if zero_points is None:
+        whole = whole - (1 << (bits - 1))
+    else:
+        packed = not zero_points.is_floating_point()
+        zeros = unpacked(zero_points.reshape(rows, -1), bits, blocks) if packed else zero_points.reshape(rows, blocks)
+        whole = whole - zeros.to(scales.dtype).unsqueeze(-1)
+    real_weight = (whole * scales.reshape(rows, blocks, 1)).reshape(rows, blocks * size)[:, :columns]
+    return F.linear(x, real_weight.to(x.dtype), bias)
+
+
+@importer("GatherBlockQuantized", domain=DOMAIN)
+def gather_block_quantized(node: NodeContext, data: Any, indices: Any, scales: Any, zero_points: Any = None) -> Any:
+    axis, size, bits = node.get("gather_axis", 0) % data.dim(), node.get("block_size", 128), node.get("bits", 4)
+    along = node.get("quantize_axis", 1) % data.dim()
+    if type_number(node, 0, data) in (2, 3):  # bytes that hold several numbers
+        data = unpacked(data, bits, data.shape[-1] * (8 // bits))
+        zero_points = None if zero_points is None else unpacked(zero_points, bits, scales.shape[-1])
+        usual = 1 << (bits - 1)
+    else:
+        usual = 0
+    if axis == along:
+        raise node.not_supported("it takes elements along the axis of its blocks")
+
+    def taken(value: Any) -> Any:
+        return (
+            rl.index_select(value, axis, indices.flatten()).unflatten(axis, indices.shape) if indices.dim() else value.select(axis, indices)
+        )
+
+    def spread(value: Any) -> Any:
+        return rl.repeat_interleave(value, size, along).narrow(along, 0, data.shape[along])
+
+    zeros = usual if zero_points is None else taken(spread(zero_points)).to(rl.int32)
+    return (taken(data).to(rl.int32) - zeros).to(scales.dtype) * taken(spread(scales))
