@@ -250,3 +250,45 @@ def test_a_function_that_vmap_breaks_in_runs_natively() -> None:
     for count in (1, 2):
         np.testing.assert_allclose(compiled(torch.ones(2, 2)), 2 * np.sin(np.ones((2, 2))), rtol=1e-6)
         assert len(seen) == count
+
+
+def test_compiled_modules_inside_a_checkpoint() -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.RMSNorm(4), torch.nn.Linear(4, 4), torch.nn.RMSNorm(4), torch.nn.Linear(4, 4))
+    x = torch.randn(3, 4)
+    model(x).sum().backward()
+    wanted = [each.grad.clone() for each in model.parameters()]
+    for each in model:
+        each.compile(backend="aot_eager")
+    for _ in range(3):
+        model.zero_grad()
+        checkpoint(model, x, use_reentrant=False).sum().backward()
+        for each, gradient in zip(model.parameters(), wanted):
+            np.testing.assert_allclose(each.grad, gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_functions_given_to_tree_map_are_captured(alias) -> None:
+    import torch.utils._pytree as pytree
+
+    factor = 2
+
+    def function(x):
+        return pytree.tree_map(lambda a: a * factor, {"a": x, "b": [x + 1, (x,)]}), pytree.tree_map_only(
+            torch.Tensor, lambda a: a + factor, [x, 1]
+        )
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    for factor in (2, 3):
+        first, second = compiled(torch.ones(1))
+        assert [each.tolist() for each in pytree.tree_leaves(first)] == [[factor], [2 * factor], [factor]]
+        assert second[0].tolist() == [1 + factor] and second[1] == 1
+
+
+def test_functional_call_is_captured() -> None:
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False), torch.nn.BatchNorm1d(2)).eval()
+    compiled = torch.compile(lambda w, x: torch.func.functional_call(layer, {"0.weight": w}, (x,)), backend="eager", fullgraph=True)
+    before = layer[0].weight
+    for factor in (2.0, 3.0):
+        found = compiled(torch.eye(2) * factor, torch.ones(1, 2))
+        np.testing.assert_allclose(found.detach(), np.full((1, 2), factor), rtol=1e-4)
+    assert layer[0].weight is before

@@ -134,6 +134,8 @@ class _Frame:
         self.shapes.append((tuple(tensor._array.shape), tensor._array.dtype))
         return len(self.shapes) - 1
 
+    pack.recomputes = True  # type: ignore[attr-defined]
+
     def unpack(self, index: int) -> Any:
         if self.recomputed is None:
             saved: list[Any] = []
@@ -148,6 +150,7 @@ class _Frame:
                     raise _StopRecomputation
                 return len(saved) - 1
 
+            keep.recomputes = True  # type: ignore[attr-defined]
             with contextlib.suppress(_StopRecomputation), contextlib.ExitStack() as stack:
                 for make in (lambda: _random_state(self.random_state), enable_grad, *self.autocasts):
                     stack.enter_context(make())
@@ -170,6 +173,11 @@ class _Frame:
                     )
             self.recomputed = saved
         return self.recomputed[index]
+
+
+def is_recording() -> bool:
+    """Whether a checkpointed function runs, or runs again: both runs have to save the same tensors."""
+    return bool(state.saved_hooks) and getattr(state.saved_hooks[-1][0], "recomputes", False)
 
 
 def checkpoint(

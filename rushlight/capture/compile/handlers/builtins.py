@@ -12,6 +12,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.symbolic import is_symbolic
 from ..guards.guards import CONTAINERS
+from ..guards.sources import Slot, Stacked
 from ..record.callables import PACKAGE, class_attribute, python_methods
 from ..record.graph_breaks import Break
 from ..record.registry import handles
@@ -71,7 +72,9 @@ def _next(recorder: Any, *args: Any) -> Any:
 def _id(recorder: Any, *args: Any) -> Any:
     """The number of an object that was there before the capture, and has to be the same one later."""
     source = recorder.sources.get(id(args[0])) if len(args) == 1 else None
-    if source is None or isinstance(args[0], TensorBase):
+    if (
+        source is None or isinstance(args[0], TensorBase) and type(source) in (Slot, Stacked)
+    ):  # an argument, which is another one in each call
         return NotImplemented
     recorder.guards.identity(source, args[0])
     return id(args[0])

@@ -186,3 +186,8 @@ def is_callback(value: Any) -> bool:
     return isinstance(value, functools.partial) or (
         not isinstance(value, (type, BuiltinFunctionType)) and "__call__" in python_methods(type(value))
     )
+
+
+def is_users_callback(value: Any) -> bool:
+    """Whether a value is a function that is written by a user, and no partial application of one."""
+    return is_callback(value) and module_of(value).partition(".")[0] != PACKAGE and not isinstance(value, functools.partial)

@@ -52,6 +52,7 @@ from .callables import (
     class_attribute,
     is_callback,
     is_users,
+    is_users_callback,
     iterates_in_python,
     module_of,
     python_methods,
@@ -70,7 +71,10 @@ _PARTS_LOOKED_INTO = (
     f"{PACKAGE}.nn.attention",
     f"{PACKAGE}.autograd.function",
     f"{PACKAGE}.compat.higher_order",
+    f"{PACKAGE}.func.modules",
 )
+# Parts whose functions call what they are given, or wrap it, and do nothing else with it: it is interpreted.
+_PARTS_WITH_CALLBACKS = (f"{PACKAGE}.compat.pytree", f"{PACKAGE}.utils.trees", f"{PACKAGE}.graph.node")
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
     module_hooks._global_backward_pre_hooks,
@@ -528,15 +532,14 @@ class Recorder(ContainerRecorder):
             raise Break("native", name=name)
         if name in IMPURE and any(not isinstance(each, (TensorBase, list, tuple, *PRIMITIVES)) for each in args):
             raise Break("native", name=name)
-        for each in (*args, *kwargs.values()):
-            if (
-                is_callback(each)
-                and not is_op(each)
-                and str(module_of(each)).partition(".")[0] != PACKAGE
-                and not isinstance(each, functools.partial)
-            ):
-                raise Break("native", name=f"{name} with a function")
-        self.guard_contents(*args, *kwargs.values())
+        callbacks = {
+            id(each): InterpretedCallback(self, each) for each in (*args, *kwargs.values()) if is_users_callback(each) and not is_op(each)
+        }
+        if callbacks and not module.startswith(_PARTS_WITH_CALLBACKS):
+            raise Break("native", name=f"{name} with a function")
+        self.guard_contents(*[each for each in (*args, *kwargs.values()) if id(each) not in callbacks])
+        args = [callbacks.get(id(each), each) for each in args]
+        kwargs = {key: callbacks.get(id(each), each) for key, each in kwargs.items()}
         if name in ("tensor", "as_tensor", "asarray"):
             found = (
                 tensor_of(self, function, args[0], kwargs) if len(args) == 1 and (self.tracer.symbols or self.numbers) else NotImplemented

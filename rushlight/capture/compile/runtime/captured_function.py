@@ -19,6 +19,7 @@ from ....core.node import next_sequence
 from ....core.process_safety import Deferral, free_after_fork
 from ....core.process_safety import deferred as interrupts_deferred
 from ....core.state import flags, state
+from ....utils.checkpoint import is_recording
 from ..config import settings
 from ..decode import NULL, decode
 from ..guards.sources import Source, chain_of
@@ -107,7 +108,7 @@ class CapturedFunction:
             entry, after = self.cache.lookup(None, slots)
             if entry is not None and entry.ends:
                 return after
-            if entry is None and None in self.given_up:
+            if entry is None and (None in self.given_up or is_recording()):  # a capture saves other tensors than what it makes
                 del frame, slots
                 return self.function(*args, **kwargs)
             if entry is None:
