@@ -113,7 +113,7 @@ def test_a_few_calls_compile_nothing():
 
     before = len(ops._programs), len(ops._coming)
     run = layer(lambda: nn.LayerNorm(131), 200, 131)
-    for _ in range(BEGIN):
+    for _ in range(BEGIN // 2):  # the gradients of weight and bias are two sums of one shape
         run()
     assert (len(ops._programs), len(ops._coming)) == before
 

@@ -155,9 +155,7 @@ def test_workers_beyond_the_number_of_threads_wait_for_it_to_change() -> None:
 
 
 def test_a_program_ends_while_workers_look_for_jobs() -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import rushlight as rl; rl.set_num_threads(8); x = rl.randn(1000, 1000); x.exp(); x.exp()"
-    )
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import rushlight as rl; rl.set_num_threads(8); x = rl.randn(1000, 1000); x.exp(); x.exp()"
     for _ in range(6):
         done = subprocess.run([sys.executable, "-c", code, os.getcwd()], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

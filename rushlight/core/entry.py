@@ -22,10 +22,10 @@ from .dispatch import attach, dispatch, dispatch_alone, dispatch_general, dispat
 from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
-from .kernel_providers import faster_product
+from .kernel_providers import UFUNCS, faster_product, faster_ufunc
 from .node import refresh
 from .overrides import ask_operator
-from .parallel import LARGE, ufunc_in_blocks
+from .parallel import LARGE
 from .sparse import asks_first, holds_sparse
 from .state import flags, state
 
@@ -135,7 +135,7 @@ _BINARY = """
             if {numbers}:
                 if a.dtype.char not in 'fd':
                     return dispatch(op, ({names},){out})
-                r = ufunc(a, other) if a.size < LARGE else ufunc_in_blocks(ufunc, a, other)
+                r = ufunc(a, other) if a.size < MANY else many(ufunc, a, other)
                 requires = input._requires_grad
                 if input._storage is not None and input._view is not None:
                     refresh(input)
@@ -144,7 +144,7 @@ _BINARY = """
                 b = other._array
                 if a.dtype is not b.dtype or b.__class__ is not ndarray{dtype_test}:
                     return dispatch(op, ({names},){out})
-                r = ufunc(a, b) if a.size < LARGE else ufunc_in_blocks(ufunc, a, b)
+                r = ufunc(a, b) if a.size < MANY else many(ufunc, a, b)
                 if (input._storage is not None and input._view is not None
                         or other._storage is not None and other._view is not None):
                     refresh(input)
@@ -215,7 +215,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         flags=flags, state=state, dispatch=dispatch, dispatch_in_place=dispatch_in_place, MISSING=MISSING, settle=settle,
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
-        LARGE=LARGE, ufunc_in_blocks=ufunc_in_blocks, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
+        LARGE=LARGE, MANY=UFUNCS, many=faster_ufunc, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
         check_arguments=check_arguments, alone=alone, dispatch_alone=dispatch_alone, dispatch_general=dispatch_general,
     )  # fmt: skip
@@ -331,7 +331,7 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
         ufunc=getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc, pairs=alone.pairs, singles=alone.singles, name=op.name
     )
     if dtypes == "blas":  # a product is not pointwise, so it can't be split into blocks; BLAS has threads of its own
-        namespace.update(LARGE=1 << 11, ufunc_in_blocks=faster_product)
+        namespace.update(MANY=1 << 11, many=faster_product)
     if operands == 2 and op.vjp:
         recording.build(op)
         namespace["record"] = op.record

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .parallel import LARGE, pool, ufunc_in_blocks
 from .process_safety import load_module
 
 _NEEDED = "llvmlite"
@@ -25,6 +26,7 @@ _ROWS = "rushlight.backends.native.eager.rows"
 _CHANCE = "rushlight.backends.native.eager.bernoulli"
 _ORDER = "rushlight.backends.native.eager.permutation"
 _INTEGERS = "rushlight.backends.native.eager.integer_products"
+_COPIES = "rushlight.backends.native.eager.copies"
 _STEPS = "rushlight.backends.native.eager.optimizer_step"
 MANY = 1 << 14  # elements from which on loading the provider pays
 BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
@@ -32,6 +34,10 @@ PRODUCTS = (
     1 << 21,
     1 << 34,
 )  # multiplications in a product of matrices for which compiled code may pay; the provider knows where it does not
+UFUNCS = 1 << 15  # elements from which on ufuncs run on several threads
+EXACT = frozenset(
+    (np.add, np.subtract, np.multiply, np.true_divide, np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+)
 _LIMIT = 4096  # kinds of calls that are counted
 _once = threading.local()
 _found: dict[str, Any] = {}  # modules, by name
@@ -158,15 +164,46 @@ def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: An
     return None if provider is None else provider(op, arguments, positions, compute, dtype)
 
 
+def faster_ufunc(ufunc: Any, a: Any, b: Any) -> Any:
+    """A binary ufunc on an array that is not small, and another or a number: by a compiled loop where that gives the same bits, else in blocks on several threads."""
+    size = a.size
+    if ufunc in EXACT and a.dtype.char in "fd" and (size >= LARGE or pool.threads > 1 and _is_repeated(ufunc.__name__)):
+        provider = _provider(_LOOPS, "run_ufunc")
+        found = None if provider is None else provider(ufunc, a, b)
+        if found is not None:
+            return found
+    return ufunc(a, b) if size < LARGE else ufunc_in_blocks(ufunc, a, b)
+
+
+def copy_into(target: Any, source: Any) -> None:
+    """Copy an array into another of its shape and dtype: on several threads where it is not small and copies come again and again."""
+    if source.size >= UFUNCS and pool.threads > 1 and _is_repeated("copy") and not source.dtype.hasobject:
+        provider = _provider(_COPIES)
+        if provider is not None and provider(target, source):
+            return
+    target[...] = source
+
+
+def contiguous_copy(array: Any) -> Any:
+    """A copy in the order of rows."""
+    if array.__class__ is not np.ndarray:
+        return np.array(array, order="C")
+    made = np.empty(array.shape, array.dtype)
+    copy_into(made, array)
+    return made
+
+
+def _is_repeated(name: str) -> bool:
+    """Whether something has come so often that compiling for it pays."""
+    count = _calls.get(name, 0)
+    if count < SWITCH:
+        _calls[name] = count + 1
+    return count >= SWITCH
+
+
 def repeated_loop(op: Any, arguments: list[Any], positions: list[int], compute: Any, dtype: Any) -> Any:
     """The same for arrays that are not large: a loop is compiled where the op has come so often that it pays."""
-    if not switching.allowed:
-        return None
-    count = _calls.get(op.name, 0)
-    if count >= SWITCH:
-        return faster_loop(op, arguments, positions, compute, dtype)
-    _calls[op.name] = count + 1
-    return None
+    return faster_loop(op, arguments, positions, compute, dtype) if switching.allowed and _is_repeated(op.name) else None
 
 
 def faster_rows(name: str, rows: Any) -> Any:
@@ -215,7 +252,7 @@ def _provider(module: str, entry: str = "run") -> Callable[..., Any] | None:
 
 def switch_off() -> None:
     """Use the plain kernels from now on (for comparisons)."""
-    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER, _INTEGERS, _STEPS)))
+    _found.update(dict.fromkeys((_PROVIDER, _LOOPS, _ROWS, _CHANCE, _ORDER, _INTEGERS, _COPIES, _STEPS)))
 
 
 def switch_on() -> None:

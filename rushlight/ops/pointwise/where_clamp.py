@@ -13,6 +13,8 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError
 from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
+from ...core.kernel_providers import MANY, faster_loop, repeated_loop
+from ...core.parallel import LARGE
 from ..index.masking import fitting_scalar, nonzero_columns_form
 from .select_kernel import select
 
@@ -48,6 +50,13 @@ class _Selection(Elementwise):
         if getattr(operands[0], "dtype", None) is not getattr(operands[1], "dtype", 0):
             dtype, _ = self.dtypes(op, operands)
             operands = [each.astype(dtype, copy=False) if hasattr(each, "astype") else as_scalar(each, dtype) for each in operands]
+        size = condition.size
+        if xp is np and size >= MANY:
+            dtype = operands[0].dtype
+            loop = faster_loop if size >= LARGE else repeated_loop
+            found = loop(op, [condition, *operands], [0, 1, 2], dtype, dtype)
+            if found is not None:
+                return found
         return op.kernel(xp, condition, *operands)
 
 

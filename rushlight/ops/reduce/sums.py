@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.errors import DtypeError, ShapeError
 from ...core.families import Reduction, normalize_dims, reduction
-from ...core.kernel_providers import faster_rows
+from ...core.kernel_providers import compiled, faster_rows
 from ...core.parallel import LARGE, over_rows
 from ..pointwise.copy_cast import cast_like
 from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
@@ -157,7 +157,12 @@ def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) 
         return result.reshape((1,) * ndim) if keepdim else result
     if not array.flags.c_contiguous:
         return xp.add.reduce(array, axis=axes, dtype=array.dtype, keepdims=keepdim)
-    shape = array.shape
+    return _sum_leading(xp, array, axes, keepdim) if 0 in axes else _sum_contiguous(xp, array, axes, keepdim)
+
+
+def _sum_contiguous(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The sum along some axes of a contiguous array."""
+    shape, ndim = array.shape, array.ndim
     result, left = array, [axis in axes for axis in range(ndim)]
     last = ndim
     while left[last - 1]:  # the last dimensions are contiguous
@@ -172,6 +177,10 @@ def sum_axes(xp: Any, array: Any, axes: tuple[int, ...], keepdim: bool = False) 
     if middle:
         result = xp.add.reduce(result, axis=tuple(middle), dtype=result.dtype)
     return result.reshape([1 if gone else size for gone, size in zip(left, shape)]) if keepdim else result
+
+
+# The gradients of biases and of factors for channels.
+_sum_leading = compiled("sum")(_sum_contiguous)
 
 
 def _sum_gradient(g: Any, input_shape: Any, input_dtype: Any, dim: Any, keepdim: bool) -> Any:

@@ -16,6 +16,7 @@ from ...core.devices import alone, strided
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
+from ...core.kernel_providers import contiguous_copy
 from ...core.shortcuts import gradient_array
 from ...core.symbolic import SymbolicInt, is_symbolic
 from .memory import element_strides, infer_size, is_contiguous, view_strides
@@ -153,13 +154,18 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     return view_dtype(input, dtype)
 
 
+def _reshape_copy_kernel(xp: Any, input: Any, shape: Any) -> Any:
+    copied = contiguous_copy(input) if xp is np else xp.array(input, order="C", copy=True)
+    return copied.reshape(_reshape_copy_meta(input, shape).shape)
+
+
 def _reshape_copy_meta(input: Any, shape: Any) -> Spec:
     return Spec(infer_size(shape, input.size), input.dtype)
 
 
 @primitive(
     meta=_reshape_copy_meta,
-    kernel=lambda xp, input, shape: xp.array(input, order="C", copy=True).reshape(_reshape_copy_meta(input, shape).shape),
+    kernel=_reshape_copy_kernel,
     vjp={"input": _reshape_gradient},
     exact=True,
     namespace=None,

@@ -18,8 +18,7 @@ from ...codegen.llvm.ir import Part
 from ...core.parallel import pool as eager_pool
 from .jit import CompiledCode, jit, log
 
-SPIN = 2000  # how often a worker looks for a job before it lets other threads run: some 40 microseconds
-YIELDS = 1000  # how often it looks after that, and lets others run, before it sleeps: some 300 microseconds, what Python takes between two ops at times
+SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds (longer helps no eager step: other threads are slower meanwhile)
 PIECES = 4  # for each thread
 # Numbers of the system's futex and sched_yield, and what makes a processor wait for a moment (arm64's own hint for that does not: a barrier takes
 # about as long as x86's pause).
@@ -147,17 +146,7 @@ again:
   call void @PAUSE
   %n1 = add i64 %n, 1
   %tired = icmp sge i64 %n1, SPIN
-  br i1 %tired, label %rest, label %spin
-rest:
-  %y = phi i64 [ 0, %again ], [ %y1, %wait ]
-  %later = load atomic i64, ptr %state acquire, align 8
-  %woken = icmp ne i64 %later, %seen
-  br i1 %woken, label %top, label %wait
-wait:
-  %yielded = call i64 (i64, ...) @syscall(i64 YIELD)
-  %y1 = add i64 %y, 1
-  %spent = icmp sge i64 %y1, PATIENCE
-  br i1 %spent, label %sleep, label %rest
+  br i1 %tired, label %sleep, label %spin
 sleep:
   %limit = load atomic i64, ptr %limitp seq_cst, align 8
   %surplus = icmp sge i64 %id, %limit
@@ -368,7 +357,7 @@ def text_for(processor: str) -> str:
     futex, yields, pause, given = _CALLS[processor]
     text = _TEXT.replace("PAUSE_DECLARED", f"{pause}({given.partition(' ')[0]})").replace("PAUSE", f"{pause}({given})")
     text = text.replace("PER_THREAD", str(PIECES))
-    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN)).replace("PATIENCE", str(YIELDS))
+    text = text.replace("FUTEX", str(futex)).replace("YIELD", str(yields)).replace("SPIN", str(SPIN))
     places = {"LIMIT": _LIMIT, "PIECES": _PIECES, "TASK": _TASK, "TABLE": _TABLE, "COUNT": _COUNT, "DONE": _DONE, "RANGES": _RANGES}
     for name, place in {**places, "SLEEPERS": _SLEEPERS, "BUSY": _BUSY, "USERS": _USERS, "RANGE": _RANGE}.items():
         text = text.replace(f"i64 {name}\n", f"i64 {place}\n")
