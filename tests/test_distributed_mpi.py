@@ -16,6 +16,8 @@ import pytest
 from support.mpi import environment, launch, launcher, run_ranks, start_ranks, write_program
 from support.processes import start_python
 
+from rushlight.distributed.forward import share
+
 RANKS = Path(__file__).parent / "ranks"
 
 
@@ -248,6 +250,19 @@ def test_launch_gives_processes_cores_of_their_own(tmp_path) -> None:
     done = launch(2, write_program(tmp_path, "import os; print(sorted(os.sched_getaffinity(0)))"), options=("--bind",))
     found = [set(eval(line.partition("] ")[2])) for line in done.stdout.splitlines()]
     assert len(found) == 2 and all(found) and not found[0] & found[1], done.stderr
+
+
+def test_processes_share_no_core(tmp_path) -> None:
+    """Hardware threads of a core go to one process, in whatever order the system numbers them."""
+    for processor in range(8):  # four cores: 0 and 4, 1 and 5, …
+        folder = tmp_path / f"cpu{processor}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text("0\n")
+        (folder / "core_id").write_text(f"{processor % 4}\n")
+    assert [share(list(range(8)), rank, 4, str(tmp_path)) for rank in range(4)] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    assert [share(list(range(8)), rank, 2, str(tmp_path)) for rank in range(2)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
+    assert [share([1, 2, 5], rank, 2, str(tmp_path)) for rank in range(2)] == [[1], [5]]
+    assert share([0, 1, 2, 3], 1, 2, str(tmp_path / "nothing")) == [2, 3] and share([0], 1, 2, str(tmp_path)) == []
 
 
 def test_launch_starts_modules(tmp_path) -> None:

@@ -64,13 +64,29 @@ def set_place(environment: Any) -> None:
             environment.setdefault(name, value)
 
 
-def bind(rank: int, size: int) -> None:
-    """Give this process, and the one it starts, cores of their own: an equal part of the machine's; nothing where there are less than processes."""
+def bind(rank: int, size: int, topology: str = "/sys/devices/system/cpu") -> None:
+    """Give this process, and the one it starts, processors of their own: an equal part of the machine's; nothing where there are less than processes."""
     if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        part = len(cores) // size
-        if part:
-            os.sched_setaffinity(0, cores[rank * part : (rank + 1) * part])
+        chosen = share(sorted(os.sched_getaffinity(0)), rank, size, topology)
+        if chosen:
+            os.sched_setaffinity(0, chosen)
+
+
+def share(processors: list[int], rank: int, size: int, topology: str) -> list[int]:
+    """The processors of one of several processes: hardware threads of one core stand together, so that no core is shared where it need not be."""
+
+    def core(processor: int) -> tuple[int, ...]:
+        found = []
+        for name in ("physical_package_id", "core_id"):
+            try:
+                with open(f"{topology}/cpu{processor}/topology/{name}", encoding="ascii") as file:
+                    found.append(int(file.read()))
+            except (OSError, ValueError):  # a system that does not say
+                return (0, processor)
+        return tuple(found)
+
+    part = len(processors) // size
+    return sorted(processors, key=lambda each: (core(each), each))[rank * part : (rank + 1) * part]
 
 
 class Forwarder:
