@@ -445,3 +445,16 @@ def test_a_mask_of_another_dtype_than_the_query(wide: Any) -> None:
     assert made.dtype is torch.bfloat16 and mask.grad.dtype is wide and query.grad.dtype is torch.bfloat16
     dropped = F.scaled_dot_product_attention(query, query, query, attn_mask=mask, dropout_p=0.5)
     assert dropped.dtype is torch.bfloat16
+
+
+WIDE = ("x.softmax(-1)", "x.exp()", "x.sum(0)", "F.layer_norm(x, (4,))", "x.pow(2)", "x.cumsum(0)", "F.mse_loss(x, x)", "x.norm()", "torch.cat([x, x.float()])")
+NARROW = ("x.float() @ x.float().t()", "F.linear(x.float(), x.float())", "F.gelu(x)", "x.mean(0)", "F.mish(x)", "x + 1", "x.trace()", "x.relu()", "torch.cat([x, x])")
+
+
+@pytest.mark.parametrize("expression", WIDE + NARROW)
+def test_autocast_on_cuda_widens_what_pytorch_widens_there(expression: str) -> None:
+    """Sums, norms and exponentials come out in float32 on a GPU, and in the narrow type on the CPU."""
+    x = torch.randn(4, 4).bfloat16().to("cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        made = eval(expression, {"x": x, "F": F, "torch": torch})
+    assert made.dtype is (torch.float32 if expression in WIDE else torch.bfloat16)

@@ -46,4 +46,26 @@ autocast_class.set(WIDEST, "cat", "gru", "index_copy", "stack")
 # These are composed of products here, which autocast would narrow; in PyTorch they have kernels of their own.
 autocast_class.set(UNCHANGED, "addmv", "addr", "dot", "mv", "outer", "vdot")
 
-__all__ = ["FLOAT32", "LOWER", "UNCHANGED", "WIDEST", "autocast_class"]
+# PyTorch's choice for CUDA is another one: what the kernels of GPUs compute in float32 anyway comes out so, and more is promoted.
+on_cuda: Facet[str] = Facet("autocast on CUDA", "the dtype in which autocast runs the op on a GPU")
+on_cuda.set(
+    LOWER,
+    *"""
+    addbmm addmm addmv addr baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d gru_cell linalg_vecdot linear
+    lstm_cell matmul mm mv prelu rnn_relu_cell rnn_tanh_cell scaled_dot_product_attention
+    """.split(),
+)
+on_cuda.set(
+    FLOAT32,
+    *"""
+    acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus layer_norm group_norm
+    norm nuclear_norm linalg_norm linalg_vector_norm linalg_matrix_norm
+    softmax log_softmax logsumexp prod sum cumprod cumsum dist pdist cdist renorm cosine_similarity
+    binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div l1_loss linear_cross_entropy
+    margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
+    """.split(),
+)
+on_cuda.set(WIDEST, *"addcdiv addcmul atan2 bilinear cat cross dot grid_sample gru index_put scatter_add stack tensordot vdot".split())
+on_cuda.set(UNCHANGED, "mish", "nn_functional_mish", "outer", "trace")  # composed here of what autocast would widen
+
+__all__ = ["FLOAT32", "LOWER", "UNCHANGED", "WIDEST", "autocast_class", "on_cuda"]

@@ -24,7 +24,7 @@ from ..core.dtypes import BY_NUMPY, bfloat16, float16, float32, float64
 from ..core.errors import ValueRangeError
 from ..core.state import flags, state
 from ..ops.pointwise.copy_cast import cast
-from .autocast_classes import FLOAT32, LOWER, WIDEST, autocast_class
+from .autocast_classes import FLOAT32, LOWER, WIDEST, autocast_class, on_cuda
 
 _SUPPORTED = (bfloat16, float16)
 
@@ -67,11 +67,9 @@ class _Casting:
             return dispatch(op, args, out)  # what writes to a tensor takes that tensor's type, in the ops that a composite is made of, too
         if op.functional is not None:
             return NotImplemented
-        found = autocast_class.of(op)
-        if found is None:
-            return NotImplemented
         kind = _device_kind(args)
-        if not _settings.enabled.get(kind):
+        found = (on_cuda if kind == "cuda" else autocast_class).of(op)
+        if found is None or not _settings.enabled.get(kind):
             return NotImplemented
         if found is LOWER:
             args = _cast_all(args, _settings.dtypes[kind])

@@ -426,8 +426,8 @@ def record_stream(array: Any, stream: Any) -> None:
     """Have memory go back to the pool only when what a stream has queued by the time that the last tensor is gone, is done."""
     for each in _used:
         if not each.done and getrefcount(each.memory) <= _MINE:
-            each.done.append(each.stream.record())
+            each.done.append(each.stream.record_event())
     _used[:] = [
-        *(each for each in _used if not each.done or not each.done[0].done),
-        _UsedByStream(array.data.mem, kind().cupy.cuda.ExternalStream(stream.cuda_stream), []),
+        *(each for each in _used if not each.done or not each.done[0].query()),
+        _UsedByStream(array.data.mem, stream, []),
     ]

@@ -34,6 +34,8 @@ _FEW = 64 * 64  # scores below which tensor cores are not worth three products f
 def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
     """Block sizes, warps and stages of a kernel for heads of a (padded) width, as measured on an H200; ``narrow`` is half precision."""
     if not narrow:
+        if kernel == "forward" and width <= 64 and length <= 64:
+            return dict(BM=16, BN=64, num_warps=4, num_stages=1)
         if kernel == "forward":
             large = dict(BM=128, BN=64, num_warps=8, num_stages=2) if length > 512 else dict(BM=64, BN=32, num_warps=4, num_stages=2)
             return large if width <= 64 else dict(BM=32, BN=32, num_warps=4, num_stages=1 + (width <= 128))
@@ -45,7 +47,7 @@ def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]
     if width > 128:
         return dict(BM=64, BN=32, num_warps=8, num_stages=2) if kernel == "forward" else dict(BM=32, BN=32, num_warps=8, num_stages=1)
     if kernel == "forward":
-        return dict(BM=64, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=128, BN=64, num_warps=8, num_stages=3)
+        return dict(BM=64, BN=64, num_warps=4, num_stages=2) if width <= 64 else dict(BM=128, BN=64, num_warps=8, num_stages=3)
     if kernel == "backward_query":
         return dict(BM=64, BN=64, num_warps=4, num_stages=3 if width <= 64 else 2)
     return dict(BM=32, BN=64, num_warps=4, num_stages=3) if width <= 64 else dict(BM=64, BN=128, num_warps=8, num_stages=2)

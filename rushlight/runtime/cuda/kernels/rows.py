@@ -325,15 +325,17 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
         return planes.standardize_backward(cupy, grad, input, result, variance, dims, eps)
     if n is not None and isinstance(result, statistics_type(cupy)):
         grad, input, made = contiguous(cupy, grad), contiguous(cupy, input), cupy.ndarray(grad.shape, grad.dtype)
-        if not takes(grad, input, *([] if weight is None else [weight])):
+        given = [input, *([] if weight is None else [weight])]
+        if not takes(grad, *given) or any(each.dtype != grad.dtype for each in given):
             return NotImplemented
         addresses = (grad.data.ptr, 0 if weight is None else weight.data.ptr, input.data.ptr, result.data.ptr, made.data.ptr)
         _launch(cupy, "layer_norm_input_backward", grad.dtype, grad.size // n, n, *addresses)
         return made
-    if n is None or grad.dtype != result.dtype:
+    given = [result, variance, *([] if weight is None else [weight])]
+    if n is None or any(each.dtype != grad.dtype for each in given):
         return NotImplemented
     grad = contiguous(cupy, grad)
-    if not takes(grad, result, variance, *([] if weight is None else [weight])):
+    if not takes(grad, *given):
         return NotImplemented
     made = cupy.ndarray(grad.shape, grad.dtype)
     _launch(
