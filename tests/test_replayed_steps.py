@@ -458,3 +458,18 @@ def test_autocast_on_cuda_widens_what_pytorch_widens_there(expression: str) -> N
     with torch.autocast("cuda", dtype=torch.bfloat16):
         made = eval(expression, {"x": x, "F": F, "torch": torch})
     assert made.dtype is (torch.float32 if expression in WIDE else torch.bfloat16)
+
+
+def test_a_custom_op_has_gradients_in_the_first_call() -> None:
+    @torch.library.custom_op("replayed_steps::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    twice.register_fake(torch.empty_like)
+    twice.register_autograd(lambda ctx, gradient: gradient * 2)
+    compiled = torch.compile(lambda x: twice(x).square().sum())
+    x = torch.ones(3).to("cuda").requires_grad_()
+    for _ in range(3):
+        x.grad = None
+        compiled(x).backward()
+        assert x.grad.tolist() == [8.0] * 3

@@ -186,6 +186,9 @@ class DeferredOps:
             return self.write(op, args, made)
         if any(each is value for each in made for value in tensors_in(given)):
             return NotImplemented
+        if op.family is None and state.grad_enabled and any(each._requires_grad for each in tensors_in(given)):
+            if not any(each._requires_grad for each in made):  # a user's op, whose gradient is recorded where it runs
+                return NotImplemented
         self.defer(op, args, made)
         for each in statistics_of(op, args):
             self.note_write(each)
