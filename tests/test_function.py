@@ -543,3 +543,19 @@ def test_old_names_and_instances_warn():
     with pytest.warns(DeprecationWarning, match="saved_variables"):
         y.backward()
     assert x.grad.item() == 6
+
+
+def test_instances_of_functions_in_a_compiled_program():
+    class Cube(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return 3 * ctx.saved_tensors[0] ** 2 * gradient
+
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    torch.compile(lambda value: Cube().apply(value), fullgraph=True)(x).sum().backward()
+    assert x.grad.tolist() == [12.0, 27.0]

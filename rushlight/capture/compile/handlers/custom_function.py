@@ -87,6 +87,11 @@ class FunctionBodyTracer(BodyTracer):
         return self.around[-1].where()
 
 
+@handles(Function.__init__)
+def instantiate(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> None:
+    """An instance of a Function, as older programs make one to call ``apply`` of: eager mode warns of it."""
+
+
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
 def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs: Any) -> Any:
     """Apply a Function with its bodies captured; a graph break where one of them can't be."""
