@@ -209,3 +209,20 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path) -> None:
     with pytest.raises(TypeError, match="scripted or traced"):
         torch.jit.save(nn.Linear(2, 2), path, format="torchscript")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_pooling_with_indices_is_written_and_read() -> None:
+    functional = torch.nn.functional
+    for function, shape in (
+        (lambda x: functional.max_pool1d(x, 2, stride=1, return_indices=True), (1, 1, 4)),
+        (lambda x: functional.max_pool2d(x, 2, return_indices=True), (1, 1, 4, 4)),
+        (lambda x: functional.adaptive_max_pool2d(x, 2, return_indices=True), (1, 1, 4, 4)),
+    ):
+        x = torch.rand(*shape)
+        traced = torch.jit.trace(function, x)
+        assert "_with_indices(" in traced.code or "adaptive_max_pool2d(" in traced.code
+        file = io.BytesIO()
+        torch.jit.save(traced, file)
+        file.seek(0)
+        for found, wanted in zip(torch.jit.load(file)(x), function(x)):
+            assert torch.equal(found, wanted)

@@ -72,6 +72,9 @@ def op_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], render: Rende
     """A call of an op as text."""
     given = bound(op, args, kwargs)
     name = _RENAMED.get(op.name, op.name.removeprefix("nn_functional_"))
+    if given.get("return_indices") is True and overloads_of("aten", f"{name}_with_indices") is not None:
+        name += "_with_indices"
+        del given["return_indices"]
     if given.get("inplace") is True:
         name += "_"
     given = {
@@ -189,8 +192,6 @@ def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
 
     def write(given: dict[str, Any], render: Render) -> str:
         x, size = render(given["input"], None), given["output_size"]
-        if given.get("return_indices"):
-            raise CaptureError(f"adaptive_{kind}_pool{dims}d() with return_indices is not written to archives")
         parts = [size] * dims if isinstance(size, int) or size is None else size
         if not isinstance(parts, (list, tuple)):
             shown = render(parts, None)
@@ -199,7 +200,7 @@ def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
                 f"[{', '.join(f'torch.size({x}, {at - dims})' if each is None else render(each, None) for at, each in enumerate(parts))}]"
             )
         call = f"torch.adaptive_{kind}_pool{dims}d({x}, {shown})"
-        return call if kind == "avg" else f"({call})[0]"
+        return call if kind == "avg" or given.get("return_indices") else f"({call})[0]"
 
     return write
 
