@@ -333,3 +333,23 @@ def test_augmented_assignment_of_objects_and_results_by_type_comment():
             return 2 * x
 
     assert jit.script(Documented()).forward.__doc__ == "Twice."
+
+
+@jit.interface
+class Transforms(rl.nn.Module):
+    def forward(self, x: rl.Tensor) -> rl.Tensor:
+        pass
+
+
+class AddsOne(rl.nn.Module):
+    def forward(self, x: rl.Tensor) -> rl.Tensor:
+        return x + 1
+
+
+def test_a_module_that_is_a_container_indexes_itself_by_a_computed_key():
+    class Table(rl.nn.ModuleDict):
+        def forward(self, x: rl.Tensor, key: str) -> rl.Tensor:
+            chosen: Transforms = self[key]
+            return chosen.forward(x)
+
+    assert rl.equal(jit.script(Table({"one": AddsOne()}))(rl.ones(2), "one"), rl.full((2,), 2.0))

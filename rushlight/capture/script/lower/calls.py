@@ -421,7 +421,7 @@ class Calls(AttributeLowering):
     def comment_result(self, function: Any) -> str | None:
         """What a comment such as ``# type: (int) -> str`` says that a Python function returns."""
         try:
-            comment = FunctionSource(function, self.frames).definition.type_comment
+            comment = FunctionSource(function, self.frames).definition.type_comment  # type: ignore[attr-defined]
         except ScriptError:  # its source is not there, and needs not be
             return None
         return comment.rpartition("->")[2].strip() if comment and "->" in comment else None

@@ -409,6 +409,8 @@ class Expressions(Conditions):
         index = self.constant_index(node.slice)
         wanted = getattr(node, "wanted", None)
         if index is None and isinstance(wanted, InterfaceType) and isinstance(base, ModuleValue):
+            if not base.path:  # of the Module itself
+                return self.emit(base.below("__getitem__"), (self.value(node.slice).arg,), wanted, op="call_module")
             container = self.emit(base.path, (), ANY, op="get_attr")
             return self.emit(operator.getitem, (container.arg, self.value(node.slice).arg), wanted)
         if index is None:
