@@ -311,3 +311,15 @@ def test_peephole_simplifications():
     outputs = list(graph.outputs())
     assert [value.toIValue() for value in outputs[:2]] == [True, False] and [value.toIValue() for value in outputs[4:6]] == [3, 2]
     assert outputs[3].debugName() == "x" and outputs[6].debugName() == "n"
+
+
+def test_types_are_asked_for_their_parts():
+    graph = jit.script(_paired).graph
+    kind = next(graph.torchscript().outputs()).type()
+    assert [str(each) for each in kind.elements()] == ["Tensor", "List[int]", "Dict[str, int]"]
+    assert str(kind.elements()[1].getElementType()) == "int"
+    assert [str(kind.elements()[2].getKeyType()), str(kind.elements()[2].getValueType())] == ["str", "int"]
+
+
+def _paired(x):
+    return x, [1, 2], {"a": 1}

@@ -13,6 +13,7 @@ from ..frontend.types import (
     NONE,
     ClassType,
     DictType,
+    ElementTypes,
     EnumType,
     InterfaceType,
     ListType,
@@ -37,7 +38,7 @@ class TupleOf:
     """A tuple of values some of which are tensors of known sizes."""
 
     def __init__(self, elements: list[Any]) -> None:
-        self.elements = elements
+        self.elements = ElementTypes(elements)
 
     def kind(self) -> Text:
         """What kind of type it is."""

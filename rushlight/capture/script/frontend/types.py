@@ -84,6 +84,10 @@ class OptionalType(CompoundType):
     def __init__(self, inner: Type) -> None:
         self.inner = inner
 
+    def getElementType(self) -> Type:
+        """The type of what is in it."""
+        return self.inner
+
     @property
     def name(self) -> str:  # type: ignore[override]
         return UnionType((*self.inner.options, NONE)).name if isinstance(self.inner, UnionType) else f"Optional[{self.inner}]"
@@ -118,6 +122,10 @@ class ListType(CompoundType):
 
     def __init__(self, element: Type) -> None:
         self.element = element
+
+    def getElementType(self) -> Type:
+        """The type of what is in it."""
+        return self.element
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -157,9 +165,26 @@ class DictType(CompoundType):
         self.key = key
         self.value = value
 
+    def getKeyType(self) -> Type:
+        """The type of the keys."""
+        return self.key
+
+    def getValueType(self) -> Type:
+        """The type of the values."""
+        return self.value
+
     @property
     def name(self) -> str:  # type: ignore[override]
         return f"Dict[{self.key}, {self.value}]"
+
+
+class ElementTypes(tuple[Type, ...]):
+    """The types of a tuple's places: ``kind.elements``, and ``kind.elements()`` as TorchScript's types are asked."""
+
+    __slots__ = ()
+
+    def __call__(self) -> list[Type]:
+        return list(self)
 
 
 class TupleType(CompoundType):
@@ -168,7 +193,7 @@ class TupleType(CompoundType):
     __slots__ = ("elements", "kind")
 
     def __init__(self, elements: tuple[Type, ...], kind: Any = None) -> None:
-        self.elements = elements
+        self.elements = ElementTypes(elements)
         self.kind = kind
 
     @property

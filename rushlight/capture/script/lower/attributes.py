@@ -221,7 +221,7 @@ class AttributeLowering(ObjectLowering):
             return Unrolled([self.child(base, name, node) for name in list(table)[key]])
         if isinstance(key, int) and not isinstance(key, bool):
             if not -len(table) <= key < len(table):
-                raise ScriptError(f"there are {len(table)} Modules, and none of number {key}", self.source, node)
+                raise ScriptError(f"Index {key} out of range: there are {len(table)} Modules", self.source, node)
             key = list(table)[key]
         if key not in table:
             raise ScriptError(f"there is no Module '{key}'", self.source, node)
