@@ -188,7 +188,7 @@ def unknown_method(x):
     return x.no_such_method()
 
 
-@mistake("has no attribute 'no_such_function'", "torch.no_such_function")
+@mistake("object has no attribute no_such_function", "torch.no_such_function")
 def unknown_function(x):
     return torch.no_such_function(x)
 

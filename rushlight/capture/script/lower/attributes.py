@@ -59,7 +59,9 @@ class AttributeLowering(ObjectLowering):
             found = base.object
             value = self.source.attribute(found, name, MISSING)
             if value is MISSING:
-                raise ScriptError(f"{getattr(found, '__name__', found)!r} has no attribute '{name}'", self.source, node)
+                is_enum = isinstance(found, type) and issubclass(found, enum.Enum)
+                words = f"has no attribute '{name}'" if is_enum else f"object has no attribute {name}"
+                raise ScriptError(f"{getattr(found, '__name__', found)!r} {words}", self.source, node)
             return self.wrap(value, node)
         if isinstance(base, ModuleValue):
             return self.module_attribute(base, name, node)
