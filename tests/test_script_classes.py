@@ -281,3 +281,34 @@ def test_mistakes(thing, says, points_at):
         start = caret.index("~")
         assert line[start:].startswith(points_at) and caret.count("~") == len(points_at)
     assert not hasattr(thing, "_script_class_type")
+
+
+class Gauge:
+    def __init__(self, a: int):
+        self.a = a
+
+    def set_a(self, value: int):
+        self.a = value
+
+    def get_a(self) -> int:
+        return self.a
+
+
+def test_an_object_is_scripted_with_its_class():
+    def change(gauge: Gauge):
+        gauge.set_a(2)
+
+    original = Gauge(1)
+    gauge = jit.script(original)
+    jit.script(change)(gauge)
+    assert gauge.get_a() == 2 and original.a == 1
+
+
+def test_an_attribute_must_first_be_set_outside_of_branches():
+    class Sometimes:
+        def __init__(self, x, n: int):
+            if n == 1:
+                self.attr = x
+
+    with pytest.raises(RuntimeError, match="assignment cannot be in a control-flow block"):
+        jit.script(Sometimes)

@@ -92,6 +92,10 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
             f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that"
         )
     if not inspect.isfunction(obj):
+        kind = type(obj)
+        if kind.__module__ != "builtins" and inspect.isfunction(vars(kind).get("__init__")) and not callable(obj):
+            script_class(kind, caller_frames(2 + _frames_up))
+            return copy.copy(obj)  # scripts change the copy, which Python sees
         raise TypeError(f"jit.script() takes a function or a Module, not {type(obj).__name__}")
     examples = None
     if isinstance(example_inputs, (list, tuple)) and example_inputs:

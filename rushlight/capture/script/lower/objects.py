@@ -51,6 +51,12 @@ class ObjectLowering(Iterating):
         """``object.name = value``; in ``__init__`` it says that there is such an attribute."""
         described, name = owner.type.described, target.attr  # type: ignore[attr-defined]
         if described.growing and self.source.name == "__init__":
+            if name not in described.attributes and self.block.parent is not None:
+                raise ScriptError(
+                    "First assignment cannot be in a control-flow block. Initialize the field at the top level first",
+                    self.source,
+                    self.here,
+                )
             described.attributes.setdefault(name, value.type)
         wanted = described.attributes.get(name)
         member = described.member(name)
