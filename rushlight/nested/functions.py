@@ -23,6 +23,8 @@ def nested_tensor(
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> Any:
     """A nested tensor of the tensors of a list (or of a batch): gradients flow to them."""
     if isinstance(ts, NestedTensor):
+        if layout is not None and ts._kind != layout.name:
+            raise OperationError("as_nested_tensor(): Converting between nested tensor layouts is not supported")
         return ts if dtype is None else ts.to(dtype)
     if not isinstance(ts, (list, tuple, Tensor)):
         raise ArgumentError("as_nested_tensor(): Expected first argument to be a tensor or a list / tuple of tensors ")

@@ -93,15 +93,20 @@ class NestedTensor(Tensor):
         """None: the parts are without gaps."""
         return None
 
-    def _lengths(self) -> list[int]:
+    def _part_lengths(self) -> list[int]:
         return [int(each.shape[self._ragged - 1]) for each in self.unbind()]
 
     def _get_max_seqlen(self) -> int:
-        return max(self._lengths())
+        return max(self._part_lengths())
 
     def _get_min_seqlen(self) -> int:
-        return min(self._lengths())
+        return min(self._part_lengths())
 
+    @property
+    def _ragged_idx(self) -> int:
+        return self._ragged
+
+    _values, _offsets, _lengths = property(values), property(offsets), property(lengths)  # type: ignore[assignment]
     _max_seqlen, _min_seqlen = property(_get_max_seqlen), property(_get_min_seqlen)
 
     # -- properties ----------------------------------------------------------------------------------------------
@@ -206,7 +211,7 @@ class NestedTensor(Tensor):
         """An ordinary tensor with a value where a part has no elements."""
         parts = self.unbind()
         if not parts:
-            return rushlight.full((0,), padding)
+            return rushlight.full((0,), padding, dtype=self.dtype)
         largest = [max(each.shape[dim] for each in parts) for dim in range(parts[0].dim())]
         if output_size is not None:
             wanted = list(output_size)[1:]
@@ -233,6 +238,10 @@ class NestedTensor(Tensor):
             return _by_values(func, first, args, kwargs)
         if op is not None and nesting.of(op) == "parts":
             return _by_parts(func, op, first, args, kwargs)
+        if name in ("min", "max", "all", "any", "split_evenly"):
+            return _several_results(func, first, args, kwargs)
+        if name in ("view_shape", "reshape_copy", "reshape", "expand"):
+            return _reshaped(func, first, args[1:])
         if op is not None and op.family is None and op.body is not None:
             return op.body(*args, **kwargs)  # the ops that it is made of are asked one by one
         if name in ("is_floating_point", "is_complex", "element_size", "get_device", "is_inference", "is_signed"):
@@ -316,6 +325,44 @@ def _by_parts(func: Any, op: Any, first: Any, args: Any, kwargs: Any) -> Any:
         if ragged - 1 in [each % max(first.dim() - 1, 1) for each in dims]:
             return rushlight.stack(found)  # the parts do not differ any more
     return of_parts(found, first._kind, ragged, first._size)
+
+
+def _several_results(func: Any, first: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function with one result or several on one part after the other, or on all values where it is given no dimension."""
+    names = [each.name for each in func.op.parameters] if hasattr(func, "op") else ["input", "dim", "keepdim"]
+    given = dict(zip(names, args)) | dict(kwargs)
+    given.pop(names[0])
+    dim = given.get("dim")
+    if dim is None:
+        if len(given) > (1 if "dim" in given else 0):
+            raise OperationError(f"{func.__name__}() of a nested tensor needs a dimension")
+        return func(first.values())
+    given["dim"] = _shifted(dim, first.dim(), func.op) if hasattr(func, "op") else dim - (dim >= 0)
+    found = [func(each, **given) for each in first.unbind()]
+    ragged = first._ragged - 1 == given["dim"] % (first.dim() - 1)
+
+    def joined(results: Any) -> Any:
+        return rushlight.stack(results) if ragged else of_parts(list(results), first._kind, first._ragged, first._size)
+
+    if not isinstance(found[0], (tuple, list)):
+        return joined(found)
+    columns = [joined(column) for column in zip(*found)]
+    return type(found[0])(*columns) if hasattr(found[0], "_fields") else tuple(columns)
+
+
+def _reshaped(func: Any, first: Any, sizes: Any) -> Any:
+    """A jagged tensor with other sizes behind the dimension in which its parts differ, which has to stay where it is."""
+    sizes = _flatten(sizes)
+    values = first.values()
+    if (
+        first._kind != "jagged"
+        or first._ragged != 1
+        or len(sizes) < 2
+        or sizes[0] not in (-1, len(first))
+        or sizes[1] not in (-1, first._size)
+    ):
+        raise OperationError(f"{getattr(func, '__name__', func)}(): a nested tensor keeps its first dimensions, those of its parts")
+    return of_values(func(values, (values.shape[0], *sizes[2:])), first.offsets(), first._size)
 
 
 def _reduces(op: Any) -> bool:
