@@ -8,6 +8,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.compat.numbers import segment_reduce
 
 
 def test_clone_takes_a_memory_format():
@@ -114,3 +115,31 @@ def test_the_inherited_dispatch_runs_the_operator():
     calls = []
     x = torch.Tensor._make_subclass(Plain, torch.ones(2), True)
     assert (x * 2).sum().requires_grad and calls[0] is torch.ops.aten.mul.Tensor
+
+
+@pytest.mark.parametrize(
+    ("reduce", "expected"),
+    [("sum", [3, 0, 12]), ("mean", [1.5, math.nan, 4]), ("prod", [2, 1, 60]), ("max", [2, -math.inf, 5]), ("min", [1, math.inf, 3])],
+)
+def test_segments_along_any_dimension(reduce, expected):
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0])
+    expected = torch.tensor(expected, dtype=torch.float32)
+    rows = torch.stack([x, x])
+    lengths = torch.tensor([2, 0, 3])
+    assert torch.allclose(segment_reduce(x, reduce, lengths=lengths), expected, equal_nan=True)
+    assert torch.allclose(segment_reduce(x, reduce, offsets=torch.tensor([0, 2, 2, 5])), expected, equal_nan=True)
+    assert torch.allclose(
+        segment_reduce(rows, reduce, lengths=torch.stack([lengths] * 2), axis=1), torch.stack([expected] * 2), equal_nan=True
+    )
+    assert torch.allclose(segment_reduce(rows.t(), reduce, lengths=lengths), torch.stack([expected] * 2, 1), equal_nan=True)
+    leaf = x.double().requires_grad_()
+    assert gradcheck(lambda data: segment_reduce(data, reduce, lengths=torch.tensor([2, 3])), leaf)
+
+
+def test_lengths_of_segments_are_checked():
+    x = torch.ones(5)
+    with pytest.raises(RuntimeError, match="Expected all rows of lengths along axis to sum to"):
+        segment_reduce(x, "sum", lengths=torch.tensor([2, 1]))
+    assert segment_reduce(x, "sum", lengths=torch.tensor([2, 1]), unsafe=True).tolist() == [2, 1]
+    with pytest.raises(RuntimeError, match="Either lengths or offsets must be defined"):
+        segment_reduce(x, "sum")

@@ -8,7 +8,7 @@ from typing import Any
 from ..autograd.grad_mode import no_grad
 from ..core.declare import exports, table
 from ..core.dtypes import BY_NAME
-from ..core.errors import NotSupported
+from ..core.errors import ArgumentError, NotSupported
 from ..core.lazy_views import memory_of
 from ..core.overlap import overlaps_itself
 from ..tensor.construct import tensor
@@ -105,32 +105,52 @@ def _scaled_mm(
     return made.to(self.dtype if out_dtype is None else out_dtype)
 
 
+_EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}  # what a reduction of nothing gives
+
+
 def segment_reduce(
     data: Any, reduce: str, *, lengths: Any = None, indices: Any = None, offsets: Any = None, axis: int = 0, unsafe: bool = False,
     initial: Any = None,
 ) -> Any:  # fmt: skip
-    """Sums, means, products, largest or smallest elements of segments along the first dimension."""
-    if axis != 0 or indices is not None or (lengths is None) == (offsets is None):
-        raise NotSupported("segment_reduce() takes lengths or offsets of segments along the first dimension")
-    ends = lengths.cumsum(0).tolist() if offsets is None else offsets.tolist()[1:]
-    starts = [0, *ends[:-1]] if offsets is None else offsets.tolist()[:-1]
-    empty = {"sum": 0.0, "mean": math.nan, "prod": 1.0, "max": -math.inf, "min": math.inf}
-    if reduce not in empty:
-        raise ValueError(f"unsupported reduction given! {reduce}")
-    rows = []
-    for start, end in zip(starts, ends):
-        part = data[start:end]
-        if end == start:
-            rows.append(data.new_full(data.shape[1:], empty[reduce] if initial is None else initial))
-            continue
-        row = getattr(part, {"max": "amax", "min": "amin"}.get(reduce, reduce))(0)
-        if initial is not None:
-            other = row.new_tensor(initial)
-            row = {"sum": row + other, "mean": row + other / (end - start), "prod": row * other}.get(
-                reduce, row.maximum(other) if reduce == "max" else row.minimum(other)
-            )
-        rows.append(row)
-    return exports["", "stack"](rows)
+    """Sums, means, products, largest or smallest elements of segments along a dimension; those before it have segments of their own."""
+    if not isinstance(reduce, str):
+        raise ArgumentError(f"segment_reduce(): argument 'reduce' (position 2) must be str, not {type(reduce).__name__}")
+    if reduce not in _EMPTY:
+        raise RuntimeError(f"unsupported reduction given! {reduce}")
+    if indices is not None:
+        raise NotSupported("segment_reduce(indices=...): indices based reduction is not supported yet")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if data.dim() <= axis or (lengths if lengths is not None else offsets).dim() != axis + 1:
+        raise RuntimeError(f"segment_reduce(): Expected lengths or offsets of {axis + 1} dimensions, for segments along dimension {axis}")
+    if lengths is None:
+        starts = offsets.narrow(axis, 0, offsets.shape[axis] - 1)
+        lengths = offsets.diff(dim=axis)
+    else:
+        starts = lengths.cumsum(axis) - lengths
+    size = data.shape[axis]
+    if not unsafe and lengths.numel() and bool((lengths < 0).any()):
+        raise RuntimeError("lengths contains negative value!")
+    if not unsafe and bool((lengths.sum(axis) != size).any()):
+        raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.")
+    # The number of the segment that each element is in: the first that ends behind it.
+    ends = (starts + lengths).contiguous()
+    places = exports["", "arange"](size, dtype=ends.dtype).expand(*ends.shape[:axis], size).contiguous()
+    number = exports["", "searchsorted"](ends, places, right=True)
+    inside = number < ends.shape[axis]
+    number = number.clamp(max=max(ends.shape[axis] - 1, 0))
+    covered = inside & (places >= starts.gather(axis, number)) if ends.shape[axis] else inside
+    behind = (slice(None),) * (axis + 1) + (None,) * (data.dim() - axis - 1)
+    shape = (*data.shape[:axis], lengths.shape[axis], *data.shape[axis + 1 :])
+    start = data.new_full(shape, _EMPTY[reduce] if initial is None else initial)
+    how = {"max": "amax", "min": "amin", "mean": "sum"}.get(reduce, reduce)
+    kept = data if bool(covered.all()) else data.where(covered[behind], data.new_tensor(_EMPTY[reduce]))
+    made = start.scatter_reduce(axis, number[behind].expand(data.shape), kept, how, include_self=True)
+    if reduce != "mean":
+        return made
+    counts = lengths[behind].to(data.dtype)
+    means = made / counts.clamp(min=1)
+    return means if initial is not None else means.masked_fill(counts == 0, math.nan)
 
 
 _segment_reduce = segment_reduce

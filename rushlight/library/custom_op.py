@@ -29,7 +29,7 @@ class CustomOpDef:
         self._definition = define_op(
             f"{namespace}::{name}{schema}", caller(), strict=True, label=f"<CustomOpDef({namespace}::{name})>", replace=True
         )
-        self._definition.overload.tags = list(tags or ())
+        self._definition.overload.tags = [] if tags is None else list(tags) if isinstance(tags, (list, tuple, set)) else [tags]
         self._schema = str(self._definition.schema).removeprefix(f"{namespace}::")
         self.__name__ = name
         self.__doc__ = fn.__doc__
