@@ -143,3 +143,10 @@ def test_lengths_of_segments_are_checked():
     assert segment_reduce(x, "sum", lengths=torch.tensor([2, 1]), unsafe=True).tolist() == [2, 1]
     with pytest.raises(RuntimeError, match="Either lengths or offsets must be defined"):
         segment_reduce(x, "sum")
+
+
+def test_batches_of_empty_matrices_become_sparse():
+    assert torch.zeros(3, 0, 6).to_sparse_csr().crow_indices().shape == (3, 1)
+    assert torch.zeros(2, 4, 6, 3, 0).to_sparse_bsc((2, 3), dense_dim=2).values().shape == (2, 0, 2, 3, 3, 0)
+    with pytest.raises(RuntimeError, match="to_sparse_csr: Expected product of batch dimensions to be non-zero"):
+        torch.zeros(0, 4, 6).to_sparse_csr()

@@ -235,7 +235,10 @@ def dense_to_compressed(array: Any, layout: str, blocksize: Any = None, dense_di
     """A dense array (of batches of matrices with dense elements) as a compressed one."""
     batch_dim = array.ndim - 2 - dense_dim
     batch = array.shape[:batch_dim]
-    matrices = array.reshape(-1, *array.shape[batch_dim:]) if batch else array[None]
+    count = math.prod(batch)
+    if not count:
+        raise OperationError(f"to_{layout}: Expected product of batch dimensions to be non-zero.")
+    matrices = array.reshape(count, *array.shape[batch_dim:])
     made = [coordinates_to_compressed(from_dense(each, 2), layout, blocksize) for each in matrices]
     return batched(made, batch) if batch else made[0]
 
