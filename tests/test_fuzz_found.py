@@ -143,3 +143,26 @@ def test_lanczos_takes_align_corners_false_and_refuses_true() -> None:
 def test_truncated_normal_numbers_of_a_meta_tensor() -> None:
     found = torch.nn.init.trunc_normal_(torch.empty(3, device="meta"))
     assert found.is_meta and found.shape == (3,)
+
+
+def test_results_in_given_tensors_have_names() -> None:
+    x, values, indices = torch.rand(3, 3), torch.empty(0), torch.empty(0, dtype=torch.long)
+    for function in (torch.max, torch.sort, torch.kthvalue, torch.cummin):
+        found = function(x, 1, out=(values.resize_(0), indices.resize_(0)))
+        assert isinstance(found, tuple) and found.values is values and found.indices is indices
+    parts = torch.linalg.qr(x, out=(torch.empty(0), torch.empty(0)))
+    torch.testing.assert_close(parts.Q @ parts.R, x)
+
+
+def test_limits_of_types_are_compared_by_type() -> None:
+    assert torch.finfo(torch.float16) == torch.finfo(torch.float16) != torch.finfo(torch.float32)
+    assert torch.iinfo(torch.int8) == torch.iinfo(torch.int8) != torch.iinfo(torch.uint8)
+
+
+def test_what_dlpack_does_not_take() -> None:
+    with pytest.raises(BufferError, match="layout other than torch.strided"):
+        torch.eye(2).to_sparse().__dlpack__()
+    with pytest.raises(BufferError, match="QUInt/QInt types are not supported"):
+        torch.quantize_per_tensor(torch.ones(2), 0.1, 10, torch.qint8).__dlpack__()
+    with pytest.raises(TypeError, match="stream must be"):
+        torch.ones(2).__dlpack__(stream=object())

@@ -562,6 +562,6 @@ def write_out(op: Op, args: tuple[Any, ...], out: Any, results: Any) -> Any:
         storage_of(target).version += 1
     if not several:
         return targets[0]
-    if op.returns.__class__ is tuple:
-        return named_result(op)(*targets)
-    return type(results)(*targets) if hasattr(results, "_fields") else out  # a composite's result may have names, too
+    if hasattr(results, "_fields"):
+        return type(results)(*targets)
+    return named_result(op)(*targets) if op.returns is not None and op.returns != "list" else out

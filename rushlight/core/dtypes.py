@@ -319,8 +319,14 @@ def legacy_name(type_: dtype | np.dtype[Any]) -> str:
     return _LEGACY[name] if name in _LEGACY else name[0].upper() + name[1:]
 
 
+def _same_limits(self: Any, other: Any) -> bool:
+    return type(self) is type(other) and bool(self.dtype == other.dtype)
+
+
 class finfo:
     """Limits of a floating-point type."""
+
+    __eq__ = _same_limits
 
     def __init__(self, type: dtype | None = None) -> None:
         kind = PYTHON_TYPES.get(type, type) or default.floating
@@ -343,6 +349,8 @@ class finfo:
 
 class iinfo:
     """Limits of an integer type."""
+
+    __eq__ = _same_limits
 
     def __init__(self, type: dtype) -> None:
         type = PYTHON_TYPES.get(type, type)
