@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import pytest
+from support.processes import run_python
 
 import rushlight as torch
 from rushlight.compat import data_utils
@@ -225,3 +226,22 @@ def test_names_of_storages_and_of_pruning() -> None:
         prune._validate_pruning_amount(20, 15)
     with pytest.raises(TypeError):
         prune._validate_pruning_amount_init("a lot")
+
+
+def test_private_modules_do_not_take_the_place_of_names_that_their_parents_use() -> None:
+    """Import binds `torch.jit._state` to `rushlight.jit`: a function there that reads a global `_state` would find the module."""
+    run_python("""
+        import importlib, sys, types
+        from rushlight import compat
+        from rushlight.compat.names import PRIVATE_NAMES
+        compat.install()
+        lost = []
+        for name in [each for each in PRIVATE_NAMES if each.count(".") > 1]:
+            parent = importlib.import_module(name.rpartition(".")[0])
+            before = dict(vars(parent))
+            importlib.import_module(name)
+            lost += [(name, key) for key, value in before.items() if not isinstance(value, types.ModuleType) and vars(parent).get(key) is not value]
+        assert not lost, lost
+        import torch, torch.jit._state
+        assert torch.jit.is_tracing() is False and callable(torch.library.infer_schema)
+    """)

@@ -70,7 +70,9 @@ class AliasLoader(InspectLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
-        sys.modules[name] = make_alias() if name == ALIAS else importlib.import_module(self.module_name)
+        sys.modules[name] = found = make_alias() if name == ALIAS else importlib.import_module(self.module_name)
+        if name in PACKAGES:
+            vars(found).setdefault("__path__", [])
         mirror()
 
     def _real(self) -> Any:
@@ -175,6 +177,11 @@ def mirror() -> None:
                 vars(module)["__path__"] = []  # a package of PyTorch's that is one file here
             if (second in PRIVATE_ATTRIBUTES or second in _OWNERS) and "__getattr__" not in vars(module):
                 vars(module)["__getattr__"] = missing.missing(name)  # by which the private names are found
+    for name, place in PRIVATE_NAMES.items():  # a module found loaded is not bound over a function of its name (`library.infer_schema`)
+        parent, _, last = name.rpartition(".")
+        owner = sys.modules.get(parent)
+        if owner is not None and place in sys.modules and not isinstance(vars(owner).get(last, owner), ModuleType):
+            sys.modules.setdefault(name, sys.modules[place])
 
 
 _create_extension = ExtensionFileLoader.create_module
@@ -238,6 +245,7 @@ def uninstall() -> None:
     for name in [name for name in sys.modules if is_alias(name)]:
         if name in PRIVATE_NAMES and "." in name:  # import has bound it to a module that stays
             parent, _, child = name.rpartition(".")
-            vars(sys.modules[parent]).pop(child, None)
+            if isinstance(vars(sys.modules[parent]).get(child), ModuleType):
+                del vars(sys.modules[parent])[child]
     for name in [name for name in sys.modules if is_alias(name)]:
         del sys.modules[name]

@@ -50,7 +50,6 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.cuda.amp.grad_scaler": "rushlight.cuda.amp",
     "torch.cuda.amp.autocast_mode": "rushlight.cuda.amp",
     "torch.cuda.amp.common": "rushlight.compat.cuda_amp_common",
-    "torch.nn.functional.grad": "rushlight.nn.grad",
     "torch.fx.experimental._config": "rushlight.compat.fx_config",
     "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
@@ -113,6 +112,8 @@ PACKAGES |= {
     )
 }
 
+PACKAGES |= {_name.rpartition(".")[0] for _name in PRIVATE_NAMES}  # whatever has a private part
+
 # Packages that come with PyTorch under a name of their own.
 OTHER_PACKAGES = {
     "functorch": "rushlight.compat.functorch",
@@ -152,6 +153,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.nn.grouped_products": "_grouped_mm",
     },
     "torch.nn.functional": {
+        "rushlight.nn": "grad",
         "rushlight.compat.nn_functional": "_Reduction _canonical_mask _check_key_padding_mask _get_softmax_dim _in_projection _in_projection_packed _list_with_default "
         "_mha_shape_check _none_or_dtype _pair _single _triple _verify_batch_size _verify_spatial_size assert_int_or_pair boolean_dispatch handle_torch_function "
         "has_torch_function has_torch_function_unary has_torch_function_variadic",

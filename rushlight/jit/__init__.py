@@ -45,7 +45,7 @@ from ..capture.trace.jit_trace import Future, TracedFunction, TracedModule, Trac
 from ..capture.tracer.tracer import TracerWarning
 from ..core.errors import CaptureError
 from ..core.missing import missing as _missing
-from ..core.state import state as _state
+from ..core.state import state as _dispatch_state
 from ..showing import attach as _attach
 
 TopLevelTracedModule = TracedModule
@@ -55,7 +55,7 @@ _attach(_GraphModule, TracedFunction, ScriptFunction, ScriptModule)
 
 def is_tracing() -> bool:
     """Whether a program is being traced or exported in this thread."""
-    return _state.capture is not None and not hasattr(_state.capture, "recorder")  # which `compile` has
+    return _dispatch_state.capture is not None and not hasattr(_dispatch_state.capture, "recorder")  # which `compile` has
 
 
 _mark(is_tracing, "constant")

@@ -10,7 +10,7 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import as_device
 from ..core.dtypes import BY_NUMPY, default
 from ..core.errors import OperationError, ValueRangeError
-from ..core.overrides import DisableTorchFunctionSubclass, disabled, dispatches_operators
+from ..core.overrides import DisableTorchFunctionSubclass, disabled
 from ..ops.create.factories import empty, numpy_dtype
 from ..tensor import Tensor
 
@@ -56,18 +56,14 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         kind = type(data)
         if cls is not Parameter or kind is Tensor or issubclass(kind, Parameter) or not issubclass(kind, Tensor):
             return _as_class(cls, data, requires_grad)
-        # Tensors of a class of the user's keep it, and are marked as parameters; one with operators of its own says what a copy of it is.
-        if dispatches_operators(kind):
-            result = data.detach()
-            result.requires_grad = requires_grad
-            if type(result) is not kind:
-                raise OperationError(
-                    f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an instance of the same "
-                    f"type, but return type {type(result).__name__} was found instead. To use the type as a Parameter, please correct the "
-                    "detach() semantics defined by its __torch_dispatch__() implementation."
-                )
-        else:
-            result = _as_class(kind, data, requires_grad)
+        # Tensors of a class of the user's keep it, and are marked as parameters; the class says what `detach` gives.
+        result = data.detach().requires_grad_(requires_grad)
+        if type(result) is not kind:
+            raise OperationError(
+                f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an instance of the same "
+                f"type, but return type {type(result).__name__} was found instead. To use the type as a Parameter, please correct the "
+                "detach() semantics defined by its __torch_dispatch__() implementation."
+            )
         result._is_param = True
         return result
 

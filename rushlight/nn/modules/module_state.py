@@ -92,7 +92,14 @@ class _Copy:
         target, source = self.target, self.source
         with no_grad():
             if settings.swap and not is_lazy(target):
-                self.swapped = load_by_swap(target, source, self.assign)
+                try:
+                    self.swapped = load_by_swap(target, source, self.assign)
+                except Exception as error:
+                    raise RuntimeError(
+                        f"Error(s) in loading state_dict for {type(self.module).__name__}:\n\tWhile copying the parameter named "
+                        f'"{self.key}", whose dimensions in the model are {target.size()} and whose dimensions in the checkpoint are '
+                        f"{source.size()}, an exception occurred : {error.args}."
+                    ) from error
                 return
             if self.assign:
                 if isinstance(target, Parameter):
