@@ -64,7 +64,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
                 f"type, but return type {type(result).__name__} was found instead. To use the type as a Parameter, please correct the "
                 "detach() semantics defined by its __torch_dispatch__() implementation."
             )
-        result._is_param = True
+        result._is_param = True  # type: ignore[attr-defined]
         return result
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
