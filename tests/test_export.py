@@ -495,3 +495,18 @@ def test_a_body_that_is_read_from_a_file_has_the_place_of_its_node_and_a_list_of
     assert "No stacktrace" not in text.partition("class true_graph_0")[0]
     assert program.module()(rushlight.tensor([3.0, -1.0])).tolist() == [3.0, -1.0]
     assert program.module()(rushlight.tensor([-3.0, 1.0])).tolist() == [-4.0, 0.0]
+
+
+def test_names_of_nested_inputs_do_not_collide() -> None:
+    class Nested(rushlight.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.param = rushlight.nn.Parameter(rushlight.ones(2))
+
+        def forward(self, x, x_foo, x_foo_0, p):
+            return x["foo"][0] + x_foo[0] * 2 + x_foo_0 * 3 + p["param"] * 4 + self.param * 5
+
+    inputs = ({"foo": [rushlight.ones(2)]}, (rushlight.ones(2) * 2,), rushlight.ones(2) * 3, {"param": rushlight.ones(2)})
+    program = rushlight.export.export(Nested(), inputs)
+    assert [each.arg.name for each in program.graph_signature.input_specs] == ["p_param_1", "x_foo_0", "x_foo_0_1", "x_foo_0_2", "p_param"]
+    assert program.module()(*inputs).tolist() == Nested()(*inputs).tolist()

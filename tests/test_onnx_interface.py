@@ -178,3 +178,30 @@ def test_equal_parameters_are_stored_once_in_evaluation_mode(training):
     torch.onnx.export(Equal(), (torch.ones(2),), stream, training=mode, dynamo=False)
     names = {each.name for each in onnx.load_model_from_string(stream.getvalue()).graph.initializer}
     assert names == ({"first", "second"} if training else {"first"})
+
+
+def test_model_of_onnx_ir_is_what_is_saved_and_run() -> None:
+    pytest.importorskip("onnx_ir")
+
+    class Sine(torch.nn.Module):
+        def forward(self, x):
+            return x.sin()
+
+    program = torch.onnx.export(Sine(), (torch.zeros(2),), dynamo=True)
+    assert program(torch.zeros(2))[0].tolist() == [0.0, 0.0]
+    for node in program.model.graph:
+        node.op_type = "Cos"
+    file = io.BytesIO()
+    program.save(file)
+    assert program(torch.zeros(2))[0].tolist() == [1.0, 1.0] and b"Cos" in file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"])
+def test_small_floats_have_element_types(name: str) -> None:
+    class Narrow(torch.nn.Module):
+        def forward(self, x):
+            return x.to(getattr(torch, name)).to(torch.float32)
+
+    x = torch.tensor([0.1, 1.3, -2.7])
+    program = torch.onnx.export(Narrow(), (x,), dynamo=True, opset_version=20)
+    assert program(x)[0].tolist() == Narrow()(x).tolist()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
+from collections.abc import Container
 from typing import Any
 
 from ..compat import pytree
@@ -59,12 +61,17 @@ def plain_name(text: str) -> str:
     return re.sub(r"[^a-zA-Z0-9]", "_", text).lower()
 
 
+def unused(name: str, taken: Container[str]) -> str:
+    """The name, or with the first number after it one that is not taken."""
+    return name if name not in taken else next(each for at in itertools.count(1) if (each := f"{name}_{at}") not in taken)
+
+
 def input_names(args: tuple[Any, ...], kwargs: dict[str, Any], combined: dict[str, Any]) -> list[str]:
     """The names of the flat inputs: the parameter's, with the keys of nested containers."""
     names: list[str] = []
     for path, _ in pytree.tree_leaves_with_path(combined):
         keys = [str(getattr(each, "key", getattr(each, "idx", getattr(each, "name", each)))) for each in path]
-        names.append(plain_name("_".join(keys)))
+        names.append(unused(plain_name("_".join(keys)), names))
     return names
 
 
@@ -75,9 +82,11 @@ def lift(mod: Module, captured: Capture, names: list[str], guards: list[Guard], 
     here: dict[Node, Any] = {}
     persistent = set(mod.state_dict(keep_vars=True))
     attributes: dict[str, Node] = {}
+    taken = set(names)  # the inputs of the program keep their names
 
     def placeholder(name: str, kind: InputKind, target: str, value: Any, lasting: bool | None = None) -> None:
-        node = placeholder_named(made.graph, name)
+        node = placeholder_named(made.graph, unused(name, taken))
+        taken.add(node.name)
         node.meta["val"] = fake(value, value._array.shape)
         made.signature.input_specs.append(InputSpec(kind, TensorArgument(node.name), target, lasting))
         attributes[target] = node

@@ -23,14 +23,37 @@ class ONNXProgram:
         self._model = model
         self._session: Any = None
         self._proto: Any = None
+        self._ir: Any = None  # the model of onnx_ir, once somebody has asked for it
         self._request: Any = None  # the export that made it: the program and its example inputs
 
     @property
     def model_proto(self) -> Any:
         """The ``onnx.ModelProto``."""
+        if self._ir is not None:
+            import onnx_ir
+
+            return onnx_ir.to_proto(self._ir)
         if self._proto is None:
             self._proto = self._model.proto()
         return self._proto
+
+    @property
+    def model(self) -> Any:
+        """The model as an ``onnx_ir.Model``.  It may be changed: from then on it is what is saved and run."""
+        if self._ir is None:
+            try:
+                import onnx_ir
+            except ImportError:
+                raise ImportError(
+                    "the model as onnx_ir has it needs that package: pip install onnx-ir; model_proto is the onnx.ModelProto"
+                ) from None
+            self._ir = onnx_ir.from_proto(self.model_proto)
+        self._session = None
+        return self._ir
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self._ir, self._session = model, None
 
     @property
     def graph(self) -> Any:
@@ -39,7 +62,11 @@ class ONNXProgram:
 
     def save(self, destination: Any, *, external_data: bool | None = None) -> None:
         """Write the model to a path or a file object."""
-        if hasattr(destination, "write"):
+        if self._ir is not None:
+            import onnx
+
+            onnx.save_model(self.model_proto, destination, save_as_external_data=bool(external_data))
+        elif hasattr(destination, "write"):
             self._model.write(destination)
         else:
             self._model.save(os.fspath(destination), external_data)
@@ -53,9 +80,8 @@ class ONNXProgram:
                 raise ImportError("running an exported model needs ONNX Runtime: pip install onnxruntime") from None
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 3
-            self._session = onnxruntime.InferenceSession(
-                b"".join(bytes(piece) for piece in self._model.pieces()), options, providers=["CPUExecutionProvider"]
-            )
+            content = b"".join(map(bytes, self._model.pieces())) if self._ir is None else self.model_proto.SerializeToString()
+            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return self._session
 
     def run(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -13,9 +13,9 @@ from .errors import ExportTypesError
 ONNX_NUMBERS = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
     "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16, "float8_e4m3fn": 17,
-    "float8_e5m2": 19,
+    "float8_e4m3fnuz": 18, "float8_e5m2": 19, "float8_e5m2fnuz": 20,
 }  # fmt: skip
-_FIRST_OPSET = {"bfloat16": 13, "float8_e4m3fn": 19, "float8_e5m2": 19}
+_FIRST_OPSET = {"bfloat16": 13, "float8_e4m3fn": 19, "float8_e4m3fnuz": 19, "float8_e5m2": 19, "float8_e5m2fnuz": 19}
 NUMPY_TYPES: dict[int, np.dtype[Any]] = {number: BY_NAME[name].numpy for name, number in ONNX_NUMBERS.items() if name in BY_NAME}
 
 
