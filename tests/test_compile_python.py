@@ -1,5 +1,8 @@
 """What compiled programs do with Python: programs of random statements, and what such programs and other people's tests have shown."""
 
+import collections
+import operator
+import types
 import unittest
 
 import numpy as np
@@ -292,3 +295,51 @@ def test_functional_call_is_captured() -> None:
         found = compiled(torch.eye(2) * factor, torch.ones(1, 2))
         np.testing.assert_allclose(found.detach(), np.full((1, 2), factor), rtol=1e-4)
     assert layer[0].weight is before
+
+
+class Mapped:
+    """A mapping by ``keys`` and ``__getitem__``."""
+
+    def keys(self):
+        return ["a", "b"]
+
+    def __getitem__(self, key: str) -> int:
+        return ord(key)
+
+    def __iter__(self):
+        return iter(self.keys())
+
+
+def test_copies_of_mappings() -> None:
+    def function(x, mapped):
+        proxy = types.MappingProxyType({"k": 3})
+        return x + dict(proxy)["k"], dict(mapped), dict(mapped, c=1), collections.OrderedDict(mapped)
+
+    found = torch.compile(function, backend="eager")(torch.zeros(1), Mapped())
+    assert found[0].item() == 3 and found[1:] == function(torch.zeros(1), Mapped())[1:]
+
+
+def test_attribute_getters_are_captured_and_guarded() -> None:
+    box = types.SimpleNamespace(inner=types.SimpleNamespace(value=2), count=3)
+    get, both = operator.attrgetter("inner.value"), operator.attrgetter("count", "inner.value")
+
+    def function(x):
+        shaped = operator.methodcaller("reshape", 1, -1)(x)
+        return operator.methodcaller("sum", dim=1)(shaped) * get(box) + both(box)[0]
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(2)).item() == 7
+    box.inner.value = 5
+    assert compiled(torch.ones(2)).item() == 13
+
+
+def test_grad_modes_decorate_functions_inside() -> None:
+    def function(x):
+        @torch.no_grad()
+        def inner(a):
+            return a * 2
+
+        return inner(x), torch.enable_grad()(lambda a: a * 3)(x)
+
+    first, second = torch.compile(function, backend="eager", fullgraph=True)(torch.ones(1, requires_grad=True))
+    assert not first.requires_grad and second.requires_grad and (first + second).item() == 5

@@ -38,6 +38,11 @@ def optimize(backend: Any = "native", *, nopython: bool = False, dynamic: bool |
     return lambda function: compile(function, backend=backend, fullgraph=nopython, dynamic=dynamic, **options)
 
 
+def optimize_assert(backend: Any = "native", *, dynamic: bool | None = None, **options: Any) -> Any:
+    """The same, as one graph."""
+    return optimize(backend, nopython=True, dynamic=dynamic, **options)
+
+
 def is_dynamo_supported() -> bool:
     """Whether programs can be compiled by this Python."""
     return (3, 11) <= sys.version_info[:2] <= (3, 13)

@@ -34,7 +34,7 @@ PURE_MODULES = frozenset(
 IMPURE = frozenset(
     "namedtuple NamedTuple make_dataclass dataclass new_class unique lru_cache cache singledispatch register load loadtxt genfromtxt fromfile save savez "
     "savetxt memmap seterr set_printoptions errstate get_printoptions today now utcnow rand randn shuffle from_numpy as_tensor asarray "
-    "frombuffer from_dlpack methodcaller attrgetter".split()
+    "frombuffer from_dlpack".split()
 )
 # Parts of the standard library that are written in Python and inlined.
 LOOKED_INTO = frozenset(("contextlib", "collections", "functools", "unittest"))

@@ -59,6 +59,7 @@ from .callables import (
 )
 from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
+from .getters import GETTERS, copied_mapping, inlined_getter
 from .graph_breaks import Break
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
@@ -74,7 +75,7 @@ _PARTS_LOOKED_INTO = (
     f"{PACKAGE}.func.modules",
 )
 # Parts whose functions call what they are given, or wrap it, and do nothing else with it: it is interpreted.
-_PARTS_WITH_CALLBACKS = (f"{PACKAGE}.compat.pytree", f"{PACKAGE}.utils.trees", f"{PACKAGE}.graph.node")
+_PARTS_WITH_CALLBACKS = (f"{PACKAGE}.compat.pytree", f"{PACKAGE}.utils.trees", f"{PACKAGE}.graph.node", f"{PACKAGE}.autograd.grad_mode")
 GLOBAL_HOOKS = (
     module_hooks._global_forward_hooks, module_hooks._global_forward_pre_hooks, module_hooks._global_backward_hooks,
     module_hooks._global_backward_pre_hooks,
@@ -293,6 +294,8 @@ class Recorder(ContainerRecorder):
             inlined = self.instance(kind, args, kwargs)
             if inlined is not None:
                 return inlined
+        if (copied := copied_mapping(kind, args, kwargs)) is not None:
+            return copied
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
@@ -460,6 +463,8 @@ class Recorder(ContainerRecorder):
             return (
                 Inline(operator_forms.gather, (function, args[0], tuple(args[1:])), {}) if form is None else Inline(form, tuple(args), {})
             )
+        if type(function) in GETTERS and len(args) == 1:
+            return inlined_getter(self, function, args[0])
         if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
             return self.frame_function(frame, function, args, kwargs)
         if name == "__new__" and isinstance(owner, type):

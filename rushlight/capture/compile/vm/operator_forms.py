@@ -92,6 +92,31 @@ def iterate_items(value: Any) -> Any:
         at += 1
 
 
+def dict_of(kind: Any, mapping: Any, more: dict[str, Any]) -> Any:
+    """``dict`` of a mapping that is no dict."""
+    found = kind()
+    for key in mapping.keys():  # noqa: SIM118 - a mapping need have no more than this
+        found[key] = mapping[key]
+    found.update(more)
+    return found
+
+
+def attributes_of(value: Any, names: tuple[str, ...]) -> Any:
+    """What ``operator.attrgetter`` gets."""
+    found = []
+    for name in names:
+        each = value
+        for part in name.split("."):
+            each = getattr(each, part)
+        found.append(each)
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def method_called(value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What ``operator.methodcaller`` calls."""
+    return getattr(value, name)(*args, **kwargs)
+
+
 def gather(function: Any, values: Any, rest: tuple[Any, ...]) -> Any:
     """``list``, ``sorted`` or the like of a generator."""
     found = []
