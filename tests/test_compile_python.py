@@ -11,6 +11,7 @@ from fuzz.python_programs import python_program
 from fuzz.run_python import FORMS, run_python
 
 import rushlight as torch
+from rushlight.compat import pytree
 from rushlight.passes import partition as partitioning
 from rushlight.utils.checkpoint import checkpoint
 
@@ -239,7 +240,7 @@ def test_transforms_are_captured(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_function_that_vmap_breaks_in_runs_natively() -> None:
-    seen = []
+    seen: list[int] = []
 
     def function(x):
         def inner(a):
@@ -270,9 +271,7 @@ def test_compiled_modules_inside_a_checkpoint() -> None:
             np.testing.assert_allclose(each.grad, gradient, rtol=1e-4, atol=1e-6)
 
 
-def test_functions_given_to_tree_map_are_captured(alias) -> None:
-    import torch.utils._pytree as pytree
-
+def test_functions_given_to_tree_map_are_captured() -> None:
     factor = 2
 
     def function(x):
