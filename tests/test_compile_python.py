@@ -342,3 +342,12 @@ def test_grad_modes_decorate_functions_inside() -> None:
 
     first, second = torch.compile(function, backend="eager", fullgraph=True)(torch.ones(1, requires_grad=True))
     assert not first.requires_grad and second.requires_grad and (first + second).item() == 5
+
+
+def test_compiled_functions_inside_of_transforms() -> None:
+    compiled = torch.compile(lambda a: (a * a).sin(), backend="eager")
+    x = torch.linspace(0, 1, 6).reshape(3, 2)
+    for _ in range(2):
+        np.testing.assert_allclose(torch.func.vmap(compiled)(x), (x * x).sin(), rtol=1e-6)
+        np.testing.assert_allclose(torch.func.grad(lambda a: compiled(a).sum())(x), 2 * x * (x * x).cos(), rtol=1e-5)
+        np.testing.assert_allclose(compiled(x), (x * x).sin(), rtol=1e-6)

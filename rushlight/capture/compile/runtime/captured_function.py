@@ -108,7 +108,8 @@ class CapturedFunction:
             entry, after = self.cache.lookup(None, slots)
             if entry is not None and entry.ends:
                 return after
-            if entry is None and (None in self.given_up or is_recording()):  # a capture saves other tensors than what it makes
+            # Inside of a transform tensors are batches or variables of its own; inside of a checkpoint a capture saves other tensors than what it makes.
+            if entry is None and (None in self.given_up or state.transforms or is_recording()):
                 del frame, slots
                 return self.function(*args, **kwargs)
             if entry is None:
