@@ -37,9 +37,9 @@ SHAPES = [
 
 @pytest.fixture(autouse=True)
 def several_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Two threads, and loops that are used from the first call on."""
+    """Four threads, and loops that are used from the first call on."""
     before = rushlight.get_num_threads()
-    rushlight.set_num_threads(2)
+    rushlight.set_num_threads(4)
     monkeypatch.setattr(kernel_providers, "SWITCH", 0)
     yield
     rushlight.set_num_threads(before)

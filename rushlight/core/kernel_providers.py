@@ -34,7 +34,7 @@ PRODUCTS = (
     1 << 21,
     1 << 34,
 )  # multiplications in a product of matrices for which compiled code may pay; the provider knows where it does not
-UFUNCS = 1 << 15  # elements from which on ufuncs run on several threads
+UFUNCS, SEVERAL = 1 << 15, 4  # elements from which on ufuncs run on several threads, and where these are many
 EXACT = frozenset(
     (np.add, np.subtract, np.multiply, np.true_divide, np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 )
@@ -167,7 +167,11 @@ def faster_loop(op: Any, arguments: list[Any], positions: list[int], compute: An
 def faster_ufunc(ufunc: Any, a: Any, b: Any) -> Any:
     """A binary ufunc on an array that is not small, and another or a number: by a compiled loop where that gives the same bits, else in blocks on several threads."""
     size = a.size
-    if ufunc in EXACT and a.dtype.char in "fd" and (size >= LARGE or pool.threads > 1 and _is_repeated(ufunc.__name__)):
+    broadcast = b.__class__ is np.ndarray and b.shape != a.shape
+    pays = (
+        pool.threads >= SEVERAL or broadcast and size >= 4 * UFUNCS
+    )  # on few threads NumPy's own loops are as fast, but for broadcast operands
+    if pays and ufunc in EXACT and a.dtype.char in "fd" and (size >= LARGE or _is_repeated(ufunc.__name__)):
         provider = _provider(_LOOPS, "run_ufunc")
         found = None if provider is None else provider(ufunc, a, b)
         if found is not None:
@@ -177,7 +181,8 @@ def faster_ufunc(ufunc: Any, a: Any, b: Any) -> Any:
 
 def copy_into(target: Any, source: Any) -> None:
     """Copy an array into another of its shape and dtype: on several threads where it is not small and copies come again and again."""
-    if source.size >= UFUNCS and pool.threads > 1 and _is_repeated("copy") and not source.dtype.hasobject:
+    least = UFUNCS if pool.threads >= SEVERAL else 4 * UFUNCS
+    if source.size >= least and pool.threads > 1 and _is_repeated("copy") and not source.dtype.hasobject:
         provider = _provider(_COPIES)
         if provider is not None and provider(target, source):
             return
