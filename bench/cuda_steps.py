@@ -244,7 +244,9 @@ class Worker:
         """Let it be timed, if its losses are as expected; what came out is printed, too, so that a run that is stopped is not lost."""
         found = self.line()
         if "losses" in found and "first" not in found:
-            apart = max((abs(one - other) / max(abs(other), 1.0) for one, other in zip(found["losses"], expected or found["losses"])), default=0.0)
+            apart = max(
+                (abs(one - other) / max(abs(other), 1.0) for one, other in zip(found["losses"], expected or found["losses"])), default=0.0
+            )
             if not apart <= tolerance:
                 self.process.kill()
                 found = {"error": f"losses differ from PyTorch's by {apart:.1e}: {found['losses']} and {expected}"}
@@ -269,7 +271,10 @@ def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str
     )
     for name in cases:
         tolerance = TOLERANCE[CASES[name][1]]
-        trained = [Worker(package, folder, name, way, True, seconds) for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))]
+        trained = [
+            Worker(package, folder, name, way, True, seconds)
+            for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))
+        ]
         least = Worker("torch", folder, name, "limit", True, seconds).finish()
         results = [trained[0].finish(None, tolerance)]
         expected = results[0].get("losses")
@@ -285,7 +290,10 @@ def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str
             f"{own.get('first', NONE):.2f} ({compiled.get('first', NONE):.1f}) | {own.get('memory', NONE):.1f} ({memory}) | "
             f"{least.get('ms', NONE):.4f} {least.get('by', '')} | {least.get('ms', NONE) / took:.2f} |"
         )
-        asked = [Worker(package, folder, name, way, False, seconds) for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))]
+        asked = [
+            Worker(package, folder, name, way, False, seconds)
+            for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))
+        ]
         *found, own = [each.finish(None, tolerance) for each in asked]
         times = [each.get("ms", NONE) for each in found]
         best = min((each for each in times if each == each), default=NONE)

@@ -447,8 +447,28 @@ def test_a_mask_of_another_dtype_than_the_query(wide: Any) -> None:
     assert dropped.dtype is torch.bfloat16
 
 
-WIDE = ("x.softmax(-1)", "x.exp()", "x.sum(0)", "F.layer_norm(x, (4,))", "x.pow(2)", "x.cumsum(0)", "F.mse_loss(x, x)", "x.norm()", "torch.cat([x, x.float()])")
-NARROW = ("x.float() @ x.float().t()", "F.linear(x.float(), x.float())", "F.gelu(x)", "x.mean(0)", "F.mish(x)", "x + 1", "x.trace()", "x.relu()", "torch.cat([x, x])")
+WIDE = (
+    "x.softmax(-1)",
+    "x.exp()",
+    "x.sum(0)",
+    "F.layer_norm(x, (4,))",
+    "x.pow(2)",
+    "x.cumsum(0)",
+    "F.mse_loss(x, x)",
+    "x.norm()",
+    "torch.cat([x, x.float()])",
+)
+NARROW = (
+    "x.float() @ x.float().t()",
+    "F.linear(x.float(), x.float())",
+    "F.gelu(x)",
+    "x.mean(0)",
+    "F.mish(x)",
+    "x + 1",
+    "x.trace()",
+    "x.relu()",
+    "torch.cat([x, x])",
+)
 
 
 @pytest.mark.parametrize("expression", WIDE + NARROW)

@@ -482,7 +482,17 @@ def test_values_on_another_device_are_declined() -> None:
 
 def literals(x: Any) -> Any:
     half, whole = torch.full_like(x, 2.0, dtype=torch.bfloat16), torch.full_like(x, 3, dtype=torch.int32)
-    return half.log(), half * 3 <= 7, -half / 3, half.float().tanh(), torch.maximum(half, -half).exp(), ~whole, -whole, whole / 7, half.logical_not()
+    return (
+        half.log(),
+        half * 3 <= 7,
+        -half / 3,
+        half.float().tanh(),
+        torch.maximum(half, -half).exp(),
+        ~whole,
+        -whole,
+        whole / 7,
+        half.logical_not(),
+    )
 
 
 def test_formulas_of_literals_compile() -> None:
@@ -494,5 +504,7 @@ def test_formulas_of_literals_compile() -> None:
         job = {"source": kernel.source, "functions": str(_FUNCTIONS), "name": name, "signature": kernel.signature, "constants": kernel.constants,
                "aligned": kernel.parameters, "options": kernel.options, "capability": 90}  # fmt: skip
         code = "import json, sys; from rushlight.runtime.cuda.compile_server import compile_kernel as c; print(len(c(json.load(sys.stdin))[1]))"
-        done = subprocess.run([sys.executable, "-c", code], input=json.dumps(job), env={**os.environ, "TRITON_INTERPRET": "0"}, text=True, capture_output=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code], input=json.dumps(job), env={**os.environ, "TRITON_INTERPRET": "0"}, text=True, capture_output=True
+        )
         assert done.returncode == 0 and int(done.stdout) > 100, source + done.stderr[-2000:]

@@ -61,7 +61,9 @@ class GradScaler:
     def _forget(self) -> None:
         """Begin a new iteration: no optimizer has been seen."""
         self._stages: dict[int, OptState] = {}
-        self._finite: dict[int, dict[device, Any]] = {}  # by optimizer, of those that had gradients, and device: whether gradients are finite, tensors
+        self._finite: dict[
+            int, dict[device, Any]
+        ] = {}  # by optimizer, of those that had gradients, and device: whether gradients are finite, tensors
         self._overflows: dict[int, bool] = {}  # by optimizer, once it was asked
 
     def _checked(self, name: str) -> tuple[float, int]:
@@ -159,7 +161,7 @@ class GradScaler:
             scale = float(new_scale)
         else:
             assert self._finite, "No inf checks were recorded prior to update."
-            if any(map(self._overflowed, self._finite)):
+            if any(self._overflowed(each) for each in self._finite):
                 scale, tracker = scale * self._backoff_factor, 0
             elif tracker + 1 == self._growth_interval:
                 grown = float(np.float32(scale * self._growth_factor))

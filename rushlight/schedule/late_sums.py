@@ -32,7 +32,10 @@ def inputs_first(steps: list[Any]) -> list[Any]:
     early = {
         each
         for each in steps
-        if isinstance(each, FusionGroup) and each.axes is None and math.prod(each.space) <= _FEW and all(isinstance(one, Leaf) for one in reads(each))
+        if isinstance(each, FusionGroup)
+        and each.axes is None
+        and math.prod(each.space) <= _FEW
+        and all(isinstance(one, Leaf) for one in reads(each))
     }
     return [*(each for each in steps if each in early), *(each for each in steps if each not in early)]
 

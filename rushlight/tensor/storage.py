@@ -82,6 +82,7 @@ class UntypedStorage:
     def get_device(self) -> int:
         """The index of the GPU; -1 on the CPU."""
         return -1 if self.device.index is None else self.device.index
+
     filename = None
 
     @property
@@ -253,6 +254,7 @@ class TypedStorage:
     def is_cuda(self) -> bool:
         """Whether the memory is a GPU's."""
         return self._untyped.is_cuda
+
     filename = None
 
     @property

@@ -281,7 +281,13 @@ def test_a_scaler_leaves_out_steps_that_overflow() -> None:
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_narrow_types_stay_narrow(dtype: Any) -> None:
     x, mask = torch.randn(3, 4, device="cuda").to(dtype), torch.tensor([True, False, True, False], device="cuda")
-    for made in (x.masked_fill(mask, float("-inf")), torch.where(mask, x, 0.0), x.masked_fill(mask, 0).softmax(-1), x.clamp(min=0), x.tril()):
+    for made in (
+        x.masked_fill(mask, float("-inf")),
+        torch.where(mask, x, 0.0),
+        x.masked_fill(mask, 0).softmax(-1),
+        x.clamp(min=0),
+        x.tril(),
+    ):
         assert made.dtype is dtype
     learned = torch.zeros(3, 3, device="cuda", requires_grad=True)
     made = torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=learned, dropout_p=0.1)

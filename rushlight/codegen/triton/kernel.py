@@ -113,7 +113,9 @@ class TritonKernel:
         self.grid = (plan.extent * self.tiles if plan.partials else -(-rows // self.x_block),)
         elements = self.x_block * self.r_block
         self.warps = min(max(power_of_two(elements // (256 if self.flat else 512)), 1), 16)
-        if plan.partials and not self.accumulates:  # warps beside each other: sums over rows are those of threads, and nothing waits for other warps
+        if (
+            plan.partials and not self.accumulates
+        ):  # warps beside each other: sums over rows are those of threads, and nothing waits for other warps
             self.warps = min(self.warps, max(self.r_block // 256, 1))
         if self.grid[0] * 4 < self.programs and not plan.partials:  # where few programs run, threads have an element each
             self.warps = max(self.warps, min(max(elements // 32, 1), 4))
