@@ -6,6 +6,7 @@ The ops of ``c10d`` take a process group and give a handle of what is started; `
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..core.schema import parse_schema
@@ -89,9 +90,14 @@ _WRAPPING: list[tuple[str, Callable[..., Any]]] = [
     ("_wrap_tensor_autograd(Tensor input) -> Tensor", lambda each: graph_ops.wait_tensor(each))
 ]
 
+
+def _called(run: Callable[..., Any], values: Any) -> Any:
+    return run(*values)
+
+
 for _namespace, _table in (("c10d", _IN_PLACE), ("c10d_functional", _BY_RANKS), ("_c10d_functional", _WRAPPING)):
     for _schema, _run in _table:
-        overloads.add_overload(parse_schema(f"{_namespace}::{_schema.format(**_SHORT)}"), lambda values, run=_run: run(*values))
+        overloads.add_overload(parse_schema(f"{_namespace}::{_schema.format(**_SHORT)}"), partial(_called, _run))
 
 
 def packet(namespace: str, name: str) -> overloads.OpOverloadPacket | None:

@@ -253,7 +253,7 @@ class TypedStorage:
     @property
     def is_cuda(self) -> bool:
         """Whether the memory is a GPU's."""
-        return self._untyped.is_cuda
+        return self._untyped_storage.is_cuda
 
     filename = None
 
@@ -335,11 +335,11 @@ class TypedStorage:
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
         """The storage on a GPU, the current one unless told: itself, if it is there."""
-        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.cuda(device))
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.cuda(device))
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
         """The storage in memory that copies to a GPU can read directly."""
-        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped.pin_memory())
+        return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.pin_memory())
 
     def to(self, dtype: dtype_class) -> TypedStorage:
         """The elements in another type."""
@@ -385,7 +385,7 @@ class TypedStorage:
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether the memory is page-locked."""
-        return self._untyped.is_pinned()
+        return self._untyped_storage.is_pinned()
 
     def type(self) -> str:
         """The name of the class for storages of this type."""
