@@ -13,7 +13,8 @@ import onnx
 
 import rushlight
 import rushlight.onnx
-from rushlight.onnx.errors import ModelFileError, UnsupportedModelError
+from rushlight.onnx.errors import ExportInputError, ModelFileError, UnsupportedModelError
+from rushlight.onnx.load.strings import Strings
 
 
 def test_nodes_in_another_order_are_sorted():
@@ -79,3 +80,13 @@ def test_rows_of_a_table_of_four_bits():
     loaded, rows = rushlight.onnx.load(onnx.parser.parse_model(text)), rushlight.tensor([[2, 0], [1, 2]])
     table = (numbers - 8) * scales.repeat_interleave(4, 1)
     assert rushlight.allclose(loaded(data, rows, scales), table[rows])
+
+
+def test_strings_that_are_inputs_are_refused_in_exports():
+    """The encoder of an example's strings would be a constant of the file."""
+    text = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]> g (string[N] x) => (float[N,2] y) {
+        y = ai.onnx.ml.OneHotEncoder<cats_strings = ["a", "b"]>(x) }"""
+    loaded, x = rushlight.onnx.load(onnx.parser.parse_model(text)), Strings(["b", "a"])
+    assert loaded(x).tolist() == [[0.0, 1.0], [1.0, 0.0]]
+    with pytest.raises(ExportInputError, match="a tensor of strings"):
+        rushlight.onnx.export(loaded, (x,))

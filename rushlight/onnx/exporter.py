@@ -28,6 +28,7 @@ from .generalization import check_other_sizes
 from .globals import GLOBALS
 from .ir import OnnxGraph, OnnxValue
 from .load.model import OnnxGraphModule
+from .load.strings import Strings
 from .local_functions import group_modules
 from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
@@ -163,6 +164,8 @@ class ExportRequest:
 
     def captured(self) -> Captured:
         """Run the model on the example inputs."""
+        if any(isinstance(each, Strings) for each in (*self.args, *self.kwargs.values())):
+            raise ExportInputError("an input of the model is a tensor of strings, which an exported file would hold as a constant")
         flat = inputs_in(self.args, self.kwargs)
         if len(self.input_names) > len(flat):
             raise ExportInputError(f"input_names has {len(self.input_names)} names, but the model has {len(flat)} inputs")
