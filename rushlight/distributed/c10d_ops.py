@@ -6,7 +6,6 @@ The ops of ``c10d`` take a process group and give a handle of what is started; `
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from ..core.schema import parse_schema
@@ -91,13 +90,13 @@ _WRAPPING: list[tuple[str, Callable[..., Any]]] = [
 ]
 
 
-def _called(run: Callable[..., Any], values: Any) -> Any:
-    return run(*values)
+def _add(schema: str, run: Callable[..., Any]) -> None:
+    overloads.add_overload(parse_schema(schema), lambda values: run(*values))
 
 
 for _namespace, _table in (("c10d", _IN_PLACE), ("c10d_functional", _BY_RANKS), ("_c10d_functional", _WRAPPING)):
     for _schema, _run in _table:
-        overloads.add_overload(parse_schema(f"{_namespace}::{_schema.format(**_SHORT)}"), partial(_called, _run))
+        _add(f"{_namespace}::{_schema.format(**_SHORT)}", _run)
 
 
 def packet(namespace: str, name: str) -> overloads.OpOverloadPacket | None:
