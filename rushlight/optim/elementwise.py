@@ -18,7 +18,8 @@ from ..core.base import Spec, TensorBase, make, storage_of
 from ..core.devices import alone, array_kinds, device_of, device_type_of
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
-from ..core.kernel_providers import faster_step
+from ..core.kernel_providers import SEVERAL, faster_step
+from ..core.parallel import pool
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..ops.create.factories import full_like, zeros_like
@@ -30,7 +31,7 @@ from .optimizer import Optimizer
 
 # Elements of a block: few enough that what one step reads and writes of them stays in the processor's cache.
 BLOCK = 1 << 16
-PARALLEL = 1 << 16  # elements of all parameters from which on a parallel loop pays
+PARALLEL, EACH = 1 << 16, 1 << 13  # elements of all parameters from which on a parallel loop pays, and how many of each on average
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 # What `update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
@@ -175,7 +176,8 @@ class ElementwiseOptimizer(Optimizer):
         update, maximize = self.update, group["maximize"]
         small = rows[0][0][0].dtype in (_FLOAT32, _FLOAT64)
         done: set[int] = set()
-        if sum([arrays[0].size for arrays, _, _ in rows]) >= PARALLEL:
+        average = EACH if pool.threads >= SEVERAL else 2 * EACH
+        if sum([arrays[0].size for arrays, _, _ in rows]) >= max(PARALLEL, average * len(rows)):
             together = [arrays for arrays, _, _ in rows if alike(arrays)]
             if together and faster_step(update, group, numbers, together):
                 done = {id(each) for each in together}

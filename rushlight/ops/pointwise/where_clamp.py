@@ -13,7 +13,7 @@ from ...core.declare import composite, primitive
 from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError
 from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
-from ...core.kernel_providers import MANY, faster_loop, repeated_loop
+from ...core.kernel_providers import UFUNCS, faster_loop, repeated_loop
 from ...core.parallel import LARGE
 from ..index.masking import fitting_scalar, nonzero_columns_form
 from .select_kernel import select
@@ -51,7 +51,7 @@ class _Selection(Elementwise):
             dtype, _ = self.dtypes(op, operands)
             operands = [each.astype(dtype, copy=False) if hasattr(each, "astype") else as_scalar(each, dtype) for each in operands]
         size = condition.size
-        if xp is np and size >= MANY:
+        if xp is np and size >= UFUNCS:
             dtype = operands[0].dtype
             loop = faster_loop if size >= LARGE else repeated_loop
             found = loop(op, [condition, *operands], [0, 1, 2], dtype, dtype)

@@ -43,9 +43,9 @@ def run(update: Any, group: dict[str, Any], numbers: tuple[Any, ...], rows: list
         return False
     sizes = tuple([row[0].size for row in rows])
     addresses = np.array([[each.ctypes.data for each in row] for row in rows], np.int64)
-    written = np.delete(addresses, 1, 1).T  # by kind of array
-    order = np.argsort(written.reshape(-1), kind="stable")
-    starts = written.reshape(-1)[order]
+    written = np.concatenate((addresses[:, 0], addresses[:, 2:].T.reshape(-1)))  # by kind of array
+    order = np.argsort(written)
+    starts = written[order]
     lengths = np.tile(np.array(sizes) * dtype.itemsize, width - 1)[order]
     if np.any(starts[1:] < starts[:-1] + lengths[:-1]):
         return False
