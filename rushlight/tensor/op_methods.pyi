@@ -952,7 +952,7 @@ class OpMethods(TensorBase):
     def reciprocal_(self) -> Tensor:
         """``1 / input``."""
     def record_stream(self, stream: Any) -> None:
-        """Raise: there are no streams to record."""
+        """Say that another stream than the one a tensor was made on uses it: its memory is not given to others before that stream is done with it."""
     def reinforce(self, reward: Any) -> None:
         """Raise, as PyTorch does: stochastic nodes are gone."""
     def relu(self) -> Tensor:
