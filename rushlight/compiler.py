@@ -22,10 +22,10 @@ from .capture.control.operators import cond, while_loop
 from .capture.graph_module import GraphModule
 from .core.errors import NotSupported
 from .core.state import flags, state
+from .display import attach
 from .explanation import Explanation
 from .nn.modules.module import Module
 from .nn.modules.module_hooks import call_with_hooks
-from .showing import attach
 from .stances import (
     keep_portable_guards_unsafe,
     keep_tensor_guards_unsafe,

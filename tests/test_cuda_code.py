@@ -162,12 +162,12 @@ def test_triton_arguments_are_packed_in_order() -> None:
 
 
 def test_rows_are_held_in_registers_up_to_a_length() -> None:
-    from rushlight.runtime.cuda.kernels import held_rows, rows
+    from rushlight.runtime.cuda.kernels import register_rows, rows
 
-    for name in held_rows.BODIES:
+    for name in register_rows.BODIES:
         for n in (1, 7, 32, 128, 1000, 1024, 4097, 16384):
             for aligned in (False, True):
-                found = held_rows.arrangement(name, n, aligned)
+                found = register_rows.arrangement(name, n, aligned)
                 if found is None:
                     assert n > 8192
                     continue
@@ -177,7 +177,7 @@ def test_rows_are_held_in_registers_up_to_a_length() -> None:
                     name, np.dtype(np.float32), group, (held, vector), {"HELD_FINISH": "", "HELD_TERM": "0", "FINISH": "0"}
                 )
                 assert "@" not in text
-        assert held_rows.arrangement(name, 20000, True) is None
+        assert register_rows.arrangement(name, 20000, True) is None
 
 
 def test_dense_strides() -> None:

@@ -115,6 +115,8 @@ ALLOWED = {
     "schedule/scalar_ir.py": "functions of array modules, and opcodes of the scalar IR",
     "core/array_tracer.py": "functions of array modules",
     "backends/native/eager/rows.py": "row functions that kernels ask for by name",
+    "backends/native/eager/pointwise.py": "fields of a layout",
+    "compat/numbers.py": "values of the argument `reduce`",
     "ops/index/gather_scatter.py": "values of the argument `reduce`",
     "ops/index/indexing_onnx.py": "values of the argument `reduce`",
     "ops/nn/interpolation.py": "values of the argument `mode`",
@@ -128,7 +130,18 @@ ALLOWED = {
     # Kernels that a device has for ops: their names are tested below.
     **{
         f"runtime/cuda/kernels/{each}.py": "kernels of single ops on CUDA"
-        for each in ("__init__", "attention", "convolution", "copies", "held_rows", "parts", "products", "recurrent", "rows", "tables")
+        for each in (
+            "__init__",
+            "attention",
+            "convolution",
+            "copies",
+            "embedding_losses",
+            "products",
+            "recurrent",
+            "register_rows",
+            "rows",
+            "split_views",
+        )
     },
     # Names of PyTorch's operators in the graph of an exported program, some of which are ops of the same name.
     "export/core_operators.py": "operators of aten, by how their results lie in memory",

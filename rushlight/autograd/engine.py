@@ -23,9 +23,9 @@ from ..core.devices import alone, device_type_of
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcasts_to
+from ..core.fast_paths import shortcut
 from ..core.node import Node, edge_of, refresh
 from ..core.process_safety import free_after_fork
-from ..core.shortcuts import shortcut
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from .targets import Targets

@@ -181,7 +181,7 @@ class DeviceType:
         return None
 
     forked = False  # whether this process was forked from one that had loaded the device's driver, which can't be used here
-    shortcuts: dict[str, Any] = {}  # functions on the device's arrays that gradient rules call without dispatch (see ``shortcuts.py``)
+    shortcuts: dict[str, Any] = {}  # functions on the device's arrays that gradient rules call without dispatch (see ``fast_paths.py``)
 
     def is_foreign(self, error: Exception) -> bool:
         """Whether an error says that a kernel gave arrays of the device to NumPy: the op has no kernel for it."""

@@ -34,6 +34,7 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
+from .fast_paths import PLAIN_NUMBERS, compiled_alone, write_alone
 from .in_place import check_in_place
 from .interception import intercept, offer
 from .layout import arranged
@@ -43,10 +44,9 @@ from .node import SavedTensor, pack_saved, rebase, refresh, remember_trace
 from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
-from .shortcuts import PLAIN_NUMBERS, compiled_alone, write_alone
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse
 from .state import flags, state
-from .widening import is_half_complex, run_in_single, run_widened
+from .upcast import is_half_complex, run_in_single, run_widened
 
 HOST = device_types["cpu"]
 settle = HOST.as_array

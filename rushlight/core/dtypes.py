@@ -77,7 +77,7 @@ float32 = dtype("float32", np.float32, FLOATING, ("float",))
 float64 = dtype("float64", np.float64, FLOATING, ("double",))
 complex64 = dtype("complex64", np.complex64, COMPLEX, ("cfloat",))
 complex128 = dtype("complex128", np.complex128, COMPLEX, ("cdouble",))
-complex32 = dtype("complex32", [("real", np.float16), ("imag", np.float16)], COMPLEX, ("chalf",))  # see core/widening.py
+complex32 = dtype("complex32", [("real", np.float16), ("imag", np.float16)], COMPLEX, ("chalf",))  # see core/upcast.py
 float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, FLOATING)
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, FLOATING)
 

@@ -19,7 +19,7 @@ from .errors import ArgumentError, DtypeError, OperationError, ShapeError, Unsup
 from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
 from .symbolic import is_symbolic
-from .widening import COMPLEX32, narrowed
+from .upcast import COMPLEX32, narrowed
 
 _FLOAT32 = np.dtype(np.float32)
 _BOOL = np.dtype(np.bool_)

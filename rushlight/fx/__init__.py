@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..capture.graph_module import GraphModule as _HouseGraphModule
 from ..core.missing import missing as _missing
-from ..showing import attach as _attach
+from ..display import attach as _attach
 from . import _symbolic_trace, graph, graph_module, immutable_collections, interpreter, node, operator_schemas, proxy, traceback
 from ._symbolic_trace import PH, ProxyableClassMeta, Tracer, symbolic_trace, wrap
 from .graph import CodeGen, Graph

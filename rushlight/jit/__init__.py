@@ -46,7 +46,7 @@ from ..capture.tracer.tracer import TracerWarning
 from ..core.errors import CaptureError
 from ..core.missing import missing as _missing
 from ..core.state import state as _dispatch_state
-from ..showing import attach as _attach
+from ..display import attach as _attach
 
 TopLevelTracedModule = TracedModule
 _fork, _wait = fork, wait

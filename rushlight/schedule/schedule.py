@@ -11,7 +11,7 @@ from .fold_constants import fold_constants
 from .fusion import Fusion, FusionGroup
 from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
-from .late_sums import inputs_first, sum_late
+from .launch_order import inputs_first, sum_late
 from .memory_plan import assign_offsets, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes

@@ -25,7 +25,7 @@ from ..core.quantized import QuantizedArray
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.symbolic import SymbolicFloat, SymbolicInt
-from ..core.widening import COMPLEX32
+from ..core.upcast import COMPLEX32
 from ..ops.create.factories import full
 from ..ops.index.indexing import index as index_elements
 from ..ops.index.masking import fitting_scalar

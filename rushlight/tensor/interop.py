@@ -20,7 +20,7 @@ from ..core.errors import ArgumentError, GradientError, OperationError
 from ..core.lazy_views import LazyArray, marked, marks_of
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
-from ..core.widening import COMPLEX32
+from ..core.upcast import COMPLEX32
 from ..ops.shape.memory import element_strides
 from .construct import from_numpy
 from .quantized import quantizer_of, restored

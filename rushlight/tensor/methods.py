@@ -10,7 +10,7 @@ from ..core.base import TensorBase
 from ..core.declare import entry_point, methods, table
 from ..core.dispatch import NUMBERS
 from ..core.overrides import ask_operator, exchange
-from . import construct, conversion, further, generator, interop, legacy, quantized, sparse, storage
+from . import construct, conversion, generator, interop, legacy, quantized, rare_methods, sparse, storage
 from .indexing import delitem, getitem, setitem
 from .tensor import Tensor
 
@@ -97,5 +97,5 @@ def install() -> None:
 
 
 def _install_modules(attributes: Any) -> None:
-    for module in (construct, legacy, conversion, further, storage, interop, generator, quantized, sparse):
+    for module in (construct, legacy, conversion, rare_methods, storage, interop, generator, quantized, sparse):
         module.install(attributes)

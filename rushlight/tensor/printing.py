@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.dtypes import BY_NUMPY
-from rushlight.core.widening import COMPLEX32, widened
+from rushlight.core.upcast import COMPLEX32, widened
 
 _PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},

@@ -37,7 +37,7 @@ from ..core.quantized import QuantizedArray
 from ..core.size import Size
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
-from ..core.widening import numbers
+from ..core.upcast import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized

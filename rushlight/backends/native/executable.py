@@ -15,7 +15,7 @@ from ...codegen.llvm.gemm.blas import BlasProduct
 from ...codegen.llvm.ir import IRBuilder, Module, Part, Scalar, alone
 from ...codegen.llvm.kernel import KernelEmitter
 from ...codegen.llvm.module import PrintedModule
-from ...codegen.llvm.piece import Piece, SizesFrom
+from ...codegen.llvm.native_call import NativeCall, SizesFrom
 from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
@@ -199,7 +199,7 @@ class CompiledSchedule:
         quiet = workers is not None and blas().threads is not None and any(not isinstance(each, FusionGroup) for each in steps)
         if workers is not None and quiet:
             self.tell_blas(c, workers, "quiet")
-        planned: list[tuple[Any, list[Piece]]] = []
+        planned: list[tuple[Any, list[NativeCall]]] = []
         for step in steps:
             before = len(module.functions)
             try:
@@ -249,12 +249,12 @@ class CompiledSchedule:
         numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
         module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
 
-    def call_alone(self, c: IRBuilder, piece: Piece) -> None:
+    def call_alone(self, c: IRBuilder, piece: NativeCall) -> None:
         """Call a function for its whole range."""
         given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
 
-    def call_times(self, c: IRBuilder, module: Module, workers: ThreadPool | None, piece: Piece) -> None:
+    def call_times(self, c: IRBuilder, module: Module, workers: ThreadPool | None, piece: NativeCall) -> None:
         """Call a function for its whole range several times, each time split over the thread pool."""
         place = self.pointers(c, piece)
         with c.loop(c.number(piece.times)) as time:
@@ -267,14 +267,14 @@ class CompiledSchedule:
                 function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
                 c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
 
-    def call_split(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: Piece) -> None:
+    def call_split(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall) -> None:
         """Have the thread pool call a function for parts of its range."""
         function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
         c.do(
             f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
         )
 
-    def call_either(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: Piece, worthwhile: Any) -> None:
+    def call_either(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall, worthwhile: Any) -> None:
         """Call a function with symbolic sizes, which say whether it is split."""
         assert self.sizes is not None
         self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
@@ -286,26 +286,26 @@ class CompiledSchedule:
         given += [f"ptr {self.pointers(c, piece)}", f"i64 {c.number(piece.extent).name}", f"i64 %size.{self.sizes.place(self.flags[-1])}"]
         c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(given)})")
 
-    def pieces(self, module: Module, step: Any) -> list[Piece]:
+    def pieces(self, module: Module, step: Any) -> list[NativeCall]:
         """The functions of a step, in execution order."""
         if isinstance(step, FusionGroup):
             return [self.kernel(module, step)]
         value = step.value
         return list(value.write(self, module, value)) if isinstance(value, Routine) else [self.product(module, value)]
 
-    def kernel(self, module: Module, group: FusionGroup, whole: bool = True) -> Piece:
+    def kernel(self, module: Module, group: FusionGroup, whole: bool = True) -> NativeCall:
         """Plan, check and emit the kernel of a fused group; where it is not ``whole``, it is called for ranges of elements."""
         plan = self.latest = plan_kernel(group, self.schedule.target, whole)
         plan.check()
         self.kernels.append(KernelEmitter(module, plan, f"kernel{len(self.kernels)}").name)
-        return Piece(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
+        return NativeCall(self.kernels[-1], list(plan.buffers), plan.extent, plan.nanoseconds)
 
-    def product(self, module: Module, value: Any) -> Piece:
+    def product(self, module: Module, value: Any) -> NativeCall:
         """The function of a matrix product by BLAS."""
         work, c = BlasProduct(blas(), value), IRBuilder(module)
         work.emit(c, "%b0", "%b1", "%b2", Scalar("%first", "i64"), Scalar("%last", "i64"))
         name = module.add(f"product{value.index}", c.function("NAME", "ptr %b0, ptr %b1, ptr %b2, i64 %first, i64 %last"))
-        return Piece(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
+        return NativeCall(name, [value.left.value, value.right.value, value], work.extent, work.nanoseconds)
 
     def pointer(self, c: IRBuilder, value: Value | SizesFrom) -> str:
         """The address of a value, loaded from the table."""
@@ -316,14 +316,14 @@ class CompiledSchedule:
         at = c.address("%table", self.slots[value], "ptr")
         return c.let("ptr", f"load ptr, ptr {at}").name
 
-    def pointers(self, c: IRBuilder, piece: Piece) -> str:
+    def pointers(self, c: IRBuilder, piece: NativeCall) -> str:
         """The addresses of a function's buffers, in an array on the stack."""
         place = c.shared_slot("ptr", len(piece.buffers) + (piece.times is not None))
         for at, each in enumerate(piece.buffers):
             c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, at, 'ptr')}")
         return place
 
-    def task(self, module: Module, piece: Piece) -> str:
+    def task(self, module: Module, piece: NativeCall) -> str:
         """A function in the form that the thread pool calls: an array of addresses and a range."""
         c = IRBuilder(module)
         places = [c.address("%pointers", at, "ptr") for at in range(len(piece.buffers))]

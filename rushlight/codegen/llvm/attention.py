@@ -17,7 +17,7 @@ from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder, Value
 from . import vector_math
 from .gemm.panels import Panels, shared_work, workers_for
 from .ir import TYPES, IRBuilder, Module, Scalar, pointers
-from .piece import Lowering, Piece
+from .native_call import Lowering, NativeCall
 from .vectors import Vectors
 
 llvm = lowering("llvm")
@@ -96,9 +96,9 @@ class NamedBuffers:
         self.values[name] = value
         return f"%{name}"
 
-    def piece(self, module: Module, c: IRBuilder, name: str, extent: int, nanoseconds: float) -> Piece:
+    def piece(self, module: Module, c: IRBuilder, name: str, extent: int, nanoseconds: float) -> NativeCall:
         function = module.add(name, c.function("", pointers([f"%{each}" for each in self.values])))
-        return Piece(function, list(self.values.values()), extent, nanoseconds)
+        return NativeCall(function, list(self.values.values()), extent, nanoseconds)
 
 
 class ScoreRow:
@@ -158,7 +158,7 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
     scratch = [Spec((workers, each), dtype) for each in (by_key.size, by_value.size, block * row)]
     order = memory_order(builder, node, 0, query, specs[0].shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         output, weights, *memories = routine.others
         keys, values = Panels(module, type_, size, source), Panels(module, type_, source, width)
         c, names = IRBuilder(module), NamedBuffers()
@@ -289,7 +289,7 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
         scratch.append(Spec((workers, block * row), dtype))
     orders = [memory_order(builder, node, at, each, spec.shape) for at, (each, spec) in enumerate(zip((query, key, value), specs))]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         results, memories = routine.others[:3], routine.others[3:]
         wanted = [each in program.slots for each in results]
         c, names = IRBuilder(module), NamedBuffers()

@@ -31,7 +31,7 @@ from ...schedule.scalar_ir import NotExpressible
 from ...schedule.symbolic_shape import is_symbolic_number
 from ...schedule.tensor_ir import STATUS, Reference, Routine, TensorIRBuilder, Value
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from .piece import Lowering, Piece
+from .native_call import Lowering, NativeCall
 from .scalar_code import convert
 
 MANY = 32  # pieces of work that are enough for several threads
@@ -61,11 +61,11 @@ class Loops:
         return self.c.load(buffer, self.place(reference.strides, reference.offset, indices), TYPES[reference.dtype])
 
 
-def finish(module: Module, c: IRBuilder, name: str, buffers: list[Value], extent: Any, elements: Any) -> Piece:
+def finish(module: Module, c: IRBuilder, name: str, buffers: list[Value], extent: Any, elements: Any) -> NativeCall:
     """A piece from code on buffers named ``%b0``, ``%b1``, …; the first is the result, which no other overlaps."""
     parameters = pointers(["%status" if each is STATUS else f"%b{at}" for at, each in enumerate(buffers)])
     parameters[0] = parameters[0]._replace(noalias=True)
-    return Piece(module.add(name, c.function("", parameters)), buffers, extent, elements * 0.4)
+    return NativeCall(module.add(name, c.function("", parameters)), buffers, extent, elements * 0.4)
 
 
 def converted(c: IRBuilder, value: Scalar, source: np.dtype[Any], target: np.dtype[Any]) -> Scalar:
@@ -101,7 +101,7 @@ def movement(builder: TensorIRBuilder, op: Movement, spec: Any, node: Any) -> An
     if not math.prod(spec.shape):
         raise NotExpressible("it has no elements")
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         pieces = []
         if op.fill is not None:
             c = IRBuilder(module)
@@ -125,7 +125,7 @@ def movement(builder: TensorIRBuilder, op: Movement, spec: Any, node: Any) -> An
 def triangle(builder: TensorIRBuilder, op: Triangle, spec: Any, node: Any) -> Any:
     source = op.source
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, source.shape, 0)
@@ -142,7 +142,7 @@ def triangle(builder: TensorIRBuilder, op: Triangle, spec: Any, node: Any) -> An
 def running_sum(builder: TensorIRBuilder, op: RunningSum, spec: Any, node: Any) -> Any:
     source, axis, shape, type = op.source, op.axis, op.source.shape, TYPES[op.accumulate]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c, strides = IRBuilder(module), row_major(shape)
         sums = c.slot(type)
         others = [at for at in range(len(shape)) if at != axis]
@@ -196,7 +196,7 @@ def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any
     before, behind = places(op, len(source.shape))
     outer = (*[source.shape[dim] for dim in before], *op.indices[0].shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c, strides = IRBuilder(module), row_major(spec.shape)
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if outer else None)
@@ -219,7 +219,7 @@ def point_scatter_add(builder: TensorIRBuilder, op: PointScatterAdd, spec: Any, 
     before, behind = places(op, len(shape))
     outer = (*[shape[dim] for dim in before], *op.indices[0].shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         type, strides = TYPES[spec.dtype], row_major(shape)
         c = IRBuilder(module)
         with c.loop(FIRST, LAST) as at:
@@ -246,7 +246,7 @@ def row_gather(builder: TensorIRBuilder, op: RowGather | PointGather, spec: Any,
     source, index, dim = op.source, op.index, op.dim
     outer = (*source.shape[:dim], *index.shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c, strides = IRBuilder(module), row_major(spec.shape)
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if outer else None)
@@ -271,7 +271,7 @@ def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd | PointScatterAd
     before, behind = shape[:dim], shape[dim + 1 :]
     split = next((at for at, size in enumerate(before) if size > 1), None)  # an outer dimension along which parts are independent
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c, type, strides = IRBuilder(module), TYPES[spec.dtype], row_major(shape)
         width = behind[-1] if behind else 1
         extent = before[split] if split is not None else -(-width // COLUMNS)
@@ -311,7 +311,7 @@ def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) 
     base, source, index, dim = op.base, op.source, op.index, op.dim
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         pieces = []
         if routine.place is None:
             c = IRBuilder(module)
@@ -343,7 +343,7 @@ def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) 
 def element_gather(builder: TensorIRBuilder, op: ElementGather, spec: Any, node: Any) -> Any:
     source, index, dim = op.source, op.index, op.dim
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, index.shape, 0)
@@ -360,7 +360,7 @@ def element_scatter_add(builder: TensorIRBuilder, op: ElementScatterAdd, spec: A
     base, index, source, dim = op.base, op.index, op.source, op.dim
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, shape, 0)

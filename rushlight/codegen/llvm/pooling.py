@@ -27,7 +27,7 @@ from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from .conv.im2col import UNROLLED
 from .conv.image_routine import begin_of, contiguous
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from .piece import Lowering, Piece
+from .native_call import Lowering, NativeCall
 
 LONGEST = 1 << 14  # elements of a row that are kept on the stack
 llvm = lowering("llvm")
@@ -59,14 +59,14 @@ def plane_routine(
     """A routine whose code for one plane is written by a function."""
     sources = [contiguous(builder, each) for each in sources]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         results = [each for each in routine.others if each in program.slots]  # indices that nobody uses are not stored
         code = PlaneCode(module, routine, len(results))
         with code.c.loop(FIRST, LAST) as code.plane:
             emit(code)
         name = module.add("pool", code.c.function("", pointers([f"%b{at}" for at in range(len(sources) + len(results))], noalias=True)))
         elements = sum([math.prod(each.shape) for each in sources]) + sum([each.size for each in specs])
-        return [Piece(name, [*[each.value for each in routine.inputs], *results], planes, 1.0 * elements)]
+        return [NativeCall(name, [*[each.value for each in routine.inputs], *results], planes, 1.0 * elements)]
 
     return builder.routine(sources, specs, node, write)
 

@@ -16,7 +16,7 @@ from ...schedule.tensor_ir import Product, Reference, Routine, TensorIRBuilder, 
 from . import vector_math
 from .gemm.panels import Panels
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from .piece import Lowering, Piece
+from .native_call import Lowering, NativeCall
 from .time_loop import TimeLoop, are_columns_split
 
 llvm = lowering("llvm")
@@ -54,7 +54,7 @@ class Arithmetic:
         return self.c.binary("fsub", self.c.like(a, 1.0), a)
 
 
-def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[Piece]:
+def weight_gradient(program: Lowering, module: Module, left: Value, right: Reference, result: Value) -> list[NativeCall]:
     """The gradient of a weight: one matrix, transposed, times another."""
     if result not in program.slots:
         return []
@@ -88,7 +88,7 @@ def lstm(builder: TensorIRBuilder, op: LstmLayer, specs: Any, node: Any) -> Any:
     if projection is not None:
         scratch += [packed_spec(type, dtype, size, outside), Spec((batch, size), dtype)]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
         loop.doubled |= {"h"} if across else set()
         output, last_hidden, last_cell, activated, cells, before, h, old, now, packed, *rest = routine.others
@@ -154,7 +154,7 @@ def lstm_backward(builder: TensorIRBuilder, op: LstmGradient, specs: Any, node: 
             Spec((batch, size), dtype),
         ]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse, across)
         to, first_hidden, first_cell, of_weight, of_projection, h, old, packed, *rest = routine.others
         loop.name(
@@ -223,7 +223,7 @@ def gru(builder: TensorIRBuilder, op: GruLayer, specs: Any, node: Any) -> Any:
         packed_spec(type, dtype, size, 3 * size),
     ]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
         loop.doubled |= {"h"} if across else set()
         output, last_hidden, activated, before, h, now, packed = routine.others
@@ -271,7 +271,7 @@ def gru_backward(builder: TensorIRBuilder, op: GruGradient, specs: Any, node: An
         Spec((rows_of_all, 3 * size), dtype),
     ]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, activated.value, grad_hidden, not op.reverse, across)
         to, first_hidden, of_weight, of_bias, h, part_of_grad, packed, own_gates = routine.others
         loop.name(
@@ -305,7 +305,7 @@ def gru_backward(builder: TensorIRBuilder, op: GruGradient, specs: Any, node: An
     return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
 
-def column_sums(program: Lowering, module: Module, source: Value, result: Value) -> list[Piece]:
+def column_sums(program: Lowering, module: Module, source: Value, result: Value) -> list[NativeCall]:
     """The sums of the columns of a matrix, added in double precision; a piece of work is some columns."""
     if result not in program.slots:
         return []
@@ -325,7 +325,7 @@ def column_sums(program: Lowering, module: Module, source: Value, result: Value)
             total = c.load(sums, column, wide)
             c.store(total if type == wide else c.convert("fptrunc", total, type), "%b1", c.add(begin, column))
     name = module.add("column_sums", c.function("", pointers(("%b0", "%b1"), noalias=True)))
-    return [Piece(name, [source, result], -(-width // COLUMNS), rows * width * 0.3)]
+    return [NativeCall(name, [source, result], -(-width // COLUMNS), rows * width * 0.3)]
 
 
 # -- plain recurrence --------------------------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def rnn(builder: TensorIRBuilder, op: RnnLayer, specs: Any, node: Any) -> Any:
     across = are_columns_split(op, batch, size)
     scratch = [Spec((2 * batch if across else batch, size), dtype), Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, gates.value, hidden, op.reverse, across)
         loop.doubled |= {"h"} if across else set()
         output, last_hidden, before, h, now, packed = routine.others
@@ -372,7 +372,7 @@ def rnn_backward(builder: TensorIRBuilder, op: RnnGradient, specs: Any, node: An
     across = are_columns_split(op, batch, size)
     scratch = [Spec((batch, size), dtype), packed_spec(type, dtype, size, size)]
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         loop = TimeLoop(program, module, op, output.value, grad_hidden, not op.reverse, across)
         to, first_hidden, of_weight, h, packed = routine.others
         loop.name(grad_output=grad_output.value, grad_hidden=grad_hidden.value, output=output.value, to=to, first_hidden=first_hidden, h=h)

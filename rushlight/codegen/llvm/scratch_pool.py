@@ -12,7 +12,7 @@ from ...core.base import Spec
 from ...core.parallel import pool as eager_pool
 from ...schedule.symbolic_shape import at_most
 from .ir import BITS, IRBuilder, Module, Scalar, pointers
-from .piece import Piece
+from .native_call import NativeCall
 
 LINE = 64  # bytes of a cache line
 MOST = 64  # slots: a word has a bit for each
@@ -35,11 +35,11 @@ class ScratchPool:
         """The memory of the pool."""
         return Spec((LINE + self.slots * self.bytes,), np.dtype(np.uint8))
 
-    def clear(self, module: Module, pool: Any) -> Piece:
+    def clear(self, module: Module, pool: Any) -> NativeCall:
         """Mark all slots as free."""
         c = IRBuilder(module)
         c.effect("store", "i64", (c.integer(0), Scalar("%pool", "ptr")), f", align {LINE}")
-        return Piece(module.add("clear_pool", c.function("", pointers(("%pool",)))), [pool], 1, 0.0)
+        return NativeCall(module.add("clear_pool", c.function("", pointers(("%pool",)))), [pool], 1, 0.0)
 
     @contextmanager
     def slot(self, c: IRBuilder, pool: str) -> Iterator[str]:

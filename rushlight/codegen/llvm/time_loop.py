@@ -15,7 +15,7 @@ from .gemm.choose import choose_tile, panel_width
 from .gemm.panels import Panels
 from .instructions import FunctionParameter
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from .piece import Lowering, Piece
+from .native_call import Lowering, NativeCall
 
 LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
 FLOPS_PER_NANOSECOND = 80
@@ -78,7 +78,7 @@ class TimeLoop:
             while self.block < BLOCK and -(-self.batch // (2 * self.block)) * (self.width // self.unit) >= 2 * eager_pool.threads:
                 self.block *= 2
         self.buffers: dict[str, Value] = {}
-        self.pieces: list[Piece] = []
+        self.pieces: list[NativeCall] = []
         self.flops = 0.0
         self.c = IRBuilder(module)
         self.row0 = self.rows = self.column0 = self.c.integer(0)  # of the block that is being written
@@ -102,7 +102,7 @@ class TimeLoop:
         where = c.address("%b1", source.offset, self.type)
         panels.pack(c, strides, "%b0", where, FIRST, LAST)
         function = self.module.add("pack_weight", c.function("", pointers(("%b0", "%b1"))))
-        self.pieces.append(Piece(function, [target, source.value], panels.count, panels.size * 0.4))
+        self.pieces.append(NativeCall(function, [target, source.value], panels.count, panels.size * 0.4))
         self.buffers[name] = target
         self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
 
@@ -155,7 +155,7 @@ class TimeLoop:
         function = self.module.add(name, self.c.function("", parameters))
         blocks = -(-self.batch // self.block) * (self.width // self.unit if self.across else 1)
         work = self.flops / FLOPS_PER_NANOSECOND if times is not None or not self.across else 0.0
-        self.pieces.append(Piece(function, list(self.buffers.values()), blocks, work, times))
+        self.pieces.append(NativeCall(function, list(self.buffers.values()), blocks, work, times))
 
     def at_most(self, count: Scalar) -> Scalar:
         """The rows of the block, of so many sequences."""
@@ -252,7 +252,7 @@ class TimeLoop:
                 deep = c.min(DEEP, c.sub(panels.depth, first_step))
                 panels.multiply(c, more, below, to, rows, to, "matrix", width=self.unit, depth=deep)
 
-    def finish(self, name: str) -> list[Piece]:
+    def finish(self, name: str) -> list[NativeCall]:
         """The pieces: weights are packed, then the loop runs."""
         self.end_function(f"after_{name}" if self.across else name)
         return self.pieces

@@ -493,5 +493,5 @@ UNARY: dict[str, Any] = {
     "tanh": tanh, "erf": erf, "sinh": sinh, "cosh": cosh,
 }  # fmt: skip
 SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}
-# What expressions say otherwise (``shortcuts.py``), and functions of several numbers.
+# What expressions say otherwise (``simplify.py``), and functions of several numbers.
 OTHERS: dict[str, Any] = {"decay": decay, "raised_decay": raised_decay, "growth": growth, "power": power}

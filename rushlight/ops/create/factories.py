@@ -23,7 +23,7 @@ from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
 from ...core.sparse import SPARSE, empty_sparse
-from ...core.widening import COMPLEX32, narrowed
+from ...core.upcast import COMPLEX32, narrowed
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
 
 Number = int | float | complex | bool

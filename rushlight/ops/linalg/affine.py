@@ -14,9 +14,9 @@ from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes, factor_of
+from ...core.fast_paths import shortcut, shortcuts
 from ...core.kernel_providers import PRODUCTS, compiled
 from ...core.recording import together
-from ...core.shortcuts import shortcut, shortcuts
 from ..pointwise.arithmetic import conjugate
 from .matmul import (  # fmt: skip
     array_product,

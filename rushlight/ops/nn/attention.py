@@ -15,10 +15,10 @@ from ...core.devices import CPU, META, alone, device_of
 from ...core.dtypes import bool_
 from ...core.errors import NotSupported, OperationError, ShapeError
 from ...core.families import broadcast_shapes
+from ...core.fast_paths import shortcuts
 from ...core.kernel_providers import compiled
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
-from ...core.shortcuts import shortcuts
 from ...core.state import flags, state
 from ...core.symbolic import sqrt
 from ..reduce.sums import sum_axes

@@ -15,10 +15,10 @@ from ...core.devices import alone
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise, promoted
+from ...core.fast_paths import shortcut, shortcuts
 from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
-from ...core.shortcuts import shortcut, shortcuts
 from ...core.state import flags, state
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout

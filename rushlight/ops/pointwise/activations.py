@@ -14,8 +14,8 @@ from ...core.devices import alone
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
+from ...core.fast_paths import shortcut
 from ...core.recording import dispensable, recomputed
-from ...core.shortcuts import shortcut
 from . import activations_onnx as onnx_forms
 
 Number = int | float

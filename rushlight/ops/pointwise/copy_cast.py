@@ -11,7 +11,7 @@ from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
 from ...core.families import same
-from ...core.widening import COMPLEX32, narrowed, widened
+from ...core.upcast import COMPLEX32, narrowed, widened
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous
 
 Number = int | float | complex | bool

@@ -11,7 +11,7 @@ from ...core.declare import composite, primitive
 from ...core.devices import alone
 from ...core.errors import ArgumentError, OperationError, ShapeError
 from ...core.families import normalize_dim
-from ...core.shortcuts import gradient_array
+from ...core.fast_paths import gradient_array
 from .memory import element_strides
 from .views import alias
 

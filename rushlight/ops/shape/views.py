@@ -16,8 +16,8 @@ from ...core.devices import alone, strided
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
+from ...core.fast_paths import gradient_array
 from ...core.kernel_providers import contiguous_copy
-from ...core.shortcuts import gradient_array
 from ...core.symbolic import SymbolicInt, is_symbolic
 from .memory import element_strides, infer_size, is_contiguous, view_strides
 

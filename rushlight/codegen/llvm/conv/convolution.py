@@ -23,7 +23,7 @@ from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
 from . import cost, direct, pointwise, winograd, winograd_transforms
@@ -222,16 +222,16 @@ class Im2colWeightGradient:
     def scratch(self) -> list[Spec]:
         return [self.pool.spec, Spec((self.chunks * self.weights,), self.source.dtype)]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
         pieces = [
             self.pool.clear(module, pool),
-            Piece(self.main(module), [source, grad, pool, parts], self.units, work),
+            NativeCall(self.main(module), [source, grad, pool, parts], self.units, work),
         ]
         name, extent = self.sum(module)
-        pieces.append(Piece(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
+        pieces.append(NativeCall(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
         return pieces
 
     def main(self, module: Module) -> str:

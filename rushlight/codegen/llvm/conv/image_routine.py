@@ -13,7 +13,7 @@ from ....core.base import Spec
 from ....schedule.symbolic_shape import may_reach
 from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder, strides_of
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece, SizesFrom
+from ..native_call import Lowering, NativeCall, SizesFrom
 from ..scratch_pool import ScratchPool, cache_lines
 
 
@@ -106,18 +106,18 @@ class ImageRoutine:
         """Emit one unit."""
         raise NotImplementedError
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         """The pieces: transformed weights, then the units."""
         values = [each.value for each in routine.inputs] + routine.others
         pieces = [self.pool.clear(module, routine.others[1])]
         if self.weights:
             name, units = self.transform_weights(module)
-            pieces.append(Piece(name, [self.weight.value, routine.others[2]], units, self.weights * 1.0))
+            pieces.append(NativeCall(name, [self.weight.value, routine.others[2]], units, self.weights * 1.0))
         if routine.epilogue is None:
-            pieces.append(Piece(self.main(module, routine), values, self.units, self.nanoseconds))
+            pieces.append(NativeCall(self.main(module, routine), values, self.units, self.nanoseconds))
         else:
             name, others, nanoseconds = self.with_epilogue(program, module, routine)
-            pieces.append(Piece(name, [*values, *others], self.images, self.nanoseconds + nanoseconds))
+            pieces.append(NativeCall(name, [*values, *others], self.images, self.nanoseconds + nanoseconds))
         return pieces
 
     def main(self, module: Module, routine: Routine) -> str:

@@ -19,7 +19,7 @@ from ..gemm.choose import PACKED_BYTES, Tile, choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..gemm.panels import Panels
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from ..target import processor
 from ..vectors import lanes
 from . import cost, winograd_transforms
@@ -90,7 +90,7 @@ class PointwiseConvolution:
         pixels, weights = self.panels(Module())
         return [Spec((self.images * pixels.size,), self.source.dtype), Spec((weights.size,), self.source.dtype)]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         """Pack both, and multiply."""
         values = [each.value for each in routine.inputs]
         result, packed, weights = routine.others
@@ -104,10 +104,10 @@ class PointwiseConvolution:
             pieces.append(self.fill(module, [result, *values[2:]]))
         name = self.main(module, pixels, right)
         work = 2.0 * self.images * self.pixels * self.depth * self.width / FLOPS
-        pieces.append(Piece(name, [packed, weights, result, *values[2:]], self.units, work))
+        pieces.append(NativeCall(name, [packed, weights, result, *values[2:]], self.units, work))
         return pieces
 
-    def pack_pixels(self, module: Module, panels: Panels, source: Any, packed: Any) -> Piece:
+    def pack_pixels(self, module: Module, panels: Panels, source: Any, packed: Any) -> NativeCall:
         """Some channels of an image at a time."""
         c = IRBuilder(module)
         begin = begin_of(c, "%b1", self.source)
@@ -119,9 +119,9 @@ class PointwiseConvolution:
             to = c.address("%b0", c.add(c.scale(image, panels.size), c.scale(row, panels.columns)), self.type)
             panels.pack(c, (self.pixels, 1), to, at, rows=c.min(ROWS, c.sub(self.depth, row)))
         name = module.add("pack_pixels", c.function("", pointers(("%b0", "%b1"))))
-        return Piece(name, [packed, source], self.images * blocks, self.images * panels.size * PACKING)
+        return NativeCall(name, [packed, source], self.images * blocks, self.images * panels.size * PACKING)
 
-    def fill(self, module: Module, values: list[Any]) -> Piece:
+    def fill(self, module: Module, values: list[Any]) -> NativeCall:
         """Zeros, or the bias, where no pixel of the source is met."""
         c, plane = IRBuilder(module), math.prod(self.target)
         with c.loop(FIRST, LAST) as row:
@@ -134,7 +134,7 @@ class PointwiseConvolution:
                     c.store(value, "%b0", c.add(at, pixel))
         name = module.add("fill_result", c.function("", pointers([f"%b{at}" for at in range(len(values))])))
         rows = self.images * self.width
-        return Piece(name, values, rows, rows * plane * PACKING)
+        return NativeCall(name, values, rows, rows * plane * PACKING)
 
     def main(self, module: Module, pixels: Panels, weights: Panels) -> str:
         """The function that computes blocks of the result."""
@@ -206,7 +206,7 @@ class PointwiseWeightGradient:
     def scratch(self) -> list[Spec]:
         return [Spec(each, self.source.dtype) for each in self.product.memory]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         return self.product.pieces(module, routine, routine.others[1:])
 
 

@@ -17,7 +17,7 @@ from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, Vectors, lanes
 from . import cost, winograd_transforms
@@ -281,15 +281,15 @@ class WinogradWeightGradient:
     def scratch(self) -> list[Spec]:
         return [self.pool.spec, Spec((self.parts * self.part,), self.source.dtype)]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * self.groups * self.multiplications * self.channels * self.rows / FLOPS_PER_NANOSECOND
         name, extent = self.sum(module)
         return [
             self.pool.clear(module, pool),
-            Piece(self.main(module), [source, grad, pool, parts], self.units, work),
-            Piece(name, [parts, result], extent, (self.parts + 4.0) * self.part * 0.2),
+            NativeCall(self.main(module), [source, grad, pool, parts], self.units, work),
+            NativeCall(name, [parts, result], extent, (self.parts + 4.0) * self.part * 0.2),
         ]
 
     def main(self, module: Module) -> str:

@@ -18,7 +18,7 @@ from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..ir import FIRST, LAST, IRBuilder, Module, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from ..scratch_pool import ScratchPool, cache_lines
 from ..vectors import BYTES, lanes
 from . import cost, winograd_transforms
@@ -95,7 +95,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
         sizes = (self.weights, self.axes.products * self.tiles.block, self.axes.products * self.matrix)
         return [self.pool.spec, *(Spec((each,), self.source.dtype) for each in sizes)]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         """The pieces: transforms of weights and of the source, products, transforms of these."""
         source, weight, *bias = [each.value for each in routine.inputs]
         result, pool, weights, panel, products = routine.others
@@ -104,10 +104,10 @@ class BatchedWinogradConvolution(WinogradConvolution):
         sources, results = self.axes.products * self.tiles.block * TRANSFORM, self.axes.products * self.matrix * TRANSFORM
         return [
             self.pool.clear(module, pool),
-            Piece(name, [weight, weights], units, self.weights * 1.0),
-            Piece(self.transform(module), [source, pool, panel], self.channels // self.part, sources),
-            Piece(self.multiply(module), [weights, panel, products], self.units, work),
-            Piece(self.finish(module, bool(bias)), [products, result, *bias], self.images * (self.rows // self.some), results),
+            NativeCall(name, [weight, weights], units, self.weights * 1.0),
+            NativeCall(self.transform(module), [source, pool, panel], self.channels // self.part, sources),
+            NativeCall(self.multiply(module), [weights, panel, products], self.units, work),
+            NativeCall(self.finish(module, bool(bias)), [products, result, *bias], self.images * (self.rows // self.some), results),
         ]
 
     def transform(self, module: Module) -> str:
@@ -196,7 +196,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
         sizes = (self.part, self.axes.products * self.tiles.block, self.blocks * self.axes.shares * self.matrix)
         return [self.pool.spec, *(Spec((each,), self.source.dtype) for each in sizes)]
 
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         """The pieces: transforms of the source and of the gradient, products, weights of these."""
         source, grad = (each.value for each in routine.inputs)
         result, pool, sums, panel, shares = routine.others
@@ -206,10 +206,10 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
         name, extent = self.sum(module)
         return [
             self.pool.clear(module, pool),
-            Piece(transform_channels(module, self, self.some), [source, pool, panel], self.channels // self.some, sources),
-            Piece(self.transform_gradient(module), [grad, pool, shares], self.images * self.blocks, gradients),
-            Piece(self.multiply(module), [panel, shares, sums], self.units, work),
-            Piece(name, [sums, result], extent, 5.0 * self.part * 0.2),
+            NativeCall(transform_channels(module, self, self.some), [source, pool, panel], self.channels // self.some, sources),
+            NativeCall(self.transform_gradient(module), [grad, pool, shares], self.images * self.blocks, gradients),
+            NativeCall(self.multiply(module), [panel, shares, sums], self.units, work),
+            NativeCall(name, [sums, result], extent, 5.0 * self.part * 0.2),
         ]
 
     def transform_gradient(self, module: Module) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ....core.parallel import pool as eager_pool
 from ....schedule.tensor_ir import Reference
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Piece
+from ..native_call import NativeCall
 from ..vectors import lanes
 from .choose import Tile, choose_tile
 from .micro_kernel import MicroKernel
@@ -23,7 +23,7 @@ ROWS, CHUNK = 32, 256  # of the depth that are packed at a time: of a matrix wit
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
-def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], place: Any, segments: int = 1) -> Piece:
+def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], place: Any, segments: int = 1) -> NativeCall:
     """Pack a matrix with such distances of its rows (the depth) and columns.
 
     Of several ``segments``, each has a part of the depth, and they lie one after the other.
@@ -46,7 +46,7 @@ def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[A
             panel = c.rem(unit, panels.count)
             panels.pack(c, steps, to, source, panel, c.add(panel, 1), rows=c.min(chunk, c.sub(depth, row)))
     name = module.add("pack_matrix", c.function("", pointers(("%b0", "%b1"))))
-    return Piece(name, [place, matrix.value], segments * units, panels.size * PACKING)
+    return NativeCall(name, [place, matrix.value], segments * units, panels.size * PACKING)
 
 
 class BlockedProduct:
@@ -89,7 +89,7 @@ class BlockedProduct:
         packed: list[tuple[int, ...]] = [(each.size,) for each in self.panels(Module())]
         return packed + ([(self.parts - 1, self.rows, self.width)] if self.parts > 1 else [])
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[Piece]:
+    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Pack both, and multiply."""
         made = []
         for matrix, panels, strides, place in zip(
@@ -122,10 +122,10 @@ class BlockedProduct:
                         self.rest(c, at == 1, row, column, whole, rows, columns, begin, deep, to)
         name = module.add("blocked_product", c.function("", pointers([f"%b{at}" for at in range(4 if self.parts > 1 else 3)])))
         work = 2.0 * self.rows * self.depth * self.width / FLOPS
-        made.append(Piece(name, [*memory[:2], result, *memory[2:]], self.parts * blocks[0] * blocks[1], work))
+        made.append(NativeCall(name, [*memory[:2], result, *memory[2:]], self.parts * blocks[0] * blocks[1], work))
         return [*made, self.add_parts(module, result, memory[2])] if self.parts > 1 else made
 
-    def add_parts(self, module: Module, result: Any, others: Any) -> Piece:
+    def add_parts(self, module: Module, result: Any, others: Any) -> NativeCall:
         """Add up the parts of the depth."""
         c, size = IRBuilder(module), self.rows * self.width
         with c.loop(c.scale(FIRST, self.width), c.scale(LAST, self.width)) as at:
@@ -134,7 +134,7 @@ class BlockedProduct:
                 total = c.binary("fadd", total, c.load("%b1", c.add(at, number * size), self.type))
             c.store(total, "%b0", at)
         name = module.add("add_parts", c.function("", pointers(("%b0", "%b1"), noalias=True)))
-        return Piece(name, [result, others], self.rows, self.parts * size * PACKING)
+        return NativeCall(name, [result, others], self.rows, self.parts * size * PACKING)
 
     def kernel(self, accumulate: bool, result_step: int | None = None) -> MicroKernel:
         return MicroKernel(

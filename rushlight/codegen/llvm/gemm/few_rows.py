@@ -11,7 +11,7 @@ from typing import Any
 from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Reference
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
-from ..piece import Piece
+from ..native_call import NativeCall
 from ..vectors import Vectors, lanes
 from .choose import Tile
 from .micro_kernel import MicroKernel
@@ -35,7 +35,7 @@ def by_columns(b: Reference) -> bool:
     return bool(b.strides[0] == 1 and b.strides[1] >= b.shape[0])
 
 
-def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
+def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any) -> NativeCall:
     """The function of a product with few rows, in parts of the columns."""
     c = IRBuilder(module)
     together = SUMS // min(a.shape[0], 2) if by_columns(b) else SUMS // max(a.shape[0], 2) * 2 * lanes(type)
@@ -48,7 +48,7 @@ def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any)
             strip(c, type, a, b, column, together)
     name = module.add("few_rows", c.function("", pointers(("%b0", "%b1", "%b2"))))
     size = b.shape[0] * b.shape[1] * b.dtype.itemsize
-    return Piece(name, [a.value, b.value, result], parts, size / BYTES_PER_NANOSECOND)
+    return NativeCall(name, [a.value, b.value, result], parts, size / BYTES_PER_NANOSECOND)
 
 
 def dot_products(c: IRBuilder, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:

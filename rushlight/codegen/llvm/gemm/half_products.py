@@ -23,7 +23,7 @@ from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Pointwise, Reference
 from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
-from ..piece import Piece
+from ..native_call import NativeCall
 from ..scratch_pool import ScratchPool
 from ..target import processor
 from ..vectors import Vectors
@@ -116,11 +116,11 @@ class HalfProduct:
         """The shapes of scratch memory, in words: a pool of what pieces of work pack."""
         return [(self.pool.spec.size // 4,)]
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[Piece]:
+    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Blocks of the result, each of which packs what it needs."""
         work = 2.0 * self.rows * self.depth * self.width / self.flops + (self.rows + self.width) * self.depth * PACKING
         values = [memory[0], self.left.value, self.right.value, result]
-        return [self.pool.clear(module, memory[0]), Piece(self.main(module), values, self.units, work)]
+        return [self.pool.clear(module, memory[0]), NativeCall(self.main(module), values, self.units, work)]
 
     def pack(self, c: IRBuilder, side: int, to: str, first: Any, size: Scalar, begin: Any, depth: Scalar, deep: Scalar) -> None:
         """Pack some rows or columns, from the first on, and some steps of the depth, from a beginning on."""

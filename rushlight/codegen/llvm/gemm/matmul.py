@@ -17,7 +17,7 @@ from ....schedule.routines.matmul import Gemm, layout
 from ....schedule.symbolic_shape import is_symbolic_number
 from ....schedule.tensor_ir import Product, Reference, Routine, TensorIRBuilder
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from .blas import BlasProduct
 from .blocked import BlockedProduct
 from .choose import (
@@ -36,7 +36,7 @@ from .choose import (
 from .few_rows import few_rows, is_few
 from .half_products import HalfProduct, floats_win, half_of, halves_win, how
 from .micro_kernel import MicroKernel
-from .near_panels import NearPanelProduct
+from .packed_blocks import PackedBlockProduct
 from .panels import Panels, shared_work, workers_for
 
 llvm = lowering("llvm")
@@ -63,7 +63,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     if is_few(a, b):
         return builder.routine([a, b], [spec], node, lambda program, module, routine: [few_rows(module, type, a, b, routine)])[0]
     if blocks_win(rows, depth, width, spec.dtype.itemsize):
-        return in_blocks(builder, (NearPanelProduct if eager_pool.threads >= MANY else BlockedProduct)(a, b), spec, node)
+        return in_blocks(builder, (PackedBlockProduct if eager_pool.threads >= MANY else BlockedProduct)(a, b), spec, node)
     if deep_wins(rows, depth, width, spec.dtype.itemsize):
         deep = SplitDepth(a, b, -(-depth // DEEPEST))
         return builder.routine(
@@ -76,7 +76,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     split = generated * decide(depth_is_split, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
     unsplit, by_depth = generated - split, SplitDepth(a, b)
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         memory, made = routine.others[1:], []
         if is_possible(unsplit):
             made += only_if(unsplit, packed(module, type, a, b, routine, memory.pop(0)))
@@ -93,7 +93,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
 def in_blocks(builder: TensorIRBuilder, product: BlockedProduct | HalfProduct, spec: Any, node: Any) -> Reference:
     """A large product in blocks."""
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         return product.pieces(module, routine, routine.others[1:])
 
     scratch = [Spec(each, product.dtype) for each in product.memory]
@@ -106,14 +106,14 @@ def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
     return b.strides[1] == 1 and unpacked_wins(type, a.shape[0], a.shape[1], b.shape[1]) and bool(b.strides[0] >= b.shape[1])
 
 
-def only_if(wanted: Any, pieces: list[Piece]) -> list[Piece]:
+def only_if(wanted: Any, pieces: list[NativeCall]) -> list[NativeCall]:
     """Pieces for sizes for which they are wanted (1): for others (0), they are called for an empty range."""
     if not is_symbolic_number(wanted):
         return pieces
     return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
 
 
-def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> Piece:
+def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> NativeCall:
     """Multiply by a matrix where it is."""
     (rows, depth), width, c = a.shape, b.shape[1], IRBuilder(module)
     left, right = c.address("%b0", a.offset, type), c.address("%b1", b.offset, type)
@@ -123,10 +123,10 @@ def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any)
         right_step=b.strides[0], result_step=width,
     )  # fmt: skip
     name = module.add("matmul", c.function("", pointers(("%b0", "%b1", "%b2"))))
-    return Piece(name, [a.value, b.value, result], 1, 2.0 * rows * depth * width / FLOPS)
+    return NativeCall(name, [a.value, b.value, result], 1, 2.0 * rows * depth * width / FLOPS)
 
 
-def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, memory: Any) -> list[Piece]:
+def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, memory: Any) -> list[NativeCall]:
     """Pack the right matrix, then multiply blocks of rows by it."""
     (rows, depth), width = a.shape, b.shape[1]
     panels = Panels(module, type, depth, width)
@@ -152,8 +152,8 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
         panels.multiply(c, (left, a.strides[0]), "%b1", (to, width), count, columns=a.strides[1] if depth > 1 else 1)
     multiply = module.add("matmul", c.function("", pointers(("%b0", "%b1", "%b2"))))
     return [
-        Piece(pack, [memory, b.value], -(-depth // BLOCK) if by_rows else panels.count, panels.size * PACKING),
-        Piece(multiply, [a.value, memory, result], -(-rows // high), 2.0 * rows * depth * width / FLOPS),
+        NativeCall(pack, [memory, b.value], -(-depth // BLOCK) if by_rows else panels.count, panels.size * PACKING),
+        NativeCall(multiply, [a.value, memory, result], -(-rows // high), 2.0 * rows * depth * width / FLOPS),
     ]
 
 
@@ -165,7 +165,7 @@ def rows_of_block(rows: Any) -> int:
     return high
 
 
-def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piece:
+def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> NativeCall:
     """The product by BLAS."""
     product = Product(result.index, (a.shape[0], b.shape[1]), result.dtype, None)
     product.left, product.right = a, b
@@ -176,7 +176,7 @@ def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Piec
         with c.loop(FIRST, LAST) as block:
             work.emit(c, *names, block, c.add(block, 1))
     name = module.add("by_blas", c.function("", pointers(names)), quick=True)
-    return Piece(name, [a.value, b.value, result], work.extent, work.nanoseconds)
+    return NativeCall(name, [a.value, b.value, result], work.extent, work.nanoseconds)
 
 
 class SplitDepth:
@@ -210,7 +210,7 @@ class SplitDepth:
         """The shapes of scratch memory: packed panels, and parts."""
         return [(self.workers, self.depth * self.columns), (self.parts - 1, self.left.shape[0], self.right.shape[1])]
 
-    def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[Piece]:
+    def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[NativeCall]:
         """Multiply part by part, and add up."""
         a, b, type, c = self.left, self.right, self.type, IRBuilder(module)
         (rows, depth), width, wide = a.shape, b.shape[1], self.columns
@@ -246,6 +246,6 @@ class SplitDepth:
         add = module.add("add_parts", c.function("", pointers(("%b0", "%b1"), noalias=True)))
         work = 2.0 * size * depth / FLOPS + depth * width * PACKING
         return [
-            Piece(multiply, [a.value, b.value, routine, *memory], self.workers, work),
-            Piece(add, [routine, memory[1]], rows, self.parts * size * PACKING),
+            NativeCall(multiply, [a.value, b.value, routine, *memory], self.workers, work),
+            NativeCall(add, [routine, memory[1]], rows, self.parts * size * PACKING),
         ]

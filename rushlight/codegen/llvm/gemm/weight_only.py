@@ -8,7 +8,7 @@ from ....schedule.lowering import lowering
 from ....schedule.routines.weight_only import FewBits
 from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
-from ..piece import Lowering, Piece
+from ..native_call import Lowering, NativeCall
 from ..vectors import Mask, Vectors, vector_type
 
 llvm = lowering("llvm")
@@ -23,7 +23,7 @@ def few_bits(builder: TensorIRBuilder, op: FewBits, spec: Any, node: Any) -> Any
     if op.group is not None and op.group % (2 * HALF):
         return NotImplemented
 
-    def write(program: Lowering, module: Module, routine: Routine) -> list[Piece]:
+    def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
         c = IRBuilder(module)
         rows, width = op.left.shape[0], op.weight.shape[0]
         with c.loop(FIRST, LAST) as part:
@@ -36,7 +36,9 @@ def few_bits(builder: TensorIRBuilder, op: FewBits, spec: Any, node: Any) -> Any
                 TileWriter(c, op, c.integer(whole * ROWS), rows % ROWS, columns).emit()
         name = module.add("few_bits", c.function("", pointers(("%b0", "%b1", "%b2", "%b3"))))
         size = width * op.weight.shape[1] * (1 + rows / 8)
-        return [Piece(name, [op.left.value, op.weight.value, op.scales.value, routine], -(-width // TOGETHER), size / BYTES_PER_NANOSECOND)]
+        return [
+            NativeCall(name, [op.left.value, op.weight.value, op.scales.value, routine], -(-width // TOGETHER), size / BYTES_PER_NANOSECOND)
+        ]
 
     made: list[Reference] = builder.routine([op.left, op.weight, op.scales], [spec], node, write)
     return made[0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import attention, convolution, copies, parts, picking, planes, products, recurrent, resident_lstm, rows, tables
+from . import attention, convolution, copies, embedding_losses, gather, pooling_norms, products, recurrent, resident_lstm, rows, split_views
 
 # Ops whose only kernels are NumPy's: on CUDA they are refused by name.
 HOST_ONLY = frozenset("_dirichlet_grad _standard_gamma_grad linalg_ldl_factor_ex linalg_ldl_solve lobpcg_search".split())
 
 KERNELS: dict[str, Callable[..., Any]] = {  # by op
-    **products.KERNELS, **rows.KERNELS, **tables.KERNELS, **convolution.KERNELS, **attention.KERNELS, **planes.KERNELS,
-    **copies.KERNELS, **parts.KERNELS, **picking.KERNELS, **recurrent.KERNELS, **resident_lstm.KERNELS,
+    **products.KERNELS, **rows.KERNELS, **embedding_losses.KERNELS, **convolution.KERNELS, **attention.KERNELS, **pooling_norms.KERNELS,
+    **copies.KERNELS, **split_views.KERNELS, **gather.KERNELS, **recurrent.KERNELS, **resident_lstm.KERNELS,
 }  # fmt: skip
 
 PAIRS: dict[str, Callable[..., Any]] = (
@@ -26,6 +26,6 @@ SHORTCUTS: dict[str, Callable[..., Any]] = {
     **attention.SHORTCUTS,
     **products.SHORTCUTS,
     **rows.SHORTCUTS,
-    **planes.SHORTCUTS,
+    **pooling_norms.SHORTCUTS,
     **copies.SHORTCUTS,
 }  # of gradient rules, by name

@@ -1,7 +1,7 @@
 """Recurrent layers: for each time one product by cuBLASLt and one kernel for all that is pointwise, forward and backward; all of them are one launch where
 their addresses come again (``captured_loops.py``).
 
-Small layers are one kernel for all times (``recurrent_rows.py``).
+Small layers are one kernel for all times (``small_recurrent.py``).
 
 The arrays are those of ``ops/nn/rnn.py``: rows of all sequences at time 0, then at time 1, and so on.  Layers with a projection are left to the op's own
 kernel.
@@ -20,7 +20,7 @@ from ....ops.nn.rnn import steps
 from .. import gemm
 from ..cudnn import TYPES
 from ..launch import CudaKernel
-from . import captured_loops, recurrent_rows
+from . import captured_loops, small_recurrent
 from .copies import contiguous, dense
 from .rows import column_sums
 
@@ -166,9 +166,9 @@ def lstm_layer(cupy: Any, gates: Any, hidden: Any, cell: Any, weight: Any, proje
     gates, weight = contiguous(cupy, gates), contiguous(cupy, weight)
     hidden, cell = dense(cupy, hidden), dense(cupy, cell)
     activated, (output, cells, before) = cupy.ndarray(gates.shape, dtype), (cupy.ndarray((gates.shape[0], width), dtype) for _ in range(3))
-    if recurrent_rows.takes(weight, hidden.shape[0]):
+    if small_recurrent.takes(weight, hidden.shape[0]):
         arrays = (gates, dense(cupy, weight.T), hidden, cell, output, activated, cells, before)
-        recurrent_rows.launch(cupy, "lstm_rows", arrays, steps(batch_sizes, hidden, reverse), hidden.shape[0], width, 4)
+        small_recurrent.launch(cupy, "lstm_rows", arrays, steps(batch_sizes, hidden, reverse), hidden.shape[0], width, 4)
         return [output, hidden, cell, activated, cells, before]
     times, kernel = _Times(cupy, batch_sizes, hidden, reverse, dtype, (True, width, 4 * width)), _kernel(cupy, "lstm_step", dtype)
     step = width * times.size
@@ -197,9 +197,9 @@ def lstm_backward(
     grad_output, weight = contiguous(cupy, grad_output), contiguous(cupy, weight)
     grad_hidden, grad_cell = dense(cupy, grad_hidden), dense(cupy, grad_cell)
     grad_gates = cupy.ndarray(activated.shape, dtype)
-    if recurrent_rows.takes(weight, grad_hidden.shape[0]):
+    if small_recurrent.takes(weight, grad_hidden.shape[0]):
         arrays = (activated, cells, grad_output, weight, grad_hidden, grad_cell, grad_gates)
-        recurrent_rows.launch(cupy, "lstm_rows_back", arrays, steps(batch_sizes, grad_hidden, reverse), grad_hidden.shape[0], width, 4)
+        small_recurrent.launch(cupy, "lstm_rows_back", arrays, steps(batch_sizes, grad_hidden, reverse), grad_hidden.shape[0], width, 4)
     else:
         times, kernel = _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, 4 * width, width)), _kernel(cupy, "lstm_back", dtype)
         step = width * times.size
@@ -227,9 +227,9 @@ def gru_layer(cupy: Any, gates: Any, hidden: Any, weight: Any, bias: Any, batch_
     bias = None if bias is None else contiguous(cupy, bias)
     activated = cupy.ndarray((gates.shape[0], 4 * width), dtype)
     output, before = (cupy.ndarray((gates.shape[0], width), dtype) for _ in range(2))
-    if recurrent_rows.takes(weight, hidden.shape[0]):
+    if small_recurrent.takes(weight, hidden.shape[0]):
         arrays = (gates, dense(cupy, weight.T), bias, hidden, output, activated, before)
-        recurrent_rows.launch(cupy, "gru_rows", arrays, steps(batch_sizes, hidden, reverse), hidden.shape[0], width, 3)
+        small_recurrent.launch(cupy, "gru_rows", arrays, steps(batch_sizes, hidden, reverse), hidden.shape[0], width, 3)
         return [output, hidden, activated, before]
     own = cupy.ndarray((hidden.shape[0], 3 * width), dtype)
     times, kernel = _Times(cupy, batch_sizes, hidden, reverse, dtype, (True, width, 3 * width)), _kernel(cupy, "gru_step", dtype)
@@ -257,9 +257,9 @@ def gru_backward(
     dtype, width = activated.dtype, before.shape[1]
     grad_output, weight, grad_hidden = contiguous(cupy, grad_output), contiguous(cupy, weight), dense(cupy, grad_hidden)
     grad_gates, grad_own = (cupy.ndarray((activated.shape[0], 3 * width), dtype) for _ in range(2))
-    if recurrent_rows.takes(weight, grad_hidden.shape[0]):
+    if small_recurrent.takes(weight, grad_hidden.shape[0]):
         arrays = (activated, before, grad_output, weight, grad_hidden, grad_gates, grad_own)
-        recurrent_rows.launch(cupy, "gru_rows_back", arrays, steps(batch_sizes, grad_hidden, reverse), grad_hidden.shape[0], width, 3)
+        small_recurrent.launch(cupy, "gru_rows_back", arrays, steps(batch_sizes, grad_hidden, reverse), grad_hidden.shape[0], width, 3)
         of_weight = gemm.layer_weight_gradient(cupy, grad_own, before, weight.shape)
         return [grad_gates, grad_hidden, of_weight, column_sums(cupy, grad_own, 3 * width)[0]]
     times, kernel = (
@@ -288,9 +288,9 @@ def rnn_layer(cupy: Any, gates: Any, hidden: Any, weight: Any, relu: bool, batch
     dtype, width = gates.dtype, hidden.shape[1]
     gates, weight, hidden = contiguous(cupy, gates), contiguous(cupy, weight), dense(cupy, hidden)
     output, before = cupy.ndarray(gates.shape, dtype), cupy.ndarray(gates.shape, dtype)
-    if recurrent_rows.takes(weight, hidden.shape[0]):
+    if small_recurrent.takes(weight, hidden.shape[0]):
         arrays, order = (gates, dense(cupy, weight.T), hidden, output, before), steps(batch_sizes, hidden, reverse)
-        recurrent_rows.launch(cupy, "rnn_rows", arrays, order, hidden.shape[0], width, 1, int(relu))
+        small_recurrent.launch(cupy, "rnn_rows", arrays, order, hidden.shape[0], width, 1, int(relu))
         return [output, hidden, before]
     times, kernel = _Times(cupy, batch_sizes, hidden, reverse, dtype, (True, width, width)), _kernel(cupy, "rnn_step", dtype)
     at, given = [each.data.ptr for each in (output, gates, hidden, before)], weight.data.ptr
@@ -314,9 +314,9 @@ def rnn_backward(
     dtype, width = output.dtype, output.shape[1]
     grad_output, weight, grad_hidden = contiguous(cupy, grad_output), contiguous(cupy, weight), dense(cupy, grad_hidden)
     output, grad_gates = contiguous(cupy, output), cupy.ndarray(output.shape, dtype)
-    if recurrent_rows.takes(weight, grad_hidden.shape[0]):
+    if small_recurrent.takes(weight, grad_hidden.shape[0]):
         arrays, order = (output, grad_output, weight, grad_hidden, grad_gates), steps(batch_sizes, grad_hidden, reverse)
-        recurrent_rows.launch(cupy, "rnn_rows_back", arrays, order, grad_hidden.shape[0], width, 1, int(relu))
+        small_recurrent.launch(cupy, "rnn_rows_back", arrays, order, grad_hidden.shape[0], width, 1, int(relu))
         return [grad_gates, grad_hidden, gemm.layer_weight_gradient(cupy, grad_gates, before, weight.shape)]
     times, kernel = _Times(cupy, batch_sizes, grad_hidden, reverse, dtype, (False, width, width)), _kernel(cupy, "rnn_back", dtype)
     at, given = [each.data.ptr for each in (output, grad_output, grad_hidden, grad_gates)], weight.data.ptr

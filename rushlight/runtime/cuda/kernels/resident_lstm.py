@@ -2,7 +2,7 @@
 
 A step of a small layer is shorter than a launch, so what counts is that there is one launch for all of them.  A thread has a row of the weights (backwards: a
 quarter of a column), most of it in registers: on an H200 a layer of 128 units takes a third of the time of the kernel that reads the weights again at every time
-(``recurrent_rows.py``: 72 µs for 50 times, and 260).  Layers of more than 128 units, or of a number that is no multiple of 32, of other dtypes than float32, and
+(``small_recurrent.py``: 72 µs for 50 times, and 260).  Layers of more than 128 units, or of a number that is no multiple of 32, of other dtypes than float32, and
 sequences of different lengths are left to ``recurrent.py``.
 """
 

@@ -1,6 +1,6 @@
 """Kernels over rows: softmax, layer normalisation and their gradients, sums of columns, rows of tables.
 
-Threads hold rows in registers up to a length (``held_rows.py``); a longer one is one block's, which reads it from the cache when it needs it again.
+Threads hold rows in registers up to a length (``register_rows.py``); a longer one is one block's, which reads it from the cache when it needs it again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
 from ....core.dtypes import LOW_PRECISION
 from ..launch import CudaKernel
 from ..launch_replay import replayed
-from . import held_rows, planes
+from . import pooling_norms, register_rows
 from .copies import contiguous
-from .planes import statistics_type
+from .pooling_norms import statistics_type
 
 _SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
 _ONE_STRIP = 2048  # rows of a matrix whose columns one launch adds
@@ -167,11 +167,11 @@ def source(name: str, dtype: np.dtype[Any], group: int, held: tuple[int, int] | 
     """The text of a kernel for rows of ``group`` threads, with the vectors each of them holds and their size, and how its arguments are packed."""
     parameters, format, body = _BODIES[name]
     if held is not None:
-        body = held_rows.BODIES[name]
+        body = register_rows.BODIES[name]
     text = (
         PRELUDE
         + _REDUCE
-        + (held_rows.TEXT if held is not None else "")
+        + (register_rows.TEXT if held is not None else "")
         + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
     )
     marks = {
@@ -190,7 +190,7 @@ def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = F
     key = (name, dtype, n, aligned, *extra.values())
     found = _chosen.get(key)
     if found is None:
-        held = held_rows.arrangement(name, n, aligned)
+        held = register_rows.arrangement(name, n, aligned)
         group = held[0] if held is not None else 32 if n <= _SHORT else 256 if n < _LONG else 1024
         text, format = source(name, dtype, group, None if held is None else held[1:], extra)
         made = _kernels.get(text)
@@ -233,7 +233,7 @@ def softmax(cupy: Any, input: Any, dim: Any, dtype: Any = None, *, logarithm: bo
     made = cupy.ndarray(input.shape, input.dtype)
     n = input.shape[-1]
     _launch(cupy, "softmax", input.dtype, input.size // n, n, input.data.ptr, made.data.ptr, FINISH=_FINISH[logarithm],
-            HELD_FINISH=held_rows.SOFTMAX_FINISH[logarithm])  # fmt: skip
+            HELD_FINISH=register_rows.SOFTMAX_FINISH[logarithm])  # fmt: skip
     return made
 
 
@@ -271,7 +271,7 @@ def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, 
     """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input."""
     n = _rows_of(input, dims)
     if n is None:
-        return planes.batch_norm(cupy, input, weight, bias, dims, eps)
+        return pooling_norms.batch_norm(cupy, input, weight, bias, dims, eps)
     given = [each for each in (weight, bias) if each is not None]
     if any(each.dtype != input.dtype for each in given):
         return NotImplemented
@@ -293,7 +293,7 @@ def standardize(cupy: Any, input: Any, dims: Any, eps: float) -> Any:
     """The input less its mean, divided by its standard deviation; with mean and variance."""
     n = _rows_of(input, dims)
     if n is None:
-        return planes.standardize(cupy, input, dims, eps)
+        return pooling_norms.standardize(cupy, input, dims, eps)
     if not takes(input):
         return NotImplemented
     kept = tuple(1 if dim in dims else size for dim, size in enumerate(input.shape))
@@ -322,7 +322,7 @@ def standardize_backward(cupy: Any, grad: Any, input: Any, result: Any, variance
     """The gradient of :func:`standardize`."""
     n = _rows_of(grad, dims)
     if n is None and weight is None:
-        return planes.standardize_backward(cupy, grad, input, result, variance, dims, eps)
+        return pooling_norms.standardize_backward(cupy, grad, input, result, variance, dims, eps)
     if n is not None and isinstance(result, statistics_type(cupy)):
         grad, input, made = contiguous(cupy, grad), contiguous(cupy, input), cupy.ndarray(grad.shape, grad.dtype)
         given = [input, *([] if weight is None else [weight])]
@@ -351,7 +351,7 @@ def layer_standardize_backward(cupy: Any, grad: Any, input: Any, weight: Any, st
     if _rows_of(grad, dims) is None:
         if not isinstance(standard, statistics_type(cupy)) or weight is None:
             return NotImplemented
-        return planes.batch_norm_backward(cupy, grad, input, weight, standard, dims)
+        return pooling_norms.batch_norm_backward(cupy, grad, input, weight, standard, dims)
     made = standardize_backward(cupy, grad, input, standard, variance, dims, eps, weight)
     if made is NotImplemented:
         return NotImplemented
@@ -476,7 +476,7 @@ def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False,
         return row_sums(cupy, input, count, 1 / count if mean else 1.0, None, shape)
     if kind == "columns":
         return column_sums(cupy, input, count, None, shape)[0]
-    return planes.channel_sums(cupy, input, shape)
+    return pooling_norms.channel_sums(cupy, input, shape)
 
 
 def channels_last_sum(cupy: Any, input: Any, dim: Any, keepdim: bool) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....schedule.tensor_ir import Reference
 from ..ir import BITS, FIRST, LAST, IRBuilder, Module, Scalar, pointers
-from ..piece import Piece
+from ..native_call import NativeCall
 from ..scratch_pool import ScratchPool, cache_lines
 from .blocked import FLOPS, PACKING, BlockedProduct
 from .micro_kernel import MicroKernel
@@ -20,7 +20,7 @@ MOST, LEAST = 256, 32  # rows and columns of a block, at most and at least
 HIGH, PANEL = 128, 128  # rows that are multiplied at a time, and columns that are packed at a time
 
 
-class NearPanelProduct(BlockedProduct):
+class PackedBlockProduct(BlockedProduct):
     """A product of two matrices whose sizes are known."""
 
     def __init__(self, a: Reference, b: Reference) -> None:
@@ -55,11 +55,11 @@ class NearPanelProduct(BlockedProduct):
         strides, size = (self.right.strides, self.width) if side else (self.left.strides[::-1], self.rows)
         return strides[0] if self.depth > 1 else 1, strides[1] if size > 1 else 1
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[Piece]:
+    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Blocks of the result."""
         work = 2.0 * self.rows * self.depth * self.width / FLOPS + self.depth * (self.rows + self.width) * PACKING
         values = [memory[0], self.left.value, self.right.value, result]
-        return [self.pool.clear(module, memory[0]), Piece(self.main(module), values, self.units, work)]
+        return [self.pool.clear(module, memory[0]), NativeCall(self.main(module), values, self.units, work)]
 
     def pack(self, c: IRBuilder, side: int, first: Scalar, count: Scalar, begin: Scalar, deep: Scalar) -> None:
         """Pack some rows or columns, and some steps of the depth."""

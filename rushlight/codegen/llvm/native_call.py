@@ -16,7 +16,7 @@ class SizesFrom(NamedTuple):
     offset: int
 
 
-class Piece(NamedTuple):
+class NativeCall(NamedTuple):
     """A native function on buffers; calls of it for ranges of ``0..extent`` are independent of each other."""
 
     name: str
@@ -37,11 +37,11 @@ class Lowering(Protocol):
     def slots(self) -> Container[Value]:
         """The values that have memory; results without it need not be computed."""
 
-    def kernel(self, module: Module, group: Any, whole: bool = True) -> Piece:
+    def kernel(self, module: Module, group: Any, whole: bool = True) -> NativeCall:
         """The function of a fused group; where it is not ``whole``, it is called for ranges of elements."""
 
-    def product(self, module: Module, value: Product) -> Piece:
+    def product(self, module: Module, value: Product) -> NativeCall:
         """The function of a matrix product by BLAS."""
 
 
-__all__ = ["Lowering", "Piece", "SizesFrom"]
+__all__ = ["Lowering", "NativeCall", "SizesFrom"]
