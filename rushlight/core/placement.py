@@ -49,7 +49,7 @@ def common_device(op: Op, values: list[Any]) -> device:
                 continue
             if isinstance(array, Spec) and array.__class__ is not Spec:
                 raise OperationError(array.outside)
-            here: Any = array.device if array.__class__ is Spec else device_of(array)
+            here: Any = (array.__class__ is Spec and array.device) or device_of(array)
             if (here is CPU or here == CPU) and not array.shape:
                 scalars.append((holder, index))
             elif found is None:

@@ -150,12 +150,10 @@ class Tracer(SymbolicSizes):
             raise CaptureError("a sparse tensor is more than its shape: it can't be part of a graph")
         if shape is None:
             shape = array.shape
-        if array.__class__ is not Spec:
-            node.meta["val"] = Spec(shape, array.dtype, device=device_of(array))
-        elif array._strides is None and shape is array.shape:
+        if array.__class__ is Spec and array._strides is None and array.device is not None and shape is array.shape:
             node.meta["val"] = array
         else:
-            node.meta["val"] = Spec(shape, array.dtype, device=array.device)
+            node.meta["val"] = Spec(shape, array.dtype, device=(array.__class__ is Spec and array.device) or device_of(array))
         if array.__class__ is QuantizedArray:
             node.meta["quantizer"] = array.quantizer
         self.entries[id(tensor)] = self.aliases.track(tensor, node, shape)
