@@ -339,6 +339,8 @@ def test_futures() -> None:
     failed = Future()
     failed.set_exception(KeyError("x"))
     with pytest.raises(KeyError):
+        failed.wait()
+    with pytest.raises(RuntimeError, match="error when running the callback: KeyError: 'x'"):
         failed.then(lambda future: future.value()).wait()
 
 
