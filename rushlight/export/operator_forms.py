@@ -391,6 +391,15 @@ def _register(facet: Facet[Any], facts: dict[str, Any]) -> None:
         facet.set(fact, name)
 
 
+def _windows(input: Any, center: bool, pad_mode: str, **given: Any) -> Form:
+    """The operator pads nothing: the function has done that before."""
+    return "stft.center" if center else "stft.default", {
+        "self": input,
+        **given,
+        **({"center": center, "pad_mode": pad_mode} if center else {}),
+    }
+
+
 _register(
     forms,
     {
@@ -410,7 +419,7 @@ _register(
     "binary_cross_entropy": _loss("binary_cross_entropy", "weight"), "binary_cross_entropy_with_logits": _loss("binary_cross_entropy_with_logits", "weight", "pos_weight"),
     "kl_div": _loss("kl_div", "log_target"), "soft_margin_loss": _loss("soft_margin_loss"),
     "logsigmoid": lambda input: ("log_sigmoid", {"self": input}),
-    "var": _variance("var"), "std": _variance("std"), "norm": _no_form, "vector_norm": _vector_norm,
+    "var": _variance("var"), "std": _variance("std"), "norm": _no_form, "vector_norm": _vector_norm, "stft": _windows,
     "lstm": _recurrent("lstm"), "gru": _recurrent("gru"), "rnn_tanh": _recurrent("rnn_tanh"), "rnn_relu": _recurrent("rnn_relu"),
     "arange": _arange, **{name: _factory(name) for name in ("zeros", "ones", "full", "eye", "linspace", "logspace", "scalar_tensor", "rand", "randn", "randint", "randperm")},
     "empty": _factory("empty.memory_format"),
@@ -462,6 +471,16 @@ def _normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> 
     return input / _run("vector_norm", input, p, dim, True).clamp_min(eps).expand_as(input)
 
 
+def _stft(
+    input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True, pad_mode: str = "reflect", *rest: Any
+) -> Any:  # fmt: skip
+    if not center:
+        return NotImplemented
+    rank = input.dim()
+    padded = _run("pad", input.view((*(1,) * (3 - rank), *input.shape)), (n_fft // 2, n_fft // 2), pad_mode)
+    return _run("stft", padded.view(padded.shape[3 - rank :]), n_fft, hop_length, win_length, window, False, pad_mode, *rest)
+
+
 def _max_pool_pair(name: str) -> Callable[..., Any]:
     def run(input: Any, output_size: Any, return_indices: bool = False) -> Any:
         return NotImplemented if return_indices else _run(name, input, output_size, True)[0]
@@ -473,7 +492,7 @@ _register(
     rewrites,
     {
     "div": _reciprocal, "kl_div": _kl_div, "softsign": _softsign, "norm": _plain_norm, "normalize": _normalize,
-    "multi_head_attention_forward": attention,
+    "multi_head_attention_forward": attention, "stft": _stft,
     **{f"adaptive_max_pool{dims}d": _max_pool_pair(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
 },
 )  # fmt: skip
