@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.base import TensorBase
 from ..core.missing import missing
-from . import forward_ad, function, functional, grad_mode, graph
+from . import forward_ad, function, grad_mode, graph
 from .anomaly_mode import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from .differentiation import backward, grad
 from .engine import queue_callback
@@ -18,7 +18,7 @@ from .function import Function
 from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled  # fmt: skip
 from .gradcheck import gradcheck, gradgradcheck
 
-__getattr__ = missing(__name__, lazy=("profiler", "profiler_util"))
+__getattr__ = missing(__name__, lazy=("functional", "profiler", "profiler_util"))
 
 
 class set_multithreading_enabled:

@@ -9,8 +9,8 @@ from ..autograd.grad_mode import no_grad
 from ..core.declare import exports, table
 from ..core.dtypes import BY_NAME
 from ..core.errors import ArgumentError, NotSupported
+from ..core.in_place import overlaps_itself
 from ..core.lazy_views import memory_of
-from ..core.overlap import overlaps_itself
 from ..tensor.construct import tensor
 
 

@@ -35,13 +35,12 @@ from .errors import (
     ShapeError,
 )  # fmt: skip
 from .fast_paths import PLAIN_NUMBERS, compiled_alone, write_alone
-from .in_place import check_in_place
+from .in_place import check_in_place, check_partial_overlap, check_writable, overlaps_itself
 from .interception import intercept, offer
 from .layout import arranged
 from .lazy_views import LazyArray, is_lazy, run_view, values_of
 from .named_results import named_result
 from .node import SavedTensor, pack_saved, rebase, refresh, remember_trace
-from .overlap import check_partial_overlap, check_writable, overlaps_itself
 from .placement import any_fake, common_device, device_argument, device_mismatch, factory_device, infer
 from .quantized import QuantizedArray, is_quantized, run_quantized
 from .sparse import SPARSE, asks_first, holds_sparse, is_sparse, run_sparse, write_sparse

@@ -18,8 +18,8 @@ from ..core.devices import device_type_of, on_device
 from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
+from ..core.in_place import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.node import refresh
-from ..core.overlap import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.overrides import ask_plain
 from ..core.quantized import QuantizedArray
 from ..core.sparse import SPARSE

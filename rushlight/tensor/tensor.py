@@ -18,6 +18,7 @@ import numpy as np
 from ..autograd import backward as run_backward
 from ..autograd.forward_ad import levels as dual_levels
 from ..autograd.forward_ad import unpack_dual
+from ..autograd.grad_mode import refuse_inside_transforms, set_requires_grad
 from ..core.base import Spec, Storage, TensorBase, alias, contiguous_strides, make, register_tensor_type, storage_of, version_of
 from ..core.declare import table
 from ..core.devices import CPU, META, device, device_of, device_type_of
@@ -41,7 +42,6 @@ from ..core.upcast import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
 from .printing import format_tensor
 from .quantized import format_quantized
-from .recording_switch import refuse_inside_transforms, set_requires_grad
 from .sparse import LAYOUTS, format_sparse
 
 if TYPE_CHECKING:
