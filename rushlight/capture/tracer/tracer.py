@@ -298,7 +298,7 @@ class Tracer(SymbolicSizes):
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         """A node for a call of an op on complete arguments."""
-        if self.functional and op.view and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
+        if self.functional and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
             # Where nothing is written to, whether memory is shared does not matter; and its strides may differ.
             op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
         source, module = self.where()
