@@ -118,7 +118,8 @@ def test_private_modules(alias) -> None:
     assert torch._dynamo.config.recompile_limit == 8 and torch._inductor.config.freezing is False
     import functorch
 
-    assert functorch.vmap is torch.func.vmap
+    with pytest.warns(FutureWarning, match="functorch.vmap` is deprecated"):
+        assert functorch.vmap(torch.sin)(torch.zeros(2)).tolist() == [0, 0]
 
 
 def test_associative_scan(alias) -> None:

@@ -181,8 +181,10 @@ def test_round_trip(exported, name, tmp_path):
     assert extra == {"note": "text"}
     if name != "rows":  # which of its lists were tuples is not in the file
         names = dict(re.findall(r"(submod_\d+) = self\.(submod_\d+)", text(ep)))
-        # A file has the names of graphs, and not those of the nodes that read them: so do PyTorch's programs once they are loaded.
-        assert text(again) == re.sub(r"(?<!\.)(?<!class )\bsubmod_\d+", lambda found: names.get(found[0], found[0]), text(ep))
+        # A file has the names of graphs, and not those of the nodes that read them, and lists of operands: so have PyTorch's programs once they are loaded.
+        wanted = re.sub(r"(?<!\.)(?<!class )\bsubmod_\d+", lambda found: names.get(found[0], found[0]), text(ep))
+        wanted = re.sub(r"higher_order\.(?:cond|while_loop)\(.*", lambda found: re.sub(r"\(((?:\w+, )*\w*),?\)", r"[\1]", found[0]), wanted)
+        assert text(again) == wanted
     rushlight.manual_seed(0)
     wanted = compat.pytree.tree_leaves(copy.deepcopy(ep).module()(*copy.deepcopy(args), **copy.deepcopy(kwargs)))
     rushlight.manual_seed(0)

@@ -20,18 +20,18 @@ if importlib.util.find_spec("llvmlite") is None:
 
 from rushlight.backends import native
 from rushlight.codegen.llvm.gemm import choose, matmul
-from rushlight.schedule.tensor_ir import Reference
+from rushlight.schedule.tensor_ir import Input, Reference
 
 assert_matches_eager = functools.partial(assert_compiled_matches_eager, tolerance=2e-4, scaled=True)
 
 
-def matrix(rows: int, columns: int, dtype: Any, turned: bool, spread: bool) -> Any:
+def matrix(rows: int, columns: int, dtype: Any, transposed: bool, spread: bool) -> Any:
     """A matrix with a memory layout: contiguous, transposed, part of a wider one."""
-    made = torch.randn(columns, rows, dtype=dtype).t() if turned else torch.randn(rows, columns, dtype=dtype)
+    made = torch.randn(columns, rows, dtype=dtype).t() if transposed else torch.randn(rows, columns, dtype=dtype)
     if not spread:
         return made
     wider = torch.randn(2 * made.shape[0], made.shape[1] + 3, dtype=dtype)
-    return wider.t()[3:, ::2].t()[:rows, :columns] if turned else wider[::2, 3:][:rows, :columns]
+    return wider.t()[3:, ::2].t()[:rows, :columns] if transposed else wider[::2, 3:][:rows, :columns]
 
 
 @given(st.data())
@@ -60,9 +60,9 @@ def test_products_in_blocks(rows: int, depth: int, width: int, threads: int, mon
     torch.manual_seed(0)
     with thread_count(threads):
         for dtype, tolerance in ((torch.float32, 1e-3), (torch.float64, 1e-11)):
-            for turned in (False, True):
+            for transposed in (False, True):
                 for spread in (False, True):
-                    a, b = matrix(rows, depth, dtype, turned, spread), matrix(depth, width, dtype, not turned, spread)
+                    a, b = matrix(rows, depth, dtype, transposed, spread), matrix(depth, width, dtype, not transposed, spread)
                     assert_matches_eager(lambda a, b: a @ b + 1, a, b, tolerance=tolerance)
     assert used
 
@@ -145,13 +145,13 @@ def test_gradients_of_weights(depth: int, rows: int, width: int) -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("rows", "depth", "width"), [(8, 8, 64), (9, 33, 32), (32, 64, 64), (13, 8, 96), (64, 32, 64), (31, 20, 128)])
 def test_tiny_products_as_they_lie(rows: int, depth: int, width: int, dtype: Any) -> None:
-    """The right matrix is read where it is, as a part of a wider one too; the left one may be turned."""
+    """The right matrix is read where it is, as a part of a wider one too; the left one may be transposed."""
     torch.manual_seed(0)
     tolerance = 5e-4 if dtype == torch.float32 else 1e-11
     wide = torch.randn(depth + 2, width + 5, dtype=dtype)
-    for turned in (False, True):
+    for transposed in (False, True):
         for spread in (False, True):
-            a = matrix(rows, depth, dtype, turned, spread)
+            a = matrix(rows, depth, dtype, transposed, spread)
             assert_matches_eager(lambda a, b: a @ b * 2, a, torch.randn(depth, width, dtype=dtype), tolerance=tolerance)
             assert_matches_eager(lambda a, b: a @ b[1:-1, 3:-2], a, wide, tolerance=tolerance)
 
@@ -159,14 +159,14 @@ def test_tiny_products_as_they_lie(rows: int, depth: int, width: int, dtype: Any
 def test_which_right_matrices_are_not_packed() -> None:
     wide = choose.panel_width("float")
 
-    def unpacked(rows: int, depth: int, width: int, turned: bool = False) -> bool:
-        a, b = (Reference(None, shape, (shape[1], 1)) for shape in ((rows, depth), (depth, width)))  # type: ignore[arg-type]
-        b = Reference(None, b.shape, (1, depth)) if turned else b  # type: ignore[arg-type]
+    def unpacked(rows: int, depth: int, width: int, transposed: bool = False) -> bool:
+        a, b = (Reference(Input(0, shape, np.dtype("f"), None), shape, (shape[1], 1)) for shape in ((rows, depth), (depth, width)))
+        b = Reference(b.value, b.shape, (1, depth)) if transposed else b
         return matmul.is_unpacked("float", a, b)
 
     assert unpacked(32, 64, 2 * wide) and unpacked(8, 8, wide)
     assert (
-        not unpacked(32, 64, 2 * wide, turned=True)
+        not unpacked(32, 64, 2 * wide, transposed=True)
         and not unpacked(32, 64, wide + 1)
         and not unpacked(4, 64, wide)
         and not unpacked(512, 128, 4 * wide)
@@ -197,8 +197,8 @@ def test_products_of_columns_and_rows(left: tuple[int, ...], right: tuple[int, .
 
 def test_where_products_are_generated() -> None:
     """By measurement: between the tiny ones and those whose right matrix is beyond the cache."""
-    chosen = lambda *sizes, turned=False: choose.generated_wins(*sizes, 4, turned)
-    assert chosen(512, 128, 384) and chosen(16, 128, 128, turned=True) and chosen(32, 64, 64, turned=True)
+    chosen = lambda *sizes, transposed=False: choose.generated_wins(*sizes, 4, transposed)
+    assert chosen(512, 128, 384) and chosen(16, 128, 128, transposed=True) and chosen(32, 64, 64, transposed=True)
     assert (
         not chosen(32, 64, 64)
         and not chosen(4, 128, 128)

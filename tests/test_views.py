@@ -402,7 +402,7 @@ def test_writes_that_would_lose_gradients_are_refused() -> None:
         view = base.select(0, 0)
         hidden = leaf.select(0, 0)
     assert view.requires_grad and hidden.requires_grad
-    for made, reason in ((view, "created in no_grad mode"), (hidden, "a view of a leaf")):
+    for made, reason in ((view, "created in no_grad mode"), (hidden, "created in no_grad mode")):
         with pytest.raises(RuntimeError, match=reason):
             made.mul_(2)
     parts = base.unbind(0)
@@ -557,8 +557,8 @@ def test_split_outputs_that_get_no_gradient_count_as_zero() -> None:
 def test_broadcast_shapes() -> None:
     shapes = rushlight.broadcast_shapes
     assert shapes((2, 3)) == (2, 3) and shapes() == () and shapes((2, 1), 3, [1, 1, 1]) == (1, 2, 3) and shapes(2, 1) == (2,)
-    for bad in (((2,), (3,)), ((-1,),)):
-        with pytest.raises(RuntimeError):
+    for bad, error in ((((2,), (3,)), RuntimeError), (((2,), (-1,)), RuntimeError), (((-1,),), ValueError)):
+        with pytest.raises(error):
             shapes(*bad)
     with pytest.raises(TypeError):
         shapes((1.5,))

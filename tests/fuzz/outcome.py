@@ -30,7 +30,9 @@ class Outcome:
 
 def plain(torch: Any, tensor: Any) -> np.ndarray:
     """The elements of a tensor in a wide type."""
-    tensor = tensor.detach().cpu()
+    tensor = tensor.detach()
+    if tensor.device.type not in ("cpu", "meta"):
+        tensor = tensor.cpu()
     if tensor.dtype.is_complex:
         return tensor.resolve_conj().to(torch.complex128).numpy().copy()
     wide = torch.float64 if tensor.dtype.is_floating_point else torch.bool if tensor.dtype == torch.bool else torch.int64

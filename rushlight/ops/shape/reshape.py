@@ -109,12 +109,13 @@ def broadcast_shapes(*shapes: Any) -> Size:
         for size in shape:
             if not hasattr(size, "__index__"):
                 raise ArgumentError(f"broadcast_shapes: expected shapes of ints, not {type(size).__name__}")
-            if size < 0:
-                raise ValueError("Attempting to broadcast a dimension with negative length!")
     try:
-        return Size(broadcast_sizes(found))
+        made = Size(broadcast_sizes(found))
     except ShapeError as error:
         raise ShapeError(f"Shape mismatch: objects cannot be broadcast to a single shape: {found}") from error
+    if any(size < 0 for size in made):
+        raise ValueError("Attempting to broadcast a dimension with negative length!")
+    return made
 
 
 exports["", "broadcast_shapes"] = broadcast_shapes  # it takes shapes, not tensors, and so is no op
