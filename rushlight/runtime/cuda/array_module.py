@@ -21,7 +21,7 @@ _REDUCTIONS = {"maximum": "max", "minimum": "min", "add": "sum", "multiply": "pr
 
 
 class ArrayModule(ModuleType):
-    """CuPy by NumPy's names; a function found once is kept, so that later calls find it at once."""
+    """CuPy by NumPy's names; attribute lookups are cached."""
 
     def __init__(self, cupy: Any, kind: Any) -> None:
         super().__init__("rushlight.runtime.cuda.arrays")
@@ -63,7 +63,7 @@ class Ufunc:
     def reduce(
         self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
-        """The fold of an array along axes."""
+        """The reduction along axes."""
         name = _REDUCTIONS.get(self.name)
         if name is None:
             if initial is not None or where is not None or not isinstance(axis, int):
@@ -99,7 +99,7 @@ class Ufunc:
         return out
 
     def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        """The running fold along an axis: in log2(length) steps, each of which doubles the distance."""
+        """The inclusive scan along an axis, in log2(length) steps, each of which doubles the stride."""
         made = array.astype(array.dtype if dtype is None else dtype, copy=True)
         lead, distance = (slice(None),) * (axis % made.ndim), 1
         while distance < made.shape[axis]:
@@ -112,7 +112,7 @@ class Ufunc:
         return out
 
     def at(self, target: Any, positions: Any, values: Any = None) -> None:
-        """Combine values into elements of a target in place; an element that is named twice gets both."""
+        """Combine values into elements of a target in place; repeated indices accumulate."""
         if self.name == "add" and target.dtype in _ATOMIC:
             self.ufunc.at(target, positions, values)
             return
@@ -128,7 +128,7 @@ class Ufunc:
             self._combine(target, positions.reshape(-1), values.reshape(-1))
 
     def _combine(self, target: Any, positions: Any, values: Any) -> None:
-        """A segmented scan: values sorted by position, each run of equal positions folded in log2(length) steps."""
+        """A segmented scan: values sorted by index, each run of equal indices reduced in log2(length) steps."""
         if not positions.size:
             return
         positions = self.cupy.where(positions < 0, positions + target.size, positions)
@@ -177,7 +177,7 @@ class LinearAlgebra(ModuleType):
 
 def _count_nonzero(cupy: Any) -> Callable[..., Any]:
     def count_nonzero(array: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-        """How many elements are not zero."""
+        """The number of nonzero elements."""
         return (array != 0).sum(axis=axis, keepdims=keepdims)
 
     return count_nonzero
@@ -204,7 +204,7 @@ def _isin(cupy: Any) -> Callable[..., Any]:
 
 def _einsum(cupy: Any) -> Callable[..., Any]:
     def einsum(*operands: Any, out: Any = None, **options: Any) -> Any:
-        """Einstein's summation."""
+        """Einstein summation."""
         made = cupy.einsum(*operands, **options)
         if out is None:
             return made

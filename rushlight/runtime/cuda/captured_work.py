@@ -1,8 +1,8 @@
-"""Captured work: what is queued on a GPU between two moments, as one CUDA graph that is replayed.
+"""Captured work: the launches between two points of a stream, as one CUDA graph that is replayed.
 
-Both ``torch.cuda.CUDAGraph`` and compiled programs capture by :class:`CapturedWork`.  Random numbers go on from replay to replay: kernels add an offset in
-device memory, which each replay moves on.  Compiled programs share the memory of what lives inside a graph only (:class:`GraphMemory`): graphs run one after
-another, so what one of them leaves behind is free for the next.
+Both ``torch.cuda.CUDAGraph`` and compiled programs capture by :class:`CapturedWork`.  Random streams continue from replay to replay: kernels add an offset in
+device memory, which each replay advances.  Compiled programs share the memory of a graph's temporaries (:class:`GraphMemory`): replays are
+serialized, so the temporaries of one are dead in the next.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class CapturedWork:
 
     @property
     def capturing(self) -> bool:
-        """Whether what is queued now becomes a part of it."""
+        """Whether launches are being captured into it now."""
         return self._open is not None
 
     def begin(self, stream: Any, allocate: Callable[[int], Any]) -> None:
-        """Capture what this thread queues in a stream, the current one, from now on; memory comes from ``allocate``."""
+        """Begin to capture what this thread queues in the current stream; memory comes from ``allocate``."""
         kind: Any = device_types["cuda"]
         self.stream = stream
         self._begun = [(each, each.begin_capture()) for each in kind.generators]
@@ -53,7 +53,7 @@ class CapturedWork:
         stream.begin_capture()
 
     def end(self) -> None:
-        """End the capture; raises CUDA's error where it was broken off, and nothing can be replayed then."""
+        """End the capture; raises CUDA's error where it was invalidated, and nothing can be replayed then."""
         assert self._open is not None
         try:
             self.graph = self.stream.end_capture()
@@ -87,21 +87,21 @@ def _put(cupy: Any) -> CudaKernel:
 
 
 def put_words(cupy: Any, address: int, *words: int) -> None:
-    """Write words of 8 bytes to device memory, as arguments of a launch: nothing waits, and what was queued before reads what was there before."""
+    """Write 8-byte words to device memory, as kernel arguments: asynchronous, and in stream order with what was queued before."""
     for at in range(0, len(words), _WORDS):
         part = words[at : at + _WORDS]
         _put(cupy)(1, _WORDS, address + 8 * at, len(part), *part, *(0,) * (_WORDS - len(part)))
 
 
 def make_ready(cupy: Any, index: int) -> None:
-    """Load what most programs need, beside whatever else is done: NVRTC, with the kernel that writes numbers, and cuBLAS."""
+    """Load in the background what most programs need: NVRTC, with the kernel that writes numbers, and cuBLAS."""
     with cupy.cuda.Device(index):
         _put(cupy).compile()
         blas(cupy)
 
 
 class GraphMemory:
-    """What compiled programs on a device share: the memory of values inside their graphs, the stream they are captured in, and the order of replays."""
+    """What compiled programs on a device share: the memory pool of graph temporaries, the capture stream, and the order of replays."""
 
     def __init__(self, cupy: Any) -> None:
         self.cupy = cupy
@@ -118,7 +118,7 @@ class GraphMemory:
         self.last = stream
 
     def release(self) -> None:
-        """Give the memory back, where no graph uses it any more."""
+        """Free the memory where no graph uses it any more."""
         if not len(self.users):
             self.pool.free_all_blocks()
 
@@ -135,7 +135,7 @@ def graph_memory(cupy: Any) -> GraphMemory:
 
 
 def release_unused() -> None:
-    """Give the memory of graphs that are gone back, on all devices."""
+    """Free the memory of destroyed graphs, on all devices."""
     for each in _memories.values():
         each.release()
 

@@ -1,4 +1,4 @@
-"""A process that compiles Triton kernels for others: it loads Triton once and forks for each kernel, so that many are compiled at once.
+"""A process that compiles Triton kernels for others: it loads Triton once and forks for each kernel, so that many compile in parallel.
 
 Run as a file, with the names of no other part of the package: nothing but Triton is imported.  In: lines of JSON, each the description of a kernel
 (:func:`compile_kernel`).  Out: a line of JSON for each that is done, in any order: its number, and the file that its code is in, or what Triton said.
@@ -17,7 +17,7 @@ import traceback
 from types import ModuleType
 from typing import Any
 
-_IDLE = 120.0  # seconds after which the process ends by itself
+_IDLE = 120.0  # idle seconds after which the process exits
 _FIRST: dict[str, Any] = {
     "source": """import triton
 import triton.language as tl
@@ -96,7 +96,7 @@ def compile_kernel(job: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
 
 def work(job: dict[str, Any], folder: str) -> None:
-    """Compile a kernel and say so."""
+    """Compile a kernel and report it."""
     answer: dict[str, Any] = {"number": job["number"]}
     try:
         about, code = compile_kernel(job)
@@ -113,12 +113,12 @@ def work(job: dict[str, Any], folder: str) -> None:
 
 
 def say(answer: dict[str, Any]) -> None:
-    """Write a line: short enough to be written at once, whoever else writes."""
+    """Write a line, short enough for one atomic write among several writers."""
     os.write(1, json.dumps(answer).encode() + b"\n")
 
 
 def serve(folder: str, most: int) -> None:
-    """Answer until nothing more comes."""
+    """Serve jobs until the end of the input."""
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]  # Triton would load PyTorch where it is installed, to ask it for a GPU
     compile_kernel(_FIRST)  # what all of them need is loaded before the first fork
     active: dict[int, int] = {}  # numbers of jobs, by process
@@ -152,7 +152,7 @@ def serve(folder: str, most: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[:] = json.loads(sys.argv[3])  # that of the process that asks, whose packages need not be found again
+    sys.path[:] = json.loads(sys.argv[3])  # that of the parent process: its packages need not be searched again
     try:
         serve(sys.argv[1], int(sys.argv[2]))
     finally:

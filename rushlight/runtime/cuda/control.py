@@ -192,19 +192,19 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Count the peaks anew from here."""
+    """Reset the peak counts."""
     usage = kind().usage.of(index_of(device))
     usage.peak, usage.peak_reserved = usage.current, memory_reserved(device)
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Count allocations anew from here."""
+    """Reset the allocation counts."""
     usage = kind().usage.of(index_of(device))
     usage.allocations = usage.allocated = 0
 
 
 def empty_cache() -> None:
-    """Give the memory that the pool holds and no tensor uses back to the driver."""
+    """Free the pool's unused memory to the driver."""
     cupy = kind().cupy
     for index in range(device_count()):
         with cupy.cuda.Device(index):
@@ -315,12 +315,12 @@ def manual_seed_all(seed: int) -> None:
 
 
 def seed() -> None:
-    """Seed the current device's stream from the operating system's source of chance."""
+    """Seed the current device's stream from the operating system's entropy."""
     kind().generators[current_device()].seed()
 
 
 def seed_all() -> None:
-    """Seed the streams of all devices with one seed from the operating system's source of chance."""
+    """Seed the streams of all devices with one seed from the operating system's entropy."""
     first, *others = kind().generators
     chosen = first.seed()
     for each in others:
@@ -367,7 +367,7 @@ def device_memory_used(device: Any = None) -> int:
 
 
 def cudart() -> Any:
-    """Functions of the CUDA runtime: memory that is free, and the start and the end of what profilers look at."""
+    """Functions of the CUDA runtime: free memory, and start and stop of profiling."""
     runtime = kind().cupy.cuda.runtime
     return SimpleNamespace(
         cudaMemGetInfo=mem_get_info, cudaProfilerStart=runtime.profilerStart, cudaProfilerStop=runtime.profilerStop,
@@ -406,24 +406,24 @@ def power_draw(device: Any = None) -> int:
 
 
 def clock_rate(device: Any = None) -> int:
-    """The rate of the multiprocessors' clock in MHz."""
+    """The SM clock rate in MHz."""
     return int(_asked_nvml(lambda nvml, handle: nvml.nvmlDeviceGetClockInfo(handle, 1), device))
 
 
 class _UsedByStream(NamedTuple):
-    """Memory that another stream than the one it was allocated on uses."""
+    """Memory used by another stream than the one it was allocated on."""
 
     memory: Any
     stream: Any
-    done: list[Any]  # an event behind the last use, once nobody else has the memory
+    done: list[Any]  # an event after the last use, once nothing else refers to the memory
 
 
 _used: list[_UsedByStream] = []
-_MINE = 2  # references to memory that nobody else has: the record's, and the argument of the question
+_MINE = 2  # reference count of memory with no other owner: the record, and getrefcount's argument
 
 
 def record_stream(array: Any, stream: Any) -> None:
-    """Have memory go back to the pool only when what a stream has queued by the time that the last tensor is gone, is done."""
+    """Return memory to the pool only after a stream has finished what it had queued when the last tensor died."""
     for each in _used:
         if not each.done and getrefcount(each.memory) <= _MINE:
             each.done.append(each.stream.record_event())

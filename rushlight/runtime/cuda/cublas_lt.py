@@ -1,6 +1,6 @@
-"""Products by cuBLASLt: the algorithm is chosen once for shapes, layouts and alignment, so that a call has nothing left to decide.
+"""Products by cuBLASLt: the algorithm is chosen once per shapes, layouts and alignment, so that a call decides nothing.
 
-A bias can be added by the product itself.  The library's heuristics name several algorithms: the first is used, unless another was measured to be faster
+A bias can be added in the epilogue.  The library's heuristics name several algorithms: the first is used, unless another was measured to be faster
 (``measured_products.py``).
 """
 
@@ -15,14 +15,11 @@ from .libraries import library
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER = 3, 4, 7, 8  # attributes of a product
 _BATCH_COUNT, _BATCH_OFFSET = 5, 6  # of a matrix
 _MOST_WORKSPACE, _REDUCTIONS, _ALIGNMENTS = 1, 3, (5, 6, 7, 8)  # of what is asked for
-_SMALL, _SHORT = (
-    1 << 26,
-    256,
-)  # multiplications, and the length of sums, of a product that is over before a second kernel could add parts of it
-_ALGORITHMS = (8, 4)  # that are asked for where they are measured: of the way of adding parts that seems best, and of the other
+_SMALL, _SHORT = 1 << 26, 256  # multiplications, and K, of a product that is shorter than a second launch: no split-k
+_ALGORITHMS = (8, 4)  # algorithms requested for measuring: with the preferred split-k reduction scheme, and with the other
 _NOT_SUPPORTED = 15
 _ADD_BIAS = 4
-_MOST_BIASES = 256  # addresses for which a product keeps descriptors
+_MOST_BIASES = 256  # bias addresses whose descriptors a product caches
 
 
 class _Found(ctypes.Structure):
@@ -50,7 +47,7 @@ class Lt:
         self.library.cublasLtMatmulAlgoGetHeuristic.argtypes = [*[ctypes.c_void_p] * 7, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
 
     def check(self, status: int) -> None:
-        """Raise what cuBLASLt says."""
+        """Raise a status of cuBLASLt as an error."""
         if status:
             raise AcceleratorError(f"cuBLASLt failed with status {status}")
 
@@ -68,7 +65,7 @@ class Lt:
 
 
 class LtProduct:
-    """One product of column-major matrices: all arguments of a call but the addresses."""
+    """The plan of one product of column-major matrices: all arguments of a call but the addresses."""
 
     __slots__ = (
         "_algorithm",
@@ -92,7 +89,7 @@ class LtProduct:
         numbers: tuple[Any, Any], alignment: int, bias: bool, workspace: int,
     ) -> None:  # fmt: skip
         """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
-        result, the length of sums, the number of matrices; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
+        result, K, the batch size; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
         self.lt, self.measured = lt, False
         self.split: Any = None  # what computes it faster, in compiled programs
         self.description = (first, second, sizes, types, alignment, bias, workspace)
@@ -112,7 +109,7 @@ class LtProduct:
                 lt.set("MatrixLayout", layout, _BATCH_OFFSET, ctypes.c_int64(stride))
             self._layouts.append(layout)
         short = rows * columns * length * count < _SMALL and length <= _SHORT
-        self._ways = (0, 7) if short else (7, 0)  # of adding parts: none, or all
+        self._ways = (0, 7) if short else (7, 0)  # split-k reduction schemes: none, or all
         self.found = next((found for found in (self.asked(ways, 1) for ways in self._ways) if found), [])
         lt.check(0 if self.found else _NOT_SUPPORTED)
         self._one, self._zero = (ctypes.addressof(each) for each in numbers)
@@ -143,7 +140,7 @@ class LtProduct:
         self._operations.clear()
 
     def asked(self, ways: int, count: int) -> list[Any]:
-        """Algorithms that the heuristics name, the one that they hold for the fastest first; ``ways`` are those of adding parts."""
+        """Algorithms of the heuristics, by estimated speed; ``ways`` are the split-k reduction schemes."""
         lt, alignment, workspace = self.lt, self.description[4], self.description[-1]
         a, b, c = self._layouts
         wanted = lt.create("MatmulPreference")
@@ -159,7 +156,7 @@ class LtProduct:
         return [each for each in found[: 0 if status else returned.value] if not each.status]
 
     def find_more(self) -> None:
-        """Ask for algorithms beside the first."""
+        """Query further algorithms."""
         kept = {bytes(each.algorithm): each for each in self.found}
         for ways, count in zip(self._ways, _ALGORITHMS):
             for each in self.asked(ways, count):

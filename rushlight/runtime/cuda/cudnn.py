@@ -43,7 +43,7 @@ _HEURISTICS = (3, 2)  # modes A and fallback
 _TENSOR_CORE, _DOWN_CONVERT, _NONDETERMINISTIC = 0, 1, 4  # cudnnBackendNumericalNote_t
 TYPES = {np.dtype(np.float32): 0, np.dtype(np.float64): 1, np.dtype(np.float16): 2, np.dtype(ml_dtypes.bfloat16): 9}
 MOST_WORKSPACE = 1 << 30
-_MOST_PACKS = 256  # sets of addresses that a plan remembers
+_MOST_PACKS = 256  # sets of addresses that a plan caches
 
 
 class Dnn:
@@ -67,12 +67,12 @@ class Dnn:
         self._stream = cupy.cuda.get_current_stream
 
     def check(self, status: int) -> None:
-        """Raise what cuDNN says."""
+        """Raise a status of cuDNN as an error."""
         if status:
             raise AcceleratorError(f"cuDNN: {self.library.cudnnGetErrorString(status).decode()}")
 
     def enter(self) -> None:
-        """Work goes to the current stream."""
+        """Set the handle to the current stream."""
         stream = self._stream().ptr
         if stream != self.stream:
             self.check(self.library.cudnnSetStream(ctypes.c_void_p(self.handle), ctypes.c_void_p(stream)))
@@ -136,7 +136,7 @@ def tensor(dnn: Dnn, uid: int, shape: Sequence[int], strides: Sequence[int], dty
 
 
 class ExecutionPlan:
-    """What cuDNN's heuristics choose for one operation, in calls that give the addresses of its tensors, in the order of ``uids``."""
+    """An execution plan that cuDNN's heuristics choose for one operation; calls take its tensors' addresses, in the order of ``uids``."""
 
     def __init__(self, dnn: Dnn, operation: Descriptor, uids: tuple[int, ...], exact: bool, deterministic: bool, benchmark: bool) -> None:
         self.dnn, self.uids = dnn, uids
@@ -168,7 +168,7 @@ class ExecutionPlan:
             return []
 
     def _refused(self, config: Descriptor, exact: bool, deterministic: bool) -> bool:
-        """Whether the settings rule an engine out: TF32 where float32 is to be exact, sums in another order each time."""
+        """Whether the settings rule an engine out: TF32 where float32 is to be exact, nondeterministic sums."""
         engines = self.dnn.get_descriptors(config, 300, _ENGINE, 1)
         notes = self.dnn.get(engines[0], 1303, NUMERICAL_NOTE, 16) if engines else []
         return _DOWN_CONVERT in notes or (exact and _TENSOR_CORE in notes) or (deterministic and _NONDETERMINISTIC in notes)
@@ -209,7 +209,7 @@ class ExecutionPlan:
             launch_record.current.add(self._execute, key, [True] * len(key))
 
     def _execute(self, stream: int, key: tuple[int, ...]) -> None:
-        """Compute in the current stream, given the addresses of the tensors and that of memory to work in."""
+        """Compute in the current stream, given the addresses of the tensors and of the workspace."""
         dnn = self.dnn
         dnn.enter()
         pack = self._packs.get(key)
@@ -222,7 +222,7 @@ class ExecutionPlan:
             dnn.check(status)
 
     def _packed(self, key: tuple[int, ...]) -> Descriptor:
-        """The descriptor of addresses: made for whatever addresses memory has come from, so without the detours of ``Dnn.descriptor``."""
+        """The variant pack of addresses: made for every new set of them, so without the overhead of ``Dnn.descriptor``."""
         dnn, count = self.dnn, len(self.uids)
         made, set = dnn.open(VARIANT_PACK), dnn._set
         pointer, held = made.pointer, (ctypes.c_void_p * len(key))(*key)

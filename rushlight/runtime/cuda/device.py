@@ -100,7 +100,7 @@ class CudaDevice(DeviceType):
         order = memory_order(array.strides)
         with self.active(indexed(array.data.device_id)):
             dense = self.cupy.asnumpy(self.cupy.ascontiguousarray(array.transpose(order)))
-        faults.raise_found()  # the copy has waited for all kernels: what they found comes before their results
+        faults.raise_found()  # the copy has synchronized with all kernels: their faults are raised before their results are used
         return dense.reshape(array.shape) if not array.ndim else dense.transpose(np.argsort(order))  # type: ignore[no-any-return]
 
     def between(self, array: Any, to: device) -> Any:
@@ -219,7 +219,7 @@ class CudaDevice(DeviceType):
 
 @functools.lru_cache(4096)
 def _laid_out(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """A shape, strides in bytes, and the bytes from the first element to the end of the last."""
+    """A shape, strides in bytes, and the extent in bytes."""
     steps = tuple([stride * size for stride in strides])
     return shape, steps, 0 if 0 in shape else size + sum((count - 1) * step for count, step in zip(shape, steps))
 

@@ -70,7 +70,7 @@ class CublasHandle:
         return kind(value) if kind in (ctypes.c_float, ctypes.c_double) else kind(value, 0)
 
     def enter(self) -> None:
-        """Work goes to the current stream."""
+        """Set the handle to the current stream."""
         stream = self._stream().ptr
         if stream != self.stream:
             _checked(self.library.cublasSetStream_v2(self.handle, ctypes.c_void_p(stream)))
@@ -80,10 +80,10 @@ class CublasHandle:
             self.stream = stream
 
     def workspace_of(self, stream: int) -> int:
-        """The address of the memory that products in a stream work in; those of two streams may run at once."""
+        """The address of a stream's workspace: products of two streams may run concurrently."""
         found = self.workspaces.get(stream)
         if found is None:
-            if self.workspaces and not self._stream().is_capturing():  # memory can't be asked for while a graph is captured
+            if self.workspaces and not self._stream().is_capturing():  # memory can't be allocated during a graph capture
                 found = self.workspaces[stream] = self.cupy.cuda.Memory(_WORKSPACE)
             elif not self.workspaces:
                 found = self.workspaces[stream] = self.workspace
@@ -93,13 +93,13 @@ class CublasHandle:
 
 
 class ProductPlan:
-    """One product of given shapes, strides and dtype, all of whose arguments but the addresses are known."""
+    """The plan of one product of given shapes, strides and dtype: all arguments of a call but the addresses."""
 
     def __init__(
         self, blas: CublasHandle, left: Any, right: Any, shape: tuple[int, ...], dtype: np.dtype[Any], tf32: bool, bias: bool = False,
         adds: bool = False,
     ) -> None:  # fmt: skip
-        """With ``adds`` the product is added to what is in the place of the result."""
+        """With ``adds`` the product is accumulated into the result."""
         self.blas, self.shape = blas, shape
         (left_turned, left_step, left_stride), (right_turned, right_step, right_stride) = left[:3], right[:3]
         m, n, k, count = left[3], right[3], left[4], right[4]
@@ -108,7 +108,7 @@ class ProductPlan:
             compute = _COMPUTE_32F_FAST_TF32
         one, zero = blas.constants[kind]
         zero = one if adds else zero
-        # cuBLAS counts columns first: it computes the transpose of the result, with the operands changed round.
+        # cuBLAS is column-major: it computes the transpose of the result, with the operands swapped.
         self.head = (blas.handle, right_turned, left_turned, n, m, k, ctypes.addressof(one))
         self.right, self.left = (code, right_step, right_stride), (code, left_step, left_stride, ctypes.addressof(zero))
         self.tail = (code, n, m * n, count, compute, -1)
@@ -126,7 +126,7 @@ class ProductPlan:
             made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
         except AcceleratorError:
             return None
-        made.measured = self.adds  # other ways of computing it add to nothing
+        made.measured = self.adds  # the measured alternatives do not accumulate
         return made
 
     def run(self, left: int, right: int, made: int, bias: int = 0) -> None:
@@ -185,7 +185,7 @@ def _laid_out(shape: tuple[int, ...], strides: tuple[int, ...], size: int) -> tu
 
 
 def _batch_stride(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...], size: int) -> int | None:
-    """The stride, in elements, from matrix to matrix of a batch (0 where one serves all); None where there is no such one."""
+    """The batch stride in elements (0 where the matrix is broadcast); None where there is no single one."""
     own = shape[:-2]
     if math.prod(own) == 1:
         return 0
@@ -214,21 +214,21 @@ def _planned(blas: CublasHandle, a: Any, b: Any, tf32: bool) -> ProductPlan | No
     return ProductPlan(blas, (*left, left_stride, m, k), (*right, right_stride, n, count), shape, a.dtype, tf32)
 
 
-def plan_of(cupy: Any, rows: int, turned: tuple[bool, int, int], dtype: np.dtype[Any], adds: bool = False) -> ProductPlan:
-    """The plan of a dense product of so many rows: whether the second operand is transposed, the width of the first, that of the result."""
+def plan_of(cupy: Any, rows: int, layout: tuple[bool, int, int], dtype: np.dtype[Any], adds: bool = False) -> ProductPlan:
+    """The plan of a dense product of so many rows; ``layout``: whether the second operand is transposed, columns of the first and of the result."""
     handle = blas(cupy)
     tf32 = dtype == _FLOAT32 and precision.allow_tf32
-    key = ("rows", rows, turned, dtype, tf32, adds)
+    key = ("rows", rows, layout, dtype, tf32, adds)
     plan = handle.plans.get(key)
     if plan is None:
-        transposed, width, outputs = turned
+        transposed, width, outputs = layout
         right = (_TRANSPOSED, width, 0, outputs, 1) if transposed else (_NORMAL, outputs, 0, outputs, 1)
         plan = handle.plans[key] = ProductPlan(handle, (_NORMAL, width, 0, rows, width), right, (rows, outputs), dtype, tf32, False, adds)
     return plan
 
 
 def product(cupy: Any, a: Any, b: Any) -> Any:
-    """``a @ b`` where the same product, of the same layouts, has been computed before; else NotImplemented."""
+    """``a @ b`` where a plan for the same layouts is cached; else NotImplemented."""
     handle = _only[0] if _only else blas(cupy)
     dtype = a.dtype
     if dtype != b.dtype:
@@ -243,12 +243,12 @@ def product(cupy: Any, a: Any, b: Any) -> Any:
 
 
 def real(a: Any, b: Any) -> bool:
-    """Whether two operands are dense, of one dtype that cuBLAS has, and no complex one."""
+    """Whether two operands are dense and of one real dtype that cuBLAS has."""
     return a.dtype == b.dtype and a.dtype in _TYPES and a.dtype.kind != "c" and a.flags.c_contiguous and b.flags.c_contiguous
 
 
 def known_layer(cupy: Any, input: Any, weight: Any, bias: Any) -> Any:
-    """The layer where one of the same layouts has been computed before; else NotImplemented."""
+    """The layer where a plan for the same layouts is cached; else NotImplemented."""
     if not _only or bias is None:
         return NotImplemented
     dtype, handle = input.dtype, _only[0]
@@ -325,7 +325,7 @@ def plan_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Produc
 
 
 def layer_weight_gradient(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
-    """The gradient of a layer's weight, from dense operands: ``grad.T @ input`` with all leading dimensions in one; else NotImplemented."""
+    """The gradient of a layer's weight, from dense operands: ``grad.T @ input`` with the leading dimensions flattened; else NotImplemented."""
     handle = _only[0] if _only else blas(cupy)
     dtype = input.dtype
     tf32 = dtype == _FLOAT32 and precision.allow_tf32

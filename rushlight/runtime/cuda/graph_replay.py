@@ -1,9 +1,9 @@
 """A compiled program replayed as one CUDA graph: no Python and no allocation between its kernels.
 
-The first calls run the program as it is.  Then it is captured: inputs whose addresses repeat (parameters, buffers) are read in place, others are copied to
-memory of the graph's own.  Results are in the graph's memory.  Where somebody holds those of the replay before, a second graph, with memory of its own for
-results alone, takes turns with the first; where both are held, the program runs as it is, and so it does where inputs have moved.  A program that can't be
-captured, because an op waits for the GPU, is never replayed.  ``RUSHLIGHT_CUDA_GRAPHS=0`` turns replaying off.
+The first calls launch the kernels one by one.  Then the program is captured: inputs whose addresses repeat (parameters, buffers) are read in place, others
+are copied to static buffers.  Results are in the graph's memory.  Where results of the last replay are still referenced, a second graph, with its own memory
+for results alone, alternates with the first; where both are, the program runs uncaptured, as it does where inputs have moved.  A program that can't be
+captured, because an op synchronizes, is never replayed.  ``RUSHLIGHT_CUDA_GRAPHS=0`` turns replaying off.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from .schedule_run import TritonSchedule
 
 log = logging.getLogger("rushlight.triton")
 WARM = 2  # calls before the capture: kernels are compiled and algorithms measured in them
-_MOVES = 2  # how often an input that was read in place has moved when it is copied
+_MOVES = 2  # moves of an input after which it is copied instead of read in place
 _CAPTURES = 8  # captures of one program for other addresses, at most
-_TURNS = 2  # graphs that take turns where results are held
+_TURNS = 2  # graphs that alternate where results are referenced
 _FAILURES = (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError)
 _DEVICE_TO_DEVICE = 3
 
 
 class Turn:
-    """One graph of a program: its work, its results, and how many refer to those while nobody holds them."""
+    """One graph of a program: its work, its results, and the reference counts of those when unused."""
 
     def __init__(self, work: CapturedWork, results: list[Any], own: list[Any]) -> None:
-        """``own`` are the arrays of results that may be held; the list is emptied, as it refers to them."""
+        """``own`` are the result arrays that callers may reference; the list is emptied, as it references them."""
         self.work, self.results = work, results  # of results: None, the number of an input, or an array
         self.own = referred(own)
         own.clear()
         self.counts = list(map(getrefcount, self.own))
 
     def is_free(self) -> bool:
-        """Whether nobody holds a result."""
+        """Whether no caller references a result."""
         return list(map(getrefcount, self.own)) == self.counts
 
 
 def referred(arrays: list[Any]) -> list[Any]:
-    """What is referred to where an array is held: the array by tensors, its memory by views."""
+    """The objects that references to an array count on: the array (by tensors), its memory (by views)."""
     return [*arrays, *[each.data.mem for each in arrays]]
 
 
@@ -68,7 +68,7 @@ class ReplayedSchedule:
         self.moves = [0] * len(self.positions)  # how often each of them has moved since it was read in place
         self.turns: list[Turn] = []
         self.allocations: Allocations | None = None
-        self.gradients: tuple[int, ...] = ()  # the results that a launcher puts in the place of gradients ...
+        self.gradients: tuple[int, ...] = ()  # the results that a launcher stores as gradients ...
         self.shared: dict[int, Any] = {}  # ... which all graphs have in the same memory
         self.counted = Counter[str]()  # how calls went: warm, unsteady, moved, held, replayed
         self.refused = "replaying is turned off" if os.environ.get("RUSHLIGHT_CUDA_GRAPHS") == "0" else ""
@@ -86,7 +86,7 @@ class ReplayedSchedule:
             self.note(given)
             if self.ran <= WARM:
                 return self.run(args, "warm")
-            if self.gradients:  # their owners hold them, which the launcher knows about
+            if self.gradients:  # referenced by their owners, which the launcher checks
                 return self.run(args, "held" if self.turns else "moved")
             if not self.turns and not self.capture(args, given):
                 return self.run(args, "unsteady")
@@ -99,7 +99,7 @@ class ReplayedSchedule:
             return [None if each is None else make(given[each]) if isinstance(each, int) else make(each) for each in turn.results]
 
     def describe(self) -> str:
-        """What the program does, and how its calls went."""
+        """The program's kernels, and counts of how its calls went."""
         told = ", ".join(f"{count} {turn}" for turn, count in self.counted.items()) or "none yet"
         line = f"not replayed as a CUDA graph: {self.refused}" if self.refused else f"replayed as a CUDA graph (calls: {told})"
         return f"{line}\n{self.program.describe()}"
@@ -114,7 +114,7 @@ class ReplayedSchedule:
         self.ran += 1
 
     def run(self, args: tuple[Any, ...], turn: str) -> list[Any]:
-        """Run the program as it is; the last run before the capture tells what is allocated."""
+        """Run the program uncaptured; the last run before the capture records the allocations."""
         self.counted[turn] += 1
         if self.turns or self.ran != WARM:
             with measured_products():
@@ -131,14 +131,14 @@ class ReplayedSchedule:
         return results
 
     def made(self, results: list[Any]) -> dict[int, Any]:
-        """The results, by their numbers, that are in the program's memory: a view of an input is in the input's."""
+        """The indices of results that are in the program's memory; a view of an input is in the input's."""
         return {
             number: each._array for number, (each, reference) in enumerate(zip(results, self.program.outputs))
             if each is not None and reference is not None and not isinstance(reference.value, Input)
         }  # fmt: skip
 
     def in_place(self, given: list[Any]) -> bool:
-        """Whether what the graph reads in place is where it was; where it is not, the program is captured anew by the next call."""
+        """Whether the inputs read in place have their captured addresses; if not, the next call captures the program again."""
         there = list(compress(given, self.bound))
         if all(map(is_, there, self.captured)):
             return True
@@ -155,7 +155,7 @@ class ReplayedSchedule:
         return False
 
     def free(self, args: tuple[Any, ...], given: list[Any]) -> Turn | None:
-        """A graph whose results nobody holds; another one is captured where there is none."""
+        """A graph whose results are not referenced; another one is captured where there is none."""
         for turn in self.turns:
             if turn.is_free():
                 return turn
@@ -164,7 +164,7 @@ class ReplayedSchedule:
         return None
 
     def replay(self, turn: Turn, given: list[Any]) -> None:
-        """Copy what moves, and replay."""
+        """Copy inputs to their static buffers, and replay."""
         self.counted["replayed"] += 1
         stream = self.cupy.cuda.get_current_stream()
         self.memory.enter(stream)
@@ -175,7 +175,7 @@ class ReplayedSchedule:
     # -- capturing ---------------------------------------------------------------------------------------------------
 
     def capture(self, args: tuple[Any, ...], given: list[Any]) -> bool:
-        """Capture the program, once more where it has been; False where that can't be."""
+        """Capture the program, again where it has been; False where that fails."""
         program, cupy = self.program, self.cupy
         if not self.turns and not self.choose(given):
             return False
@@ -213,7 +213,7 @@ class ReplayedSchedule:
                 self.shared[number] = own[number]
         free = [each for number, each in own.items() if number not in self.gradients]
         del made, inside, own
-        gc.collect(1)  # what refers to results from cycles would seem to hold them
+        gc.collect(1)  # references from garbage cycles would count as a caller's
         log.info("captured as a CUDA graph%s: %s", ", once more" if self.turns else "", program.outline())
         self.turns.append(Turn(work, results, free))
         if known is not None:
@@ -221,7 +221,7 @@ class ReplayedSchedule:
         return True
 
     def refuse(self, why: str) -> None:
-        """Never replay the program; what was held for its graphs is given back."""
+        """Never replay the program; the memory of its graphs is freed."""
         self.refused, self.turns = why, []
         self.memory.release()
         log.info("a program is not replayed as a CUDA graph: %s", why, exc_info=log.isEnabledFor(logging.DEBUG))
@@ -230,13 +230,13 @@ class ReplayedSchedule:
         """Choose what is read in place and what is copied; False where something that can't be copied has moved."""
         program = self.program
         written = {*program.writes, *(position for _, position in program.schedule.copies)}
-        # An input that is written to, or of which a view is handed out, is not copied; the whole of one is handed out as it came.
+        # An input that is written to, or of which a view is returned, is not copied; an input returned whole is returned itself.
         fixed = written | {
             each.value.position for each in program.outputs
             if each is not None and isinstance(each.value, Input) and (each.shape, each.strides, each.offset) != (each.value.shape, each.value.strides, 0)
         }  # fmt: skip
         if any(at in fixed and not steady for at, steady in zip(self.positions, self.steady)):
-            return False  # it may come to rest
+            return False  # its address may settle
         self.captures += 1
         if self.captures > _CAPTURES:
             self.refused = "its inputs move from call to call"
@@ -252,7 +252,7 @@ class ReplayedSchedule:
 
 
 def laid_out_like(cupy: Any, array: Any) -> tuple[Any, int]:
-    """An array of the same strides in memory of its own, and how many bytes it spans."""
+    """A new array of the same strides, and how many bytes it spans."""
     size = array.itemsize
     span = 0 if not array.size else size + sum((count - 1) * step for count, step in zip(array.shape, array.strides))
     memory = cupy.empty(max(span // size, 1), array.dtype)

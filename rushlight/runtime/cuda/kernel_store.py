@@ -1,6 +1,6 @@
-"""Compiled Triton kernels by what they were made of: from the disk, from a process that compiles many at once, or compiled here.
+"""Compiled Triton kernels by a digest of their source: from the disk cache, from a process that compiles many in parallel, or compiled here.
 
-In: the source of a kernel and the types of its arguments.  Out: a :class:`StoredKernel`, whose code is loaded on a device when it is first launched.  A kernel
+In: the source of a kernel and the types of its arguments.  Out: a :class:`StoredKernel`, whose code is loaded on a device at its first launch.  A kernel
 that is on disk needs no Triton; others are compiled by ``compile_server.py``, which is started while a program is captured, so that it is ready when the
 program's kernels are there.
 """
@@ -49,7 +49,7 @@ _POINTERS = {"float32": "*fp32", "float64": "*fp64", "float16": "*fp16", "bfloat
 
 
 class CompileError(Exception):
-    """What Triton, LLVM or ptxas said of a kernel."""
+    """The error of Triton, LLVM or ptxas for a kernel."""
 
 
 @functools.cache
@@ -70,7 +70,7 @@ def pointer(dtype: Any) -> str:
 
 
 class Server:
-    """The process that compiles, and what it was asked for."""
+    """The compile server process, and its pending jobs."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="rushlight_kernels_")
@@ -86,11 +86,11 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked: by the process that has started it, and not by one that was forked."""
+        """Whether this process may send jobs: the one that started it, not a forked child."""
         return self.owner == os.getpid() and self.process.poll() is None
 
     def ask(self, job: dict[str, Any]) -> Future[tuple[dict[str, Any], bytes]]:
-        """Have a kernel compiled."""
+        """Queue a kernel."""
         made: Future[tuple[dict[str, Any], bytes]] = Future()
         with self.lock:
             self.number += 1
@@ -99,13 +99,13 @@ class Server:
             try:
                 self.process.stdin.write(json.dumps({**job, "number": self.number}).encode() + b"\n")
                 self.process.stdin.flush()
-            except OSError:  # it has ended
+            except OSError:  # it has exited
                 self.waiting.pop(self.number, None)
                 made.set_exception(BrokenPipeError())
         return made
 
     def listen(self) -> None:
-        """Take answers."""
+        """Receive results."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             answer = json.loads(line)
@@ -130,7 +130,7 @@ class Server:
             made.set_exception(BrokenPipeError())
 
     def end(self) -> None:
-        """Let the process end."""
+        """Stop the process."""
         if self.owner != os.getpid():
             return
         with contextlib.suppress(OSError):
@@ -145,7 +145,7 @@ _starting = free_after_fork(threading.Lock())
 
 
 def start() -> Server | None:
-    """The process that compiles, started where it is not there; None where there are too few cores for it, or it can't be started."""
+    """The compile server, started on first use; None where there are too few cores for it, or it can't be started."""
     global _server
     if (
         (os.cpu_count() or 1) <= _FEW_CORES
@@ -178,7 +178,7 @@ def begin(code: Any) -> None:
 
 
 class StoredKernel:
-    """A compiled kernel: its code, and what a launch has to know."""
+    """A compiled kernel: its code and its launch metadata."""
 
     def __init__(self, about: dict[str, Any], code: bytes, job: dict[str, Any]) -> None:
         self.about, self.code, self.job = about, code, job
@@ -224,7 +224,7 @@ class GeneratedKernel:
         self.launches: dict[Any, Launch] = {}
 
     def request(self, aligned: Sequence[bool]) -> Future[StoredKernel]:
-        """Have it compiled for addresses that are multiples of 16, or not."""
+        """Compile it for addresses that are multiples of 16, or not."""
         names = [each for each, good in zip(self.parameters, aligned) if good]
         kind = capability(self.cupy, self.cupy.cuda.runtime.getDevice())
         return request(self.source, self.name, self.signature, self.constants, names, self.options, kind)
@@ -294,7 +294,7 @@ def request(
     options: dict[str, Any],
     capability: int,
 ) -> Future[StoredKernel]:
-    """A kernel, given the text of its module or its file; compiled once, by whoever asks first."""
+    """A kernel, given the source of its module or its file; compiled once, on first request."""
     job = {
         "source": source, "functions": str(_FUNCTIONS), "name": name, "signature": signature, "constants": constants, "aligned": aligned, "options": options,
         "capability": capability,
@@ -320,12 +320,12 @@ def request(
 
 @functools.cache
 def threads() -> ThreadPoolExecutor:
-    """Threads that compile where no process does."""
+    """The threads that compile where there is no compile server."""
     return ThreadPoolExecutor(min(os.cpu_count() or 1, _MOST))
 
 
 def finish(key: str, job: dict[str, Any], made: Future[StoredKernel], answer: Future[Any] | None) -> None:
-    """Keep what was compiled; where no process compiles, it is done here."""
+    """Store a compiled kernel; without a compile server, compile it here."""
     try:
         try:
             about, code = compile_server.compile_kernel(job) if answer is None else answer.result()

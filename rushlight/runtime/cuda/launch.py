@@ -1,7 +1,7 @@
-"""Launches of CUDA kernels: compiled once by NVRTC, then called through the driver with their arguments packed into one block.
+"""Launches of CUDA kernels: compiled once by NVRTC, then called through the driver with their arguments packed into one buffer.
 
-A launch through CuPy checks and converts every argument, which costs as much as the launch itself; here the caller says once how the arguments
-are packed.
+A launch through CuPy checks and converts every argument, which costs as much as the launch itself; here the argument layout is
+declared once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after whic
 
 
 class Block:
-    """The arguments of a launch, packed into one block of memory."""
+    """The arguments of a launch, packed into one buffer."""
 
     __slots__ = ("_keep", "buffer", "extra", "lock", "pack")
 
@@ -34,7 +34,7 @@ class Block:
         size = ctypes.c_size_t(packing.size)
         extra = (ctypes.c_void_p * 5)(_BLOCK, ctypes.addressof(self.buffer), _SIZE, ctypes.addressof(size), _END)
         self.extra, self._keep, self.pack = ctypes.addressof(extra), (size, extra), packing.pack_into
-        self.lock = threading.Lock()  # threads pack their arguments into the same block
+        self.lock = threading.Lock()  # the argument buffer is shared by all threads
 
 
 def repeated(what: str, driver: Any, function: Any, format: str, grid: tuple[int, ...], threads: int, shared: int) -> Callable[..., None]:
@@ -83,7 +83,7 @@ class CudaKernel:
         if function is None:
             function = self._function(shared)
         stream = self._stream().ptr
-        with self._lock:  # other threads pack their arguments into the same block
+        with self._lock:  # the argument buffer is shared by all threads
             self._pack(self.buffer, 0, *args)
             try:
                 self._launch(function, blocks, rows, 1, threads, 1, 1, shared, stream, 0, self._extra)
@@ -114,7 +114,7 @@ class CudaKernel:
 
 
 def check(cupy: Any, what: str) -> None:
-    """Wait for the GPU, and name what ran last where it has failed."""
+    """Synchronize, and name the last launch where it has failed."""
     try:
         cupy.cuda.get_current_stream().synchronize()
     except cupy.cuda.runtime.CUDARuntimeError as error:

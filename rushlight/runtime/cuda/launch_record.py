@@ -10,7 +10,7 @@ current: LaunchRecord | None = None  # of the call that is recorded now
 
 
 class LaunchRecord:
-    """What one thread queues: for each launch, copy or fill a function of the stream and of arguments, and the arguments, each with whether it is an address."""
+    """The record of a thread's launches, copies and fills: for each a function of the stream and arguments, and the arguments, each flagged if an address."""
 
     __slots__ = ("steps", "thread", "whole")
 
@@ -19,13 +19,13 @@ class LaunchRecord:
         self.steps: list[tuple[Callable[[int, tuple[Any, ...]], None], list[tuple[Any, bool]]]] = []
 
     def add(self, call: Callable[[int, tuple[Any, ...]], None], arguments: Sequence[Any], addresses: Sequence[bool]) -> None:
-        """Note what was queued; other threads' work is not part of the call."""
+        """Record what was queued; other threads' work is not part of the call."""
         if threading.get_ident() == self.thread:
             self.steps.append((call, list(zip(arguments, addresses))))
 
 
 def invalidate() -> None:
-    """Say that something is queued that is not noted: the call can't be repeated."""
+    """Mark that something unrecorded is queued: the call can't be replayed."""
     if current is not None:
         current.whole = False
 

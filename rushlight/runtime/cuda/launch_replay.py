@@ -1,7 +1,7 @@
-"""Kernels whose launches depend on layouts and options alone: the launches of one call are kept, and later calls repeat them with other addresses.
+"""Kernels whose launches depend on layouts and options alone: the launches of one call are recorded, and later calls replay them with other addresses.
 
 Most of what a kernel's function does on the host is to find out what to launch: checks, shapes, grids, the order of arguments.  For arrays of the same shapes,
-strides, dtypes and alignment, and the same options, the answer is the same.  The second call of a kind is noted (memory that is asked for, launches, copies,
+strides, dtypes and alignment, and the same options, the answer is the same.  The second call of a kind is recorded (allocations, launches, copies,
 fills); from the third on, the function itself is not called.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 from . import faults, launch_record
 from .launch import BLOCKING
 
-_MOST = 4096  # kinds of calls that a function remembers
-_seen, _plain = object(), object()  # a kind that has come once; one whose calls can't be repeated
+_MOST = 4096  # kinds of calls cached per function
+_seen, _plain = object(), object()  # a kind seen once; one whose calls can't be replayed
 
 
 def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -32,7 +32,7 @@ def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(cupy: Any, *values: Any, **options: Any) -> Any:
-        if launch_record.current is not None:  # part of a call that is noted
+        if launch_record.current is not None:  # part of a call that is recorded
             return function(cupy, *values, **options)
         given = (*values, *options.values()) if options else values
         classes = tuple(map(type, given))
@@ -84,17 +84,17 @@ def _described(cupy: Any, classes: tuple[type, ...]) -> Callable[..., Any]:
 
 
 class _Unknown(Exception):
-    """A call that can't be repeated."""
+    """A call that can't be replayed."""
 
 
 def _noted(cupy: Any, function: Any, values: Any, options: Any, addresses: list[int]) -> tuple[Any, Recipe | None]:
-    """What a call makes, and how to repeat it."""
+    """The result of a call, and the recipe to replay it."""
     record, memory = launch_record.LaunchRecord(threading.get_ident()), []
     inner = cupy.cuda.get_allocator()
 
     def allocate(size: int) -> Any:
         made = inner(size)
-        memory.append((made, size))  # held, so that no address comes twice
+        memory.append((made, size))  # kept alive, so that no address is reused
         return made
 
     with cupy.cuda.using_allocator(allocate):
@@ -110,7 +110,7 @@ def _noted(cupy: Any, function: Any, values: Any, options: Any, addresses: list[
 
 
 class _Written:
-    """The source of a function that repeats a call, and the values that its names stand for."""
+    """The source of a function that replays a call, and the values of its names."""
 
     def __init__(self, cupy: Any, inputs: int) -> None:
         given = ", ".join(f"a{at}" for at in range(inputs))
@@ -141,7 +141,7 @@ def _code(text: str) -> Any:
 
 
 class Recipe:
-    """A call to be repeated: the memory it asks for, in order, what it launches, and which arrays it returns."""
+    """A call to be replayed: its allocations, in order, its launches, and the arrays that it returns."""
 
     __slots__ = ("run",)
 
@@ -200,7 +200,7 @@ class Recipe:
 
     @staticmethod
     def _result(each: Any, values: Any, memory: list[Any], arrays: dict[int, Any], results: Any) -> Any:
-        """Which of the memory a result is; which part of it, with the offset; or (counted down from -1) which of the values that are given."""
+        """The allocation that a result is in, with offset if a part of it; or (counted down from -1) the argument that it is."""
         if each is None or each is NotImplemented:
             return each
         for number, value in enumerate(values):

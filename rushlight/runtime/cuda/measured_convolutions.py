@@ -1,6 +1,6 @@
-"""How a convolution of a compiled program is computed fastest: by cuDNN, or as a product of the pixels where they are (``kernels/implicit_convolution.py``).
+"""Autotuning of convolutions of compiled programs: cuDNN, or implicit GEMM (``kernels/implicit_convolution.py``).
 
-Measured where the program is about to be captured, and kept on disk, as products are (``measured_products.py``).  Eager mode always asks cuDNN.
+Measured before the program is captured, and cached on disk, as products are (``measured_products.py``).  Eager mode always uses cuDNN.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger("rushlight.triton")
 _FILE = str(Path(__file__).parent / "kernels" / "implicit_convolution.py")
 _VERSION = 2
 _MOST = 1 << 32  # multiplications beyond which cuDNN has the better kernels
-_GAIN = 0.97  # of cuDNN's time, from which on the product is taken
+_GAIN = 0.97  # of cuDNN's time, below which the implicit GEMM is chosen
 _PROCESSORS = 132
 _WIDE = (1 << 31) - 1
 
@@ -48,14 +48,14 @@ class ImplicitConvolution:
         high = 32 if count <= 32 else 64
         wide = 64 if -(-pixels // 64) * -(-count // high) >= _PROCESSORS else 32
         deep = 32
-        if count >= 128 and -(-pixels // 32) * -(-count // high) < _PROCESSORS:  # all filters meet few pixels
+        if count >= 128 and -(-pixels // 32) * -(-count // high) < _PROCESSORS:  # all filters in one tile, with few pixels
             high, wide, deep = 128, 16, 64
         self.sizes = {"R": rows, "S": columns, "PRECISION": "tf32", "BM": high, "BN": wide, "BK": deep, "num_warps": 4, "num_stages": 3}
         self.grid = (-(-pixels // wide), -(-count // high))
         self.launches: dict[Any, Any] = {}
 
     def request(self, arrays: dict[str, Any], biased: bool) -> Future[StoredKernel]:
-        """Have the kernel compiled for arrays like these."""
+        """Compile the kernel for arrays like these."""
         return of_file(self.cupy, _FILE, "implicit_convolution", {**arrays, **self.numbers}, {**self.sizes, "BIASED": biased})
 
     def run(self, image: Any, filters: Any, bias: Any, made: Any) -> None:
@@ -95,7 +95,7 @@ def chosen(
     options: tuple[Any, ...],
     by_cudnn: Callable[..., None],
 ) -> ImplicitConvolution | None:
-    """The kernel where it is known to be faster; else None, and what is not known yet is noted.  ``by_cudnn`` computes image, filters, bias and result."""
+    """The kernel where it is known to be faster; else None, and an unmeasured one is recorded.  ``by_cudnn`` computes image, filters, bias and result."""
     if key in _chosen:
         return _chosen[key]
     if key not in _pending:
@@ -105,7 +105,7 @@ def chosen(
 
 
 def measure_convolutions(cupy: Any) -> None:
-    """Find the faster way for each convolution that was noted; nothing is measured while a graph is captured."""
+    """Measure each convolution that was recorded; nothing is measured during a graph capture."""
     if not _pending or cupy.cuda.get_current_stream().is_capturing():
         return
     waiting, device = dict(_pending), cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]

@@ -1,4 +1,4 @@
-"""How a product of a compiled program is computed fastest: measured where the program is about to be captured, and kept on disk.
+"""Autotuning of products of compiled programs: measured before the program is captured, and cached on disk.
 
 Eager mode takes the algorithm that cuBLASLt's heuristics name first.  A captured program runs thousands of times, so the few algorithms that they name are
 tried, and for float32 the product of three (``kernels/split_product.py``): some milliseconds for each product, once on a machine.
@@ -26,7 +26,7 @@ from .kernel_store import Address, has_triton, of_file
 log = logging.getLogger("rushlight.triton")
 _MICROSECONDS = 200.0  # that an algorithm is run for, or once
 _MOST = 10  # runs of one
-_GAIN = 0.97  # of the first one's time, from which on another is taken
+_GAIN = 0.97  # of the first one's time, below which another is chosen
 _SPLIT = 255  # the number of the product of three among algorithms
 _LEAST = 1 << 22  # multiplications from which on that is tried
 _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
@@ -35,19 +35,19 @@ _ALIGNED = 1 << 12  # an address that kernels are compiled for
 _VERSION = 3  # of what is kept
 _FILE = str(Path(__file__).parent / "kernels" / "split_product.py")
 _NO_BIAS, _OF_COLUMNS, _OF_ROWS = 0, 1, 2  # what a bias is added to
-_LENGTH, _GROUP = 32, 8  # of a step along the sums; rows of blocks that share the second operand in the cache
+_LENGTH, _GROUP = 32, 8  # of a K step; block rows that share the second operand in the L2 cache
 
 _HOST_TO_DEVICE, _DEVICE_TO_DEVICE = 1, 3
 _DTYPES: dict[int, Any] = {0: np.float32, 1: np.float64, 2: np.float16, 14: ml_dtypes.bfloat16}
 _SIZES = {0: 4, 1: 8, 2: 2, 14: 2, 4: 8, 5: 16}  # bytes of an element, by cuBLAS's numbers of dtypes
 
 measuring = False
-pending: dict[Any, None] = {}  # products of compiled programs that were not measured yet
+pending: dict[Any, None] = {}  # unmeasured products of compiled programs
 
 
 @contextmanager
 def measured_products() -> Iterator[None]:
-    """Within this, products are those of a compiled program: computed in the fastest way that is known, and noted where none is yet."""
+    """A context for the products of a compiled program: the fastest known algorithm is used, and unmeasured products are recorded."""
     global measuring
     before, measuring = measuring, True
     try:
@@ -63,7 +63,7 @@ class SplitProduct:
         right, left, (columns, rows, length, _), _, _, self.adds, _ = description
         self.cupy, self.compiling = cupy, False
         self.launches: dict[Any, Any] = {}
-        # Row-major operands: whether sums run along rows of memory, and the step from row to row.
+        # Row-major operands: whether K is contiguous, and the row stride.
         self.left, self.right = (not left[0], left[1]), (bool(right[0]), right[1])
         self.rows, self.columns, self.length = rows, columns, length
         along = (self.left[0], self.right[0])
@@ -78,7 +78,7 @@ class SplitProduct:
         return exact and count == 1 and rows * columns * length >= _LEAST and min(rows, columns, length) >= 32
 
     def blocks(self, rows: int, columns: int) -> tuple[dict[str, int], int]:
-        """The sizes of blocks and the number of warps, as measured on an H200."""
+        """Tile sizes and the number of warps, as measured on an H200."""
         large, middle, small = (-(-rows // down) * -(-columns // across) for down, across in ((128, 64), (64, 64), (32, 32)))
         if large >= 3 * _PROCESSORS and not self.turns:
             return {"BM": 128, "BN": 64, "BK": _LENGTH}, 4
@@ -89,7 +89,7 @@ class SplitProduct:
         return {"BM": 16, "BN": 32, "BK": 64 if self.length % 128 or self.length < 512 else 128}, 4
 
     def compile(self) -> None:
-        """Have the kernels compiled."""
+        """Compile the kernels."""
         self.compiling = True
         try:
             self.run(_ALIGNED, _ALIGNED, _ALIGNED, _ALIGNED if self.adds else 0)
@@ -97,7 +97,7 @@ class SplitProduct:
             self.compiling = False
 
     def launch(self, name: str, grid: tuple[int, ...], values: dict[str, Any], options: dict[str, Any]) -> None:
-        """Launch a kernel, compiled the first time for alignments."""
+        """Launch a kernel, compiled at the first use of an alignment."""
         if self.compiling:
             of_file(self.cupy, _FILE, name, values, options)
             return
@@ -153,7 +153,7 @@ def digest(cupy: Any, product: Any) -> str:
 
 
 def measure_pending(cupy: Any) -> None:
-    """Find the fastest way for each product that was noted; nothing is measured while a graph is captured."""
+    """Measure each product that was recorded; nothing is measured during a graph capture."""
     if not pending or cupy.cuda.get_current_stream().is_capturing():
         return
     products = list(pending)
@@ -165,7 +165,7 @@ def measure_pending(cupy: Any) -> None:
         name = digest(cupy, product)
         known = cache.find(name)
         best = known[0] if known is not None and len(known) == 1 else None
-        if best not in (0, _SPLIT):  # the first is there, and asking for more takes the host a while
+        if best not in (0, _SPLIT):  # the first is known, and querying more takes host time
             product.find_more()
         if best is not None and (best < len(product.found) or (best == _SPLIT and split is not None)):
             use(product, best, split)
@@ -185,7 +185,7 @@ def measure_pending(cupy: Any) -> None:
 
 
 def choose(cupy: Any, stream: Any, workspace: int, product: Any, split: SplitProduct | None, name: str) -> None:
-    """Measure a product on memory of its size, and keep what is fastest."""
+    """Measure a product on buffers of its size, and store the fastest algorithm."""
     right, left, (columns, rows, length, count), (kind, *_), _, biased, _ = product.description
     heights = (columns if right[0] else length, length if left[0] else rows)
     spans = [each[2] * (count - 1) + height * each[1] for each, height in zip((right, left), heights)] + [rows * columns * count]
@@ -239,13 +239,13 @@ def fill_array(cupy: Any, array: Any) -> None:
 
 
 def use(product: Any, best: int, split: SplitProduct | None) -> None:
-    """Have a product be computed in one of the ways."""
+    """Select the algorithm of a product."""
     product.use(0 if best == _SPLIT else best)
     product.split = split if best == _SPLIT else None
 
 
 def measured(cupy: Any, stream: Any, run: Any) -> float:
-    """Microseconds of a run; infinitely many where an algorithm that was named is refused for these operands."""
+    """Microseconds of a run; infinity where an algorithm is refused for these operands."""
     try:
         once = took(cupy, stream, 1, run)
         count = min(int(_MICROSECONDS / once), _MOST)
@@ -263,7 +263,7 @@ def took(cupy: Any, stream: Any, count: int, run: Any) -> float:
                 run()
         finally:
             graph = stream.end_capture()
-        graph.launch(stream)  # what the first run costs besides is not the algorithm's
+        graph.launch(stream)  # a warm-up run, not timed
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record(stream)
         graph.launch(stream)

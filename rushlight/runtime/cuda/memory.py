@@ -1,4 +1,4 @@
-"""Memory on CUDA: how much of CuPy's caching pool tensors hold and have held at most, and pinned memory of the host."""
+"""Memory on CUDA: how much of CuPy's caching pool tensors hold and have held at most, and pinned host memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Usage:
-    """What the tensors of one device hold (or a bound from above), the most at once since a reset, and the number and the sum of allocations."""
+    """Memory counters of one device: bytes in use (or an upper bound), their peak since a reset, and the number and the sum of allocations."""
 
     __slots__ = ("allocated", "allocations", "current", "peak", "peak_reserved")
 
@@ -18,10 +18,10 @@ class Usage:
 
 
 class UsageCounter:
-    """Knows, device by device, how much the pool has handed out at most.
+    """The allocator hook that tracks each device's peak memory.
 
-    Every allocation passes here.  What is given back is not seen, so that the sum of allocations is a bound from above, and the pool is asked only where the bound
-    is above the peak: the peak is exact, and costs a comparison.
+    Every allocation passes here, but no free.  So the sum of allocations is an upper bound, and the pool is queried only where the bound
+    exceeds the peak: the peak is exact, and costs a comparison.
     """
 
     def __init__(self, cupy: Any) -> None:
@@ -68,12 +68,12 @@ class UsageCounter:
 
 
 def pinned(cupy: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An array in page-locked memory of the host, from CuPy's pool."""
+    """An array in pinned host memory, from CuPy's pool."""
     count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     memory = cupy.cuda.alloc_pinned_memory(max(count, 1))
     return np.frombuffer(memory, np.uint8, count).view(dtype).reshape(shape)
 
 
 def is_pinned(cupy: Any, array: np.ndarray[Any, Any]) -> bool:
-    """Whether an array is in page-locked memory of the host."""
+    """Whether an array is in pinned host memory."""
     return bool(array.size) and cupy.cuda.runtime.pointerGetAttributes(array.__array_interface__["data"][0]).type == 1

@@ -1,7 +1,7 @@
 """Optimizer steps on CUDA: one launch for all parameters of a group, whatever the optimizer.
 
-The arithmetic of an optimizer (its ``update``) is traced to scalar IR and printed as CUDA C.  Addresses are arguments of the launch, for gradients come to other
-memory step by step; a table in device memory, which stays, tells each block which tensors, and which part of them, it updates.
+The arithmetic of an optimizer (its ``update``) is traced to scalar IR and printed as CUDA C.  Addresses are launch arguments, since gradients move
+from step to step; a constant table in device memory maps each block to its tensors and the chunk of them that it updates.
 """
 
 from __future__ import annotations
@@ -17,10 +17,7 @@ from ...schedule.optimizer_update import computed_in, traced_update, update_key
 from .launch import CudaKernel
 
 _CHUNK = 4096  # elements that a block updates
-_MOST_ADDRESSES, _ROUND = (
-    480,
-    16,
-)  # that a launch takes: its arguments have 4 KiB; and of how many tensors the number of kernels is a multiple
+_MOST_ADDRESSES, _ROUND = 480, 16  # addresses of a launch, whose arguments have 4 KiB; tensor counts of kernels are multiples of this
 _THREADS = 256
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -72,7 +69,7 @@ _PLACE = np.dtype([("tensor", np.int32), ("count", np.int32), ("first", np.int64
 
 
 def _blocks(cupy: Any, sizes: tuple[int, ...]) -> tuple[int, Any]:
-    """How many blocks there are, and for each the tensor, and the part of it, that it updates: on the current device, kept for sizes that come again."""
+    """The number of blocks, and the table of each block's tensor and chunk, on the current device; cached by sizes."""
     key = (cupy.cuda.runtime.getDevice(), sizes)
     found = _places.get(key)
     if found is None:

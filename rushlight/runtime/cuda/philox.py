@@ -114,7 +114,7 @@ extern "C" __global__ void choose(const @P@* p, T* out, u64 n, u64 seed, u64 off
 }
 """
 
-# nn.functional.dropout: a vectorised layout of its own, VEC neighbouring elements a thread.
+# nn.functional.dropout: its own vectorised layout, VEC adjacent elements per thread.
 _DROPOUT = r"""
 typedef @T@ T;
 #define STORE(x) (@STORE@)
@@ -163,7 +163,7 @@ extern "C" __global__ void drop(T* out, u64 n, u64 seed, u64 offset, const u64* 
 }
 """
 
-# Sorted keys that are equal in their low bits say nothing about the order of what they belong to: each run of them is shuffled.
+# Keys that are equal in their low bits leave the order of their elements undefined: each run of them is shuffled.
 _SHUFFLE = r"""
 extern "C" __global__ void shuffle(const @K@* keys, @T@* values, u64 n, @K@ mask, u64 seed, u64 offset, const u64* base) {
     u64 first = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -180,7 +180,7 @@ extern "C" __global__ void shuffle(const @K@* keys, @T@* values, u64 n, @K@ mask
 }
 """
 
-# A thread draws one category of a row (or of every gridDim.y-th row), by its place among the running sums of the row's probabilities.
+# A thread draws one category of a row (or of every gridDim.y-th row), by binary search in the prefix sums of the row's probabilities.
 _CATEGORIES = r"""
 extern "C" __global__ void categories(const @T@* sums, const @T@* shares, long long* out, int rows, int width, int samples, u64 seed, u64 offset,
                                       const u64* base) {
@@ -234,7 +234,7 @@ class PhiloxGenerator(Generator):
         return super().manual_seed(seed)
 
     def get_offset(self) -> int:
-        """How many words each thread has taken."""
+        """The offset: words that each thread has drawn."""
         return self._offset
 
     def set_offset(self, offset: int) -> None:
@@ -261,7 +261,7 @@ class PhiloxGenerator(Generator):
         return (type(self), (self._device,), self._to_bytes())
 
     def mark(self) -> tuple[Any, ...]:
-        """Where the stream stands, for :meth:`back`."""
+        """The position of the stream, for :meth:`back`."""
         return (self._initial_seed, self._offset)
 
     def back(self, mark: tuple[Any, ...]) -> None:
@@ -405,7 +405,7 @@ class PhiloxGenerator(Generator):
         return self._draw(f"uniform_{self._real(dtype)}", "STORE(x < a)", shape, dtype, p)
 
     def _by_chances(self, shape: tuple[int, ...], dtype: np.dtype[Any], p: Any) -> Any:
-        """Ones with a probability for each element: a thread draws for four neighbours."""
+        """Ones with a probability for each element: a thread draws four adjacent ones."""
         chances = self.cupy.ascontiguousarray(self.cupy.broadcast_to(p, shape), np.float64 if p.dtype == np.float64 else np.float32)
         result = self.cupy.empty(shape, dtype)
         if not result.size:
@@ -438,7 +438,7 @@ class PhiloxGenerator(Generator):
         _checks.permutation(0, dtype)
         if not n:
             return self.cupy.zeros(0, dtype)
-        # So many bits that, nine times of ten, no two keys of n are equal.
+        # Enough bits that with probability 0.9 all n keys are distinct.
         bits = min(64, math.ceil(math.log2(n - (6.0 * n * n + 1) / (12 * math.log(0.9)))))
         kind: np.dtype[Any] = np.dtype(np.int32 if bits <= 32 else np.int64)
         largest, mask = 2 ** (8 * kind.itemsize - 1), kind.type((1 << bits) - 1 if bits < 8 * kind.itemsize else -1)
@@ -462,7 +462,7 @@ class PhiloxGenerator(Generator):
 
     @staticmethod
     def _vector(count: int, itemsize: int, address: int) -> int:
-        """How many neighbours a thread of dropout takes."""
+        """The vector width of dropout: adjacent elements per thread."""
         vector = 16 // itemsize if itemsize < 8 else 2
         while vector > 1 and (count % vector or address % (vector * itemsize)):
             vector //= 2

@@ -1,7 +1,7 @@
 """Pointwise ops on CUDA: one kernel for an op, its dtypes and its options, whatever functions the op is made of.
 
-The op's kernel is traced to scalar IR, as when whole graphs are compiled, and printed as CUDA C.  Operands that are dense and lie alike are one
-run of memory; others are addressed by strides, with neighbouring dimensions joined where they can be.
+The op's kernel is traced to scalar IR, as when whole graphs are compiled, and printed as CUDA C.  Dense operands with equal strides are indexed
+linearly; others are addressed by strides, with adjacent dimensions collapsed where possible.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from ...schedule.scalar_ir import Array, Functions, ScalarExpression, cast, scal
 from .launch import CudaKernel
 
 _THREADS = 256
-_EACH = 4  # elements a thread computes: enough loads in flight to fill the memory's pipes
+_EACH = 4  # elements per thread: enough loads in flight to saturate memory bandwidth
 _MOST_DIMS = 6
 _FLOAT32 = np.dtype(np.float32)
-_LARGEST: dict[np.dtype[Any], Any] = {  # numbers up to which a dtype takes one as it is
+_LARGEST: dict[np.dtype[Any], Any] = {  # the largest finite number of a dtype
     np.dtype(np.float32): float(np.finfo(np.float32).max), np.dtype(np.float64): float(np.finfo(np.float64).max),
     **{np.dtype(each): int(np.iinfo(each).max) for each in (np.int8, np.int16, np.int32, np.int64)},
 }  # fmt: skip
 _PACKED = {"b": "b", "B": "B", "h": "h", "i": "i", "l": "q", "q": "q", "f": "f", "d": "d", "?": "?"}
 
-# A thread computes four neighbours, read and written as one vector each where addresses allow it.
+# A thread computes four adjacent elements, with vector loads and stores where alignment allows.
 _FLAT = """
 template <class T> struct alignas(4 * sizeof(T)) Four { T x[4]; };
 template <class T> __device__ inline Four<T> four(const T* p, long long i) { return *(const Four<T>*)(p + i); }
@@ -139,7 +139,7 @@ class Variant:
 
 
 class PointwisePlan(NamedTuple):
-    """A call of known layouts: all that is left to be found is the addresses."""
+    """The plan of a call of known layouts: all arguments but the addresses."""
 
     kernel: CudaKernel
     slower: CudaKernel  # for addresses that are not aligned
@@ -281,7 +281,7 @@ class PointwiseOp:
         return out
 
     def _first(self, key: Any, values: Any) -> PointwisePlan | None:
-        """The plan of a call of layouts that are new, kept for later ones; None where it has to take the general way."""
+        """The plan of a call with new layouts, cached; None where it takes the general path."""
         if len(self.plans) > 4096:
             self.plans.clear()
         found = self.plans[key] = self._planned(values)
@@ -307,7 +307,7 @@ class PointwiseOp:
             taken = variant.operands[1][0]
             if (
                 taken not in _LARGEST or taken.kind == "i" and values[1].__class__ is not int
-            ):  # others are rounded, or refused, on the general way
+            ):  # others are rounded, or refused, on the general path
                 return None
             number = _LARGEST[taken]
         shape = broadcast_shapes([each.shape for each in arrays])
@@ -491,7 +491,7 @@ def spread_strides(array: Any, shape: tuple[int, ...]) -> list[int]:
 
 
 def joined(shape: tuple[int, ...], rows: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Sizes and strides with the dimensions in the order of the last row's memory, and neighbours joined where every row allows it."""
+    """Sizes and strides with the dimensions in the memory order of the last row, adjacent ones collapsed where every row allows it."""
     order = sorted([dim for dim in range(len(shape)) if shape[dim] != 1], key=lambda dim: -abs(rows[-1][dim]))
     sizes: list[int] = []
     steps: list[list[int]] = [[] for _ in rows]
@@ -531,7 +531,7 @@ class Formula:
         self.variants: dict[Any, Variant] = {}
 
     def __call__(self, cupy: Any, *arrays: Any) -> Any:
-        """The result, or NotImplemented where arrays are not dense, floating-point and alike."""
+        """The result, or NotImplemented where arrays are not contiguous, floating-point and of one shape."""
         first = arrays[0]
         dtype, shape = first.dtype, first.shape
         for each in arrays:
@@ -556,5 +556,5 @@ class Formula:
 
     @property
     def public_name(self) -> str:
-        """What errors call it."""
+        """Its name in errors."""
         return self.name

@@ -1,7 +1,7 @@
-"""The shortest call of a replayed program: the tensors of an earlier call again, checked and replayed in a few steps of Python.
+"""The fast path of a replayed program: calls with the tensors of an earlier call, checked and replayed in a few steps of Python.
 
-Beside what a replay needs it knows of numbers on the host (those of an optimizer's step), which it sends where they have changed, and of results that take
-the place of gradients: the same tensors are written over from call to call, as long as nobody but their owners has them.
+It also handles numbers on the host (those of an optimizer's step), which it uploads when they change, and results that replace
+gradients: the same tensors are overwritten by each call, as long as only their owners reference them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _array, _gradient, _requires = attrgetter("_array"), attrgetter("_grad"), attrge
 
 
 class SentNumbers:
-    """Numbers on the host that a program on a device takes: their copy there, in one place, sent again where they have changed."""
+    """Host numbers that a program on a device takes: their device copy at a fixed address, uploaded when they change."""
 
     def __init__(self, host: np.ndarray[Any, Any], place: device) -> None:
         self.place, self.dtype, self.shape = place, host.dtype, host.shape
@@ -31,7 +31,7 @@ class SentNumbers:
         self.tensor = make(device_types[place.type].from_host(np.array(host), place))
 
     def fits(self, host: np.ndarray[Any, Any], place: device) -> bool:
-        """Whether numbers have the type and the shape of those that were sent."""
+        """Whether numbers have the type and the shape of those uploaded."""
         return host.dtype == self.dtype and host.shape == self.shape and place == self.place
 
     def send(self, host: np.ndarray[Any, Any]) -> Any:
@@ -39,7 +39,7 @@ class SentNumbers:
         data = host.tobytes()
         if data != self.bytes:
             kind: Any = device_types[self.place.type]
-            if self.place.type == "cuda":  # as arguments of a launch: nothing waits
+            if self.place.type == "cuda":  # as launch arguments: asynchronous
                 words = np.frombuffer(data + bytes(-len(data) % 8), np.uint64).tolist()
                 put_words(kind.cupy, self.tensor._array.data.ptr, *words)
             else:
@@ -100,14 +100,14 @@ class ReplayLauncher:
             return self.finish(args, turn, steady)
 
     def on_device(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, with numbers sent to the device."""
+        """The arguments, with numbers uploaded to the device."""
         made = list(args)
         for at, sent in self.sent.items():
             made[at] = sent.send(args[at]._array)
         return tuple(made)
 
     def are_free(self, held: list[Any], steady: bool) -> bool:
-        """Whether the gradients of the last replay are their owners' alone."""
+        """Whether only their owners reference the gradients of the last replay."""
         if not self.tensors:
             return True
         counts = list(map(getrefcount, self.tensors))
@@ -139,7 +139,7 @@ class ReplayLauncher:
 def make_launcher(
     program: Any, args: tuple[Any, ...], gradients: Mapping[int, int], sent: Mapping[int, SentNumbers]
 ) -> ReplayLauncher | None:
-    """The launcher of a program for calls like an earlier one; None where it can't be called so."""
+    """The launcher of a program for calls like an earlier one; None where there can be none."""
     if not isinstance(program, ReplayedSchedule) or program.refused or not all(isinstance(each, TensorBase) for each in args):
         return None
     values = [None if each is None else each.value for each in program.outputs]

@@ -1,4 +1,4 @@
-"""A schedule run by Triton kernels: the memory of its values on a device, and a call of the whole.
+"""The executable of a schedule of Triton kernels: the memory of its values on a device, and its calls.
 
 On CUDA tensors the kernels are compiled; on CPU tensors Triton's interpreter runs them, which is how they are tested without a GPU.
 """
@@ -35,7 +35,7 @@ class KernelFailed(Exception):
 
 
 class Quiet:
-    """In the place of a kernel: launches do nothing."""
+    """A stand-in for a kernel, whose launches do nothing."""
 
     def __getitem__(self, grid: Any) -> Any:
         return self
@@ -45,7 +45,7 @@ class Quiet:
 
 
 class TritonSchedule:
-    """Runs in the place of a graph: called with tensors, it gives tensors."""
+    """The executable of a graph: a function from tensors to tensors."""
 
     def __init__(self, schedule: Schedule, place: device) -> None:
         self.schedule, self.place = schedule, place
@@ -56,7 +56,7 @@ class TritonSchedule:
         self.launches = len(self.records)
         self.impure = any(each.node is None or each.node.is_impure() for each in self.calls)
         self.sources = {each.name: each.text for each in self.generated.kernels}
-        self.lock = threading.Lock()  # calls work in one arena, and what they launch is in the order of a stream
+        self.lock = threading.Lock()  # calls share one arena, and their launches must be in stream order
         self.kernels: dict[str, GeneratedKernel] = {}  # on a GPU, by name
         if place.type == "cuda" and COMPILES:
             kind: Any = device_types["cuda"]
@@ -76,7 +76,7 @@ class TritonSchedule:
         for constant in schedule.constants:
             self.constants[schedule.slots[constant]] = make(on_device(constant.array, place))
         self.static: list[Any] | None = None  # constants and the arena ...
-        self.keeps_arena = True  # ... where calls have it in common
+        self.keeps_arena = True  # ... where calls share it
         del self.generated
         schedule.release()
 
@@ -111,7 +111,7 @@ class TritonSchedule:
         return True
 
     def prepare(self, args: tuple[Any, ...]) -> None:
-        """Compile all kernels, several at once, before the first of them runs: where one fails, nothing has been written yet."""
+        """Compile all kernels in parallel before the first launch: where one fails, nothing has been written yet."""
         given = {self.schedule.slots[each]: args[each.position]._array.data.ptr for each in self.inputs} if self.kernels else {}
         waiting = []
         with device_types[self.place.type].active(self.place):
@@ -127,9 +127,9 @@ class TritonSchedule:
                     raise KernelFailed(f"{name}: {type(error).__name__}: {error}\n{self.sources[name]}") from error
 
     def rehearse(self, args: tuple[Any, ...]) -> None:
-        """Call the ops of the program, on zeros in the place of what kernels compute, while the kernels are compiled.
+        """Warm up: call the program's ops, with zeros for what kernels compute, while the kernels are compiled.
 
-        What the ops need besides, kernels of their own and algorithms that are measured, is there when the program runs.
+        The ops' own kernels and measured algorithms are then ready when the program runs.
         """
         if self.impure:
             return  # random numbers must not be drawn twice
@@ -148,7 +148,7 @@ class TritonSchedule:
             measure_pending(kind.cupy)
             measure_convolutions(kind.cupy)
         except (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError) as error:
-            log.info("the ops of a program were not rehearsed: %s", error)  # the program's own run meets it again
+            log.info("the ops of a program were not rehearsed: %s", error)  # the program's own run raises it again
         finally:
             state.grad_enabled = enabled
 
@@ -190,7 +190,7 @@ class TritonSchedule:
         return table["as_strided"].call(tensor, reference.shape, strides, tensor.storage_offset() + reference.offset)
 
     def arguments(self, argument: Any, memory: list[Any], given: list[Any]) -> Any:
-        """An argument of an op, with tensors in the place of references; ``given`` gets all of them.  (No function that calls itself: it would keep memory.)"""
+        """An argument of an op, with references resolved to tensors; ``given`` collects them.  (Not a recursive closure: its cycle would keep memory alive.)"""
         if isinstance(argument, Reference):
             given.append(self.seen_through(argument, memory))
             return given[-1]
@@ -224,7 +224,7 @@ class TritonSchedule:
             memory[self.schedule.slots[each]] = output
 
     def hold(self, value: Call, results: list[Reference], outputs: Sequence[Any], memory: list[Any]) -> None:
-        """Have the values of a call hold its outputs: as they are where they lie as was expected, else copied there."""
+        """Store the outputs of a call as its values: themselves where strides are as planned, else copied."""
         for each in value.others:
             parts: list[tuple[Any, Reference]] = [
                 (output._array, reference) for output, reference in zip(outputs, results) if reference.value is each
@@ -237,7 +237,7 @@ class TritonSchedule:
             if any(array.shape != own.shape or array.dtype != each.dtype for array, own in parts):
                 raise OperationError(f"{value.node}: {outputs!r:.200} came out where {each!r} was expected")
             size, start = each.dtype.itemsize, kind.address(first) - reference.offset * each.dtype.itemsize
-            # Parts of one allocation reach into each other, which parts of different ones that happen to be neighbours do not.
+            # Parts must share one allocation: those of allocations that happen to be adjacent have such addresses, too.
             there = all(
                 kind.address(array) == start + own.offset * size
                 and all(have == want * size for have, want, count in zip(array.strides, own.strides, own.shape) if count > 1)
@@ -256,7 +256,7 @@ class TritonSchedule:
                     self.seen_through(own, memory).copy_(make(array))
 
     def outline(self) -> str:
-        """What there is, in a line."""
+        """A one-line summary."""
         return f"{self.launches} launches of Triton kernels, {len(self.calls)} calls of ops, {self.schedule.arena} bytes of memory inside"
 
     def describe(self) -> str:

@@ -1,6 +1,6 @@
-"""Repeated launches of a Triton kernel whose numbers stay the same: only addresses are packed, and the driver is called directly.
+"""Repeated launches of a Triton kernel whose scalar arguments are constant: only addresses are packed, and the driver is called directly.
 
-Triton's own launch looks at every argument, which takes longer than most kernels of small models run.
+Triton's own launch inspects every argument, which takes longer than most kernels of small models run.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ PACKED = {
 
 
 def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list[Any]]:
-    """How the arguments of a compiled kernel are packed, as in :mod:`struct`, and the numbers among them, with None in the place of addresses.
+    """How the arguments of a compiled kernel are packed, as in :mod:`struct`, and the scalars among them, with None for addresses.
 
-    Two addresses follow of memory that kernels may ask for.
+    Two addresses of scratch memory for kernels follow.
     """
     format, packed = "", list[Any]()
     for name, kind in signature.items():
@@ -79,7 +79,7 @@ class Launch:
         if faults.found is not None and faults.found[0]:
             faults.raise_found()
         stream, arguments = self._stream().ptr, self._arguments
-        with self._lock:  # other threads pack their arguments into the same block
+        with self._lock:  # the argument buffer is shared by all threads
             for at, address in zip(self._places, addresses):
                 arguments[at] = address
             self._pack(self.buffer, 0, *arguments)

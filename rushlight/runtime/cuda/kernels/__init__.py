@@ -18,9 +18,7 @@ KERNELS: dict[str, Callable[..., Any]] = {  # by op
     **copies.KERNELS, **split_views.KERNELS, **gather.KERNELS, **recurrent.KERNELS, **resident_lstm.KERNELS,
 }  # fmt: skip
 
-PAIRS: dict[str, Callable[..., Any]] = (
-    products.PAIRS
-)  # of two arrays, by op: what has been prepared by an earlier call, else NotImplemented
+PAIRS: dict[str, Callable[..., Any]] = products.PAIRS  # of two arrays, by op: a call whose plan is cached, else NotImplemented
 
 SHORTCUTS: dict[str, Callable[..., Any]] = {
     **attention.SHORTCUTS,

@@ -1,6 +1,6 @@
 """Attention on CUDA by the flash kernels of ``flash.py``: causal, with a mask, dropout and heads that share keys, in half and single precision; and its gradient.
 
-What the forward pass keeps for the gradient in the place of the weights are the logarithms of the rows' sums, with the output, and the seed of what was dropped.
+For the gradient, the forward pass keeps the log-sum-exp of each row instead of the weights, with the output and the seed of the dropout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WIDEST = 256
 _INPUTS = ("Q", "K", "V", "M", "NOISE")
 NO_MASK, CHOICES, ADDED = 0, 1, 2  # what a mask is to the kernels
 _FLASH = str(Path(__file__).parent / "flash.py")
-_FEW = 64 * 64  # scores below which tensor cores are not worth three products for one
+_FEW = 64 * 64  # scores below which three tensor-core products cost more than one exact product
 
 
 def blocks(kernel: str, width: int, narrow: bool, length: int) -> dict[str, Any]:
@@ -64,12 +64,12 @@ class Dropping(NamedTuple):
     """How a dropout of the matrix of weights would draw its numbers: each is kept with probability ``keep``."""
 
     keep: float
-    vector: int  # neighbours that a thread takes
+    vector: int  # adjacent elements per thread
     threads: int
 
 
 def _four(array: Any) -> Any:
-    """With a batch and a head dimension."""
+    """The array with a batch and a head dimension."""
     return array if array.ndim == 4 else array[None] if array.ndim == 3 else array[None, None]
 
 
@@ -87,7 +87,7 @@ def _plain_steps(array: Any) -> list[int]:
 
 
 def _like(cupy: Any, array: Any, shape: tuple[int, ...]) -> Any:
-    """An array of a shape whose heads lie as an array's: one after another, or those of a place beside each other, as layers split them."""
+    """A new array of a shape with the layout of another: (batch, head, row, column), or with the rows outside the heads."""
     if array.strides[1] >= array.strides[2] or shape[1] == 1:
         return cupy.ndarray(shape, array.dtype)
     return cupy.ndarray((shape[0], shape[2], shape[1], shape[3]), array.dtype).transpose(0, 2, 1, 3)
@@ -142,9 +142,9 @@ class _Problem:
         self.seen = False  # whether it was computed before
 
     def compile_ahead(self, inputs: tuple[Any, ...], output: Any, logs: Any) -> None:
-        """Have the kernels of the gradient compiled while the forward pass goes on.
+        """Compile the kernels of the gradient in the background.
 
-        Gradients will lie like what they are gradients of; where they don't, their kernels are compiled when they are there.
+        It assumes that gradients have their inputs' strides; for others, kernels are compiled at the first backward pass.
         """
         arrays, steps = self.arrays_backward(output, output, logs, logs, inputs, list(inputs[:3])), (output, output, list(inputs[:3]))
         for name, given in arrays.items():
@@ -296,7 +296,7 @@ def attention_backward(
     cupy: Any, grad: Any, query: Any, key: Any, value: Any, weights: Any, scale: float, causal: bool, mask: Any = None
 ) -> Any:
     """The gradients of query, key and value."""
-    if weights is None and takes(query, key, value, mask):  # not kept, to save memory: computed again
+    if weights is None and takes(query, key, value, mask):  # not kept, to save memory: recomputed
         weights = attention(cupy, query, key, value, mask, causal, scale)[1]
     if not isinstance(weights, rows_type(cupy)):
         return NotImplemented

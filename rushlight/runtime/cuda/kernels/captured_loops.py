@@ -1,6 +1,6 @@
-"""Loops of many launches, as over the times of a recurrent layer: where all their addresses come again, they are captured, and one launch repeats them.
+"""Loops of many launches, as over the time steps of a recurrent layer: where all their addresses repeat, they are captured, and one graph launch replays them.
 
-A step of training asks for memory in the same order again and again, and the pool answers with the same addresses.
+Training steps allocate in the same order, so the caching pool returns the same addresses.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from .. import faults, gemm, launch_record, measured_products
 from ..launch import BLOCKING
 
-_FEW = 16  # launches that are not worth a graph
+_FEW = 16  # too few launches for a graph
 _MOST_GRAPHS, _MOST_SEEN = 32, 1024
 _graphs: dict[Any, Any] = {}
 _seen: set[Any] = set()
@@ -19,7 +19,7 @@ _streams: dict[int, Any] = {}  # by device: where loops are captured
 
 
 def queue(cupy: Any, count: int, key: tuple[Any, ...], run: Callable[[], None]) -> None:
-    """Queue what ``run`` does, in so many launches.  ``key`` has the addresses of all that it reads and writes, and all else that it depends on."""
+    """Queue the so many launches of ``run``.  ``key`` has all addresses that it reads or writes, and all else that it depends on."""
     stream = cupy.cuda.get_current_stream()
     if count < _FEW or BLOCKING or launch_record.current is not None or measured_products.measuring or stream.is_capturing():
         run()
@@ -27,7 +27,7 @@ def queue(cupy: Any, count: int, key: tuple[Any, ...], run: Callable[[], None]) 
     key = (cupy.cuda.runtime.getDevice(), stream.ptr, *key)
     graph = _graphs.get(key)
     if graph is None:
-        if key not in _seen:  # what comes twice will come again
+        if key not in _seen:  # captured at the second use of a key
             if len(_seen) >= _MOST_SEEN:
                 _seen.clear()
             _seen.add(key)
@@ -42,7 +42,7 @@ def queue(cupy: Any, count: int, key: tuple[Any, ...], run: Callable[[], None]) 
 
 
 def _captured(cupy: Any, stream: Any, run: Callable[[], None]) -> Any:
-    """The graph of what is queued: captured in a stream of its own, whose products work in the memory of the stream that the graph runs in."""
+    """The graph of ``run``: captured in a side stream, whose products use the workspace of the stream that the graph is launched in."""
     index = cupy.cuda.runtime.getDevice()
     side = _streams.get(index)
     if side is None:

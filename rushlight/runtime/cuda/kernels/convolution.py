@@ -1,7 +1,7 @@
 """Convolutions by cuDNN: forward, transposed and the gradient of the weight, in one to three dimensions.
 
-What a call needs is prepared once for its shapes, layouts and options.  ``torch.backends.cudnn`` has the settings: ``enabled``, ``benchmark`` (plans are
-measured, the fastest is kept), ``deterministic`` (only engines that repeat their results), ``allow_tf32``.
+Plans are made once per shapes, layouts and options.  ``torch.backends.cudnn`` has the settings: ``enabled``, ``benchmark`` (plans are
+measured, the fastest is kept), ``deterministic`` (only deterministic engines), ``allow_tf32``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _bias_kernels: dict[Any, CudaKernel] = {}
 
 
 class Prepared(NamedTuple):
-    """What a call of given shapes, layouts and options comes down to."""
+    """The plan of a call of given shapes, layouts and options."""
 
     shape: tuple[int, ...]  # of the result
     last: bool  # whether channels are last in memory
@@ -63,7 +63,7 @@ def bias_source(dtype: np.dtype[Any], wide: bool) -> str:
 
 
 def add_bias(cupy: Any, made: Any, bias: Any, inner: int) -> None:
-    """Add a bias to a dense array: the number of the channel that changes every ``inner`` elements."""
+    """Add a bias to a dense array; ``inner`` is the channel stride in elements."""
     dtype, wide = made.dtype, made.size >= 1 << 31
     kernel = _bias_kernels.get((dtype, wide))
     if kernel is None:
@@ -84,7 +84,7 @@ def _usable(*arrays: Any) -> bool:
 
 
 def _is_last(array: Any) -> bool:
-    """Whether the channels are what changes fastest in memory."""
+    """Whether an array is channels-last."""
     if array.ndim < 4 or array.shape[1] == 1:
         return False
     return bool(array.transpose(0, *range(2, array.ndim), 1).flags.c_contiguous) and not array.flags.c_contiguous
@@ -94,8 +94,8 @@ def _dense(cupy: Any, array: Any, last: bool) -> Any:
     """The array in row-major order, or with its channels last."""
     if not last:
         return array if array.flags.c_contiguous else contiguous(cupy, array)
-    turned = contiguous(cupy, array.transpose(0, *range(2, array.ndim), 1))
-    return turned.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
+    transposed = contiguous(cupy, array.transpose(0, *range(2, array.ndim), 1))
+    return transposed.transpose(0, array.ndim - 1, *range(1, array.ndim - 1))
 
 
 def _empty(cupy: Any, shape: tuple[int, ...], dtype: Any, last: bool) -> Any:
@@ -105,7 +105,7 @@ def _empty(cupy: Any, shape: tuple[int, ...], dtype: Any, last: bool) -> Any:
 
 
 def dense_strides(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
-    """The strides, in elements, of a dense array; with ``last`` its channels change fastest."""
+    """The strides, in elements, of a dense array; with ``last`` channels-last."""
     strides, step = [0] * len(shape), 1
     for dim in (1, *range(len(shape) - 1, 1, -1), 0) if last else range(len(shape) - 1, -1, -1):
         strides[dim] = step
@@ -179,7 +179,7 @@ def _convolve(
 
 
 def _convolve_measured(cupy: Any, *values: Any) -> Any:
-    """A convolution of a compiled program: in the way that was measured to be the faster one."""
+    """A convolution of a compiled program, by the algorithm that was measured to be faster."""
     return _convolve_now(cupy, True, *values)
 
 

@@ -1,4 +1,4 @@
-"""Copies between arrays of one dtype: dense ones by the driver, others by a kernel that addresses both sides by strides."""
+"""Copies between arrays of one dtype: contiguous ones by the driver, others by a kernel with strides on both sides."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def contiguous(cupy: Any, array: Any) -> Any:
 
 
 def clone(cupy: Any, input: Any, memory_format: Any = None) -> Any:
-    """A copy of a tensor; dimensions stay in the order that they have in memory."""
+    """A copy of a tensor that preserves the memory order of its dimensions."""
     name = "preserve_format" if memory_format is None else memory_format.name
     if name == "contiguous_format" or name == "preserve_format" and input.flags.c_contiguous:
         return dense(cupy, input)
@@ -126,7 +126,7 @@ def reshape_copy(cupy: Any, input: Any, shape: Any) -> Any:
     return dense(cupy, input, tuple(shape))
 
 
-_MOST_JOINED = 8  # arrays that one launch puts together
+_MOST_JOINED = 8  # arrays that one launch concatenates
 _JOINED = """
 struct alignas(16) Pair { unsigned long long x, y; };
 struct Lengths { unsigned int count[@COUNT@], start[@COUNT@]; };
@@ -152,7 +152,7 @@ extern "C" __global__ void joined(@INPUTS@, @T@* out, Lengths lengths, Layouts l
 
 
 def cat(cupy: Any, tensors: Any, dim: int = 0) -> Any:
-    """Arrays one after another along a dimension."""
+    """The concatenation of arrays along a dimension."""
     first = tensors[0]
     rank, dtype, kind = first.ndim, first.dtype, cupy.ndarray
     if not rank or len(tensors) > 16:
@@ -187,7 +187,7 @@ def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
             copy_to(cupy, each, address, strides)
             address += strides[dim] * each.shape[dim]
         return made
-    several = _together((made, *tensors))  # elements that are copied as one
+    several = _together((made, *tensors))  # adjacent elements that are copied as one
     unit = size * several
     key = ("joined", unit, rank, count)
     kernel = _kernels.get(key)
@@ -211,7 +211,7 @@ def _joined(cupy: Any, dim: int, shape: tuple[int, ...], *tensors: Any) -> Any:
 
 
 def _together(arrays: tuple[Any, ...]) -> int:
-    """How many neighbours along the last dimension can be copied at once in all of these arrays: as many as 16 bytes have, or one."""
+    """The vector width, in elements of the last dimension, that all of these arrays allow: as many as 16 bytes have, or one."""
     size = arrays[0].itemsize
     several = 16 // size
     for each in arrays:
@@ -221,7 +221,7 @@ def _together(arrays: tuple[Any, ...]) -> int:
 
 
 def joined_source(size: int, rank: int, count: int) -> str:
-    """The text of the kernel that puts arrays of elements of a size together: the second number of a block says which of them it copies."""
+    """The source of the kernel that concatenates arrays of elements of a size: ``blockIdx.y`` selects the array."""
     marks = {
         "T": _TYPES[size], "RANK": str(rank), "COUNT": str(count), "INPUTS": ", ".join(f"const {_TYPES[size]}* in{at}" for at in range(count)),
         "NAMES": ", ".join(f"in{at}" for at in range(count)),

@@ -1,6 +1,6 @@
 """Rows and classes by index: embeddings and their gradients, the loss of the right class.
 
-Nothing here waits for the GPU.  An index out of range is noted by the kernel in memory of the host; the next launch raises the error, and the
+Nothing here synchronizes.  The kernel reports an index out of range in pinned host memory; the next launch raises the error, and the
 context is not lost.
 """
 
@@ -44,7 +44,7 @@ extern "C" __global__ void add_rows(const T* grad, const long long* order, const
 }
 """
 
-_FEW = 4096  # uses of a table up to which they are searched, not sorted
+_FEW = 4096  # indices up to which they are searched, not sorted
 _ADD_FEW = """
 typedef @T@ T; typedef @I@ I;
 // A block for each use: the first of a row finds the others, and adds them in their order.
@@ -203,7 +203,7 @@ def embedding_backward(cupy: Any, grad: Any, input: Any, rows: int, padding_idx:
 
 
 def _shape(input: Any) -> tuple[int, int]:
-    """How many classes there are, and how many elements lie between two of them."""
+    """The number of classes, and the class stride in elements."""
     if input.ndim == 1:
         return input.shape[0], 1
     return input.shape[1], int(np.prod(input.shape[2:], dtype=np.int64))

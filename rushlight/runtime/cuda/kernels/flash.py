@@ -1,8 +1,8 @@
-"""Flash attention in Triton: blocks of queries meet blocks of keys, and no matrix of weights is stored.
+"""Flash attention in Triton: loops over tiles of queries and keys; the matrix of weights is never stored.
 
-The forward kernel keeps the logarithm (base 2) of each row's sum; the backward kernels compute the weights again from it.  Imported when attention is
+The forward kernel keeps each row's log-sum-exp (base 2), from which the backward kernels recompute the weights.  Imported when attention is
 first computed on CUDA, and by tests under Triton's interpreter.  MASK says what a mask is: none, which keys count, or what is added to the scores;
-EVEN that the walk is one of whole blocks, which needs less code.  Nothing
+EVEN that the loop has no partial tile, which needs no masks.  Nothing
 but Triton is imported: the file is compiled by a process of its own.
 """
 
@@ -45,9 +45,9 @@ def _factors(NOISE, head, rows, start, COUNT: tl.constexpr, length, source, keep
 
 @triton.jit
 def _rows(P, start, COUNT: tl.constexpr, step, d, size, WIDE: tl.constexpr, D: tl.constexpr, CHECK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """COUNT rows of a matrix whose rows are WIDE elements of D; with CHECK those after the last are zeros.
+    """A tile of COUNT rows of WIDE elements, padded to D; with CHECK rows past the end are zeros.
 
-    The start moves one address; what is added to it for each element stays the same from block to block.
+    Only the base address depends on the start; the offsets of the elements are loop-invariant.
     """
     steps = tl.arange(0, COUNT)
     places = (P + tl.cast(start, tl.int64) * step) + (steps[:, None].to(tl.int64) * step + d[None, :])
@@ -63,7 +63,7 @@ def _rows(P, start, COUNT: tl.constexpr, step, d, size, WIDE: tl.constexpr, D: t
 
 @triton.jit
 def _chosen(scores, M, rows, columns, sm_m, sm_n, length, source, CAUSAL: tl.constexpr, MASK: tl.constexpr, CHECK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """Scores, in units of log2, with a mask; -inf where nothing is attended to.  ``rows`` and ``columns`` are spread over the block."""
+    """Scores, in units of log2, with a mask; -inf where nothing is attended to.  ``rows`` and ``columns`` broadcast to the tile."""
     if CHECK or MASK != 0:
         inside = (rows < length) & (columns < source)
         if MASK != 0:
@@ -84,7 +84,7 @@ def _attend(
     CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BN: tl.constexpr,
     PRECISION: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr, CHECK: tl.constexpr,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Blocks of keys meet a block of queries; without CHECK all of them count and are inside."""
+    """The forward loop over tiles of keys for a tile of queries; without CHECK no tile needs a mask."""
     for start in range(first, last, BN):
         k = _rows(K, start, BN, sk_n, d, source, WD, D, CHECK)
         scores = tl.dot(q, tl.trans(k), input_precision=PRECISION)
@@ -115,9 +115,9 @@ def forward(
     WV: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
     EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The output and the logarithms of the rows' sums, for a block of BM queries of one head; REPEAT heads share keys and values."""
+    """The output and the log-sum-exp of rows, for a tile of BM queries of one head; REPEAT heads share keys and values."""
     b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
-    block = tl.num_programs(1) - 1 - tl.program_id(1) if CAUSAL else tl.program_id(1)  # the longest of all heads first
+    block = tl.num_programs(1) - 1 - tl.program_id(1) if CAUSAL else tl.program_id(1)  # the longest loops of all heads first
     rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
     Q += b * sq_b + h * sq_h
     K += b * sk_b + h // REPEAT * sk_h
@@ -152,7 +152,7 @@ def forward(
 
 @triton.jit
 def products(G, OUT, S, sg_b, sg_h, sg_m, so_b, so_h, so_m, heads, length, DV: tl.constexpr, WV: tl.constexpr, BM: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The sums of gradient times output of each row, which both backward kernels subtract."""
+    """The row sums of gradient times output, which both backward kernels subtract."""
     b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
     rows, e = tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, DV)
     inside = (rows[:, None] < length) & (e[None, :] < WV)
@@ -167,7 +167,7 @@ def _gather_query(
     CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BN: tl.constexpr,
     PRECISION: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr, CHECK: tl.constexpr,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """What blocks of keys add to the gradient of a block of queries."""
+    """The loop over tiles of keys that accumulates the gradient of a tile of queries."""
     for start in range(first, last, BN):
         columns = start + tl.arange(0, BN)
         k = _rows(K, start, BN, sk_n, d, source, WD, D, CHECK)
@@ -190,7 +190,7 @@ def backward_query(
     WV: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
     EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The gradient of a block of queries: a walk over the keys."""
+    """The gradient of a tile of queries: a loop over the keys."""
     b, h = (tl.program_id(0) // heads).to(tl.int64), (tl.program_id(0) % heads).to(tl.int64)
     block = tl.num_programs(1) - 1 - tl.program_id(1) if CAUSAL else tl.program_id(1)
     rows, d, e = block * BM + tl.arange(0, BM), tl.arange(0, D), tl.arange(0, DV)
@@ -227,7 +227,7 @@ def _gather_key(
     CAUSAL: tl.constexpr, MASK: tl.constexpr, D: tl.constexpr, DV: tl.constexpr, WD: tl.constexpr, WV: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
     PRECISION: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr, CHECK: tl.constexpr,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """What blocks of queries add to the gradients of a block of keys and values; scores are transposed, keys by queries."""
+    """The loop over tiles of queries that accumulates the gradients of a tile of keys and values; scores are transposed."""
     for start in range(first, last, BM):
         rows = start + tl.arange(0, BM)
         q = _rows(Q, start, BM, sq_m, d, length, WD, D, CHECK)
@@ -261,7 +261,7 @@ def backward_key(
     BM: tl.constexpr, BN: tl.constexpr, PRECISION: tl.constexpr, REPEAT: tl.constexpr, VEC: tl.constexpr, QUADS: tl.constexpr,
     EVEN: tl.constexpr = False,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """The gradients of a block of keys and values: a walk over the queries of the heads that share them."""
+    """The gradients of a tile of keys and values: a loop over the queries of the heads that share them."""
     groups = heads // REPEAT
     b, group = (tl.program_id(0) // groups).to(tl.int64), (tl.program_id(0) % groups).to(tl.int64)
     block = tl.program_id(1)

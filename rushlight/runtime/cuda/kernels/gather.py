@@ -1,6 +1,6 @@
-"""Elements picked along a dimension.
+"""Gather along a dimension.
 
-Nothing here waits for the GPU: an index out of range is noted by the kernel, and the next launch raises the error.
+Nothing here synchronizes: the kernel reports an index out of range, and the next launch raises the error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Convolutions in two dimensions as products, in Triton: a block of filters meets the pixels that a block of results sees, read where they are.
+"""2-d convolutions as implicit GEMM in Triton: a tile of filters times the windows of a tile of results, read from the image in place.
 
-Images and filters are row-major; no image is laid out anew, and the bias is added on the way.  Nothing but Triton is imported: the file is compiled by a process
+Images and filters are row-major; there is no im2col buffer, and the bias is added in the epilogue.  Nothing but Triton is imported: the file is compiled by a process
 of its own, and imported by tests under Triton's interpreter.
 """
 

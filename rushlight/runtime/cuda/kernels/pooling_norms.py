@@ -174,7 +174,7 @@ def _floating(*arrays: Any) -> bool:
 
 
 def _pool(input: Any, ndim: int, options: Any) -> tuple[list[int], tuple[int, ...]]:
-    """The numbers of a pool in three dimensions, as kernels take them, and the shape of the result."""
+    """The kernel arguments of a pool in three dimensions, and the shape of the result."""
     pool = make_pool(f"max_pool{ndim}d", input.shape, ndim, *options)
     fields = [tuple(each) for each in pool]
     filled = [(0 if at == 3 else 1,) * (3 - ndim) + each for at, each in enumerate(fields)]  # padding is the fourth
@@ -203,7 +203,7 @@ def max_pool_backward(cupy: Any, grad: Any, input: Any, result: Any, ndim: int, 
     numbers, _ = _pool(input, ndim, options[:5])
     sizes, strides, dilations = numbers[3:6], numbers[6:9], numbers[12:15]
     apart = all((size - 1) * dilation < stride for size, stride, dilation in zip(sizes, strides, dilations))
-    found = None if apart else _max_pool(cupy, input, ndim, options, True)  # windows that share no element look at theirs once more
+    found = None if apart else _max_pool(cupy, input, ndim, options, True)  # non-overlapping windows recompute their maximum
     if found is NotImplemented:
         return NotImplemented
     grad, made = contiguous(cupy, grad), cupy.ndarray(input.shape, grad.dtype)
@@ -249,7 +249,7 @@ def channel_products(cupy: Any, grad: Any, input: Any, shape: Any) -> Any:
 
 @replayed
 def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor: float) -> Any:
-    """Move running statistics towards those of a batch, in place."""
+    """Update running statistics with those of a batch, in place."""
     if isinstance(found, statistics_type(cupy)):  # the means come first
         found = found[0]
     if running.size != found.size or not running.size or not running.flags.c_contiguous or not found.flags.c_contiguous:
@@ -263,7 +263,7 @@ def update_running(cupy: Any, running: Any, found: Any, momentum: float, factor:
 
 @replayed
 def update_both(cupy: Any, means: Any, variances: Any, kept: Any, found: Any, momentum: float, factor: float) -> Any:
-    """Move running means and variances towards those of a batch, in place; ``kept`` begins with the means."""
+    """Update running means and variances with those of a batch, in place; ``kept`` begins with the means."""
     n = means.size
     if not isinstance(kept, statistics_type(cupy)) or not n or n != variances.size or n != found.size or n != kept.shape[1]:
         return NotImplemented
@@ -278,7 +278,7 @@ def update_both(cupy: Any, means: Any, variances: Any, kept: Any, found: Any, mo
 
 @functools.cache
 def statistics_type(cupy: Any) -> Any:
-    """The class of what normalisations keep in the place of their normalised input: means and reciprocal standard deviations."""
+    """The class of what normalisations keep instead of their normalised input: means and reciprocal standard deviations."""
     return type("Statistics", (cupy.ndarray,), {"__doc__": "Means and reciprocal standard deviations of rows, or of channels."})
 
 

@@ -50,7 +50,7 @@ def linear(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
 
 
 class _Gradients(NamedTuple):
-    """What the gradients of a layer come down to: two products and, where one launch adds the columns, its kernel, blocks, threads, rows and columns."""
+    """The plan of a layer's gradients: two products and, where one launch sums the columns, its kernel, blocks, threads, rows and columns."""
 
     of_input: gemm.ProductPlan
     of_weight: gemm.ProductPlan
@@ -106,4 +106,4 @@ SHORTCUTS: dict[str, Any] = {
     "linear_gradients": linear_gradients,
 }
 KERNELS: dict[str, Any] = {"matmul": matmul, "linear": linear}
-PAIRS: dict[str, Any] = {"matmul": gemm.product}  # of calls whose layouts are known
+PAIRS: dict[str, Any] = {"matmul": gemm.product}  # plans by layout

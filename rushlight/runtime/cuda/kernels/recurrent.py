@@ -1,7 +1,7 @@
-"""Recurrent layers: for each time one product by cuBLASLt and one kernel for all that is pointwise, forward and backward; all of them are one launch where
-their addresses come again (``captured_loops.py``).
+"""Recurrent layers: per time step one product by cuBLASLt and one fused pointwise kernel, forward and backward; the whole loop is one graph launch where
+its addresses repeat (``captured_loops.py``).
 
-Small layers are one kernel for all times (``small_recurrent.py``).
+Small layers are one kernel for all time steps (``small_recurrent.py``).
 
 The arrays are those of ``ops/nn/rnn.py``: rows of all sequences at time 0, then at time 1, and so on.  Layers with a projection are left to the op's own
 kernel.
@@ -123,7 +123,7 @@ def _usable(*arrays: Any) -> bool:
 
 
 class _Times:
-    """The times of a layer in the order of running: addresses of rows of arrays, and the product with the state before."""
+    """The time steps of a layer in execution order: row ranges of arrays, and the product with the previous state."""
 
     def __init__(
         self,
@@ -132,17 +132,17 @@ class _Times:
         states: Any,
         reverse: bool,
         dtype: np.dtype[Any],
-        turned: tuple[bool, int, int],
+        layout: tuple[bool, int, int],
         adds: bool = False,
     ) -> None:
-        """``turned``: whether the weight is transposed, the width of what it is multiplied with, and that of the product; ``adds``: whether it is added."""
+        """``layout``: whether the weight is transposed, the columns of the left operand and of the product; ``adds``: whether it accumulates."""
         self.order, self.size = steps(batch_sizes, states, reverse), dtype.itemsize
         self.plans: dict[int, Any] = {}
-        self.make = lambda count: gemm.plan_of(cupy, count, turned, dtype, adds)
-        self._cupy, self._description = cupy, (turned, dtype, reverse, *self.order)
+        self.make = lambda count: gemm.plan_of(cupy, count, layout, dtype, adds)
+        self._cupy, self._description = cupy, (layout, dtype, reverse, *self.order)
 
     def queue(self, name: str, run: Callable[[], None], *depends: Any) -> None:
-        """Run all times, which depend on these addresses and numbers: in one launch where they have come before."""
+        """Run all time steps, as one graph launch where these addresses and numbers repeat."""
         key = (name, precision.allow_tf32, *depends, *self._description)
         captured_loops.queue(self._cupy, 2 * len(self.order), key, run)
 

@@ -1,6 +1,6 @@
-"""Kernels over rows that threads hold in registers: each element is read once, as a part of a vector, whatever is computed of it.
+"""Row kernels that keep a row in registers: each element is loaded once, by vector loads.
 
-The bodies have the names and parameters of those in ``rows.py``, which takes longer rows on.
+The bodies have the names and parameters of those in ``rows.py``, which handles longer rows.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 LONGEST = 16384  # elements of a row
 _EACH = 32  # elements that a thread holds at most
 
-# A thread holds HELD vectors of VECTOR neighbours; those after the end of a row are filled.
+# A thread holds HELD vectors of VECTOR adjacent elements; those past the end of a row have a fill value.
 TEXT = """
 #define HELD @HELD@
 #define VECTOR @VECTOR@
@@ -108,7 +108,7 @@ _TWO = ("softmax_backward", "layer_norm_backward", "layer_norm_input_backward") 
 
 
 def arrangement(name: str, n: int, aligned: bool) -> tuple[int, int, int] | None:
-    """Threads of a row, vectors that each holds, and elements of a vector; None where the row is too long to be held."""
+    """Threads per row, vectors per thread, and the vector width; None where the row does not fit in registers."""
     if name not in BODIES or n > LONGEST:
         return None
     vector = 4 if aligned and n % 4 == 0 else 1

@@ -1,4 +1,4 @@
-"""LSTM layers: all times of one sequence in one block of threads, whose registers and shared memory hold the recurrent weights.
+"""LSTM layers: all time steps of a sequence in one block, which keeps the recurrent weights in registers and shared memory.
 
 A step of a small layer is shorter than a launch, so what counts is that there is one launch for all of them.  A thread has a row of the weights (backwards: a
 quarter of a column), most of it in registers: on an H200 a layer of 128 units takes a third of the time of the kernel that reads the weights again at every time
@@ -19,7 +19,7 @@ from ..launch_replay import replayed
 from . import recurrent
 from .copies import contiguous
 
-_LARGEST = 128  # hidden units: more weights fit in no multiprocessor
+_LARGEST = 128  # hidden units: more weights do not fit in an SM
 _IN_REGISTERS = 96  # weights of a thread, of 128
 
 _HEAD = """

@@ -1,6 +1,6 @@
 """Kernels over rows: softmax, layer normalisation and their gradients, sums of columns, rows of tables.
 
-Threads hold rows in registers up to a length (``register_rows.py``); a longer one is one block's, which reads it from the cache when it needs it again.
+Rows up to a length are kept in registers (``register_rows.py``); a longer one is reduced by one block, which reads it again from the cache.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from . import pooling_norms, register_rows
 from .copies import contiguous
 from .pooling_norms import statistics_type
 
-_SHORT, _LONG = 256, 8192  # elements of a row up to which a warp takes it on; from which on it is a large block's
-_ONE_STRIP = 2048  # rows of a matrix whose columns one launch adds
+_SHORT, _LONG = 256, 8192  # elements of a row up to which a warp reduces it, and from which on a large block
+_ONE_STRIP = 2048  # rows up to which one launch sums the columns
 _REDUCE = """
 typedef @T@ T; typedef @A@ A;
 #define STORE(x) @STORE@
@@ -258,7 +258,7 @@ def softmax_backward(cupy: Any, grad: Any, result: Any, dim: Any, *, logarithm: 
 
 
 def _rows_of(array: Any, dims: Any) -> int | None:
-    """How many elements a row has where the last dimensions are normalised; None where others are."""
+    """The row length where the trailing dimensions are normalised; None where others are."""
     kept = array.ndim - len(dims)
     if tuple(dims) != tuple(range(kept, array.ndim)) or not array.size:
         return None
@@ -268,7 +268,7 @@ def _rows_of(array: Any, dims: Any) -> int | None:
 
 @replayed
 def layer_standardize(cupy: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> Any:
-    """Layer normalisation, with what its gradient needs: means and scales stand for the normalised input."""
+    """Layer normalisation, with what its gradient needs: means and scales instead of the normalised input."""
     n = _rows_of(input, dims)
     if n is None:
         return pooling_norms.batch_norm(cupy, input, weight, bias, dims, eps)
@@ -402,8 +402,8 @@ def column_sums(cupy: Any, matrix: Any, n: int, other: Any = None, shape: Any = 
 
 
 def strips_of(rows: int, n: int) -> tuple[int, int]:
-    """Into how many strips the rows of a matrix are cut, and how many rows each has: enough blocks to fill a GPU, or one strip where the sums are over
-    before a second launch, which adds those of the strips, would begin."""
+    """The number of strips of rows (split-k), and the rows of each: enough blocks to fill the GPU, or one strip where the sums take less time than
+    the second launch, which would add those of the strips."""
     if rows <= _ONE_STRIP:
         return 1, rows
     strips = max(1, min(-(-rows // 64), -(-1056 // -(-n // 32)), 512))
@@ -437,7 +437,7 @@ def column_kernel(cupy: Any, dtype: np.dtype[Any], result: np.dtype[Any], lanes:
 
 
 def row_sums(cupy: Any, matrix: Any, n: int, factor: float = 1.0, result: Any = None, shape: Any = None) -> Any:
-    """The sums of the rows, of n elements each, of a contiguous array; long rows are cut into pieces that are summed first."""
+    """The sums of the rows, of n elements each, of a contiguous array; long rows are summed in two stages."""
     dtype, rows = matrix.dtype, matrix.size // n
     result = dtype if result is None else result
     if n > 16384 and rows < 256:
@@ -480,14 +480,14 @@ def sum_reduction(cupy: Any, input: Any, dim: Any = None, keepdim: bool = False,
 
 
 def channels_last_sum(cupy: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    """The sums of the channels of images whose channels change fastest: those of the columns of a matrix."""
+    """The channel sums of channels-last images: the column sums of a matrix."""
     rank, channels = input.ndim, input.shape[1]
     if not isinstance(dim, (tuple, list)) or sorted(each % rank for each in dim) != [0, *range(2, rank)] or not input.size:
         return NotImplemented
-    turned = input.transpose(0, *range(2, rank), 1)
-    if not takes(turned):
+    transposed = input.transpose(0, *range(2, rank), 1)
+    if not takes(transposed):
         return NotImplemented
-    return column_sums(cupy, turned, channels, None, (1, channels, *[1] * (rank - 2)) if keepdim else (channels,))[0]
+    return column_sums(cupy, transposed, channels, None, (1, channels, *[1] * (rank - 2)) if keepdim else (channels,))[0]
 
 
 def _reduction(input: Any, dim: Any, keepdim: bool, mean: bool) -> tuple[str, int, tuple[int, ...]] | None:

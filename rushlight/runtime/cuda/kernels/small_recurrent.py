@@ -1,6 +1,6 @@
-"""Recurrent layers whose weight is small: one kernel for all times, in which a block follows one sequence and keeps its state.
+"""Recurrent layers with small weights: one persistent kernel for all time steps; a block runs one sequence and keeps its state.
 
-Sequences don't meet, so that blocks wait for nobody; the weight is read from the cache at every time.  ``recurrent.py`` takes larger layers on.
+Sequences are independent, so blocks do not synchronize; the weight is read from the cache at every time step.  ``recurrent.py`` has larger layers.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ extern __shared__ double memory[];
 #define TIMES for (int s = 0; s < count; s++) { int2 time = times[s]; if ((int)blockIdx.x >= time.y) continue; long long at = time.x + (long long)blockIdx.x;
 #define TIMES_BACK for (int s = count - 1; s >= 0; s--) { int2 time = times[s]; if ((int)blockIdx.x >= time.y) continue; long long at = time.x + (long long)blockIdx.x;
 #define OWN ((long long)blockIdx.x * H + j)
-extern "C" __global__ void lstm_rows(const T* gates, const T* turned, T* hidden, T* cell, T* output, T* activated, T* cells, T* before,
+extern "C" __global__ void lstm_rows(const T* gates, const T* transposed, T* hidden, T* cell, T* output, T* activated, T* cells, T* before,
                                      const int2* times, int count, int H) {
     A* h = (A*)memory; A* c = h + H; A* now = c + H;
     EACH(j, H) { h[j] = value(hidden[OWN]); c[j] = value(cell[OWN]); }
     __syncthreads();
     TIMES
-        EACH(o, 4 * H) now[o] = (A)value(gates[at * 4 * H + o]) + dot(h, turned + o, H, 4 * H);
+        EACH(o, 4 * H) now[o] = (A)value(gates[at * 4 * H + o]) + dot(h, transposed + o, H, 4 * H);
         __syncthreads();
         EACH(j, H) {
             A i = squash(now[j]), f = squash(now[H + j]), g = tanh(now[2 * H + j]), o = squash(now[3 * H + j]), old = c[j], fresh = f * old + i * g;
@@ -89,13 +89,13 @@ extern "C" __global__ void lstm_rows_back(const T* activated, const T* cells, co
     }
     EACH(j, H) { grad_hidden[OWN] = STORE((h[j])); grad_cell[OWN] = STORE((c[j])); }
 }
-extern "C" __global__ void gru_rows(const T* gates, const T* turned, const T* bias, T* hidden, T* output, T* activated, T* before,
+extern "C" __global__ void gru_rows(const T* gates, const T* transposed, const T* bias, T* hidden, T* output, T* activated, T* before,
                                     const int2* times, int count, int H) {
     A* h = (A*)memory; A* own = h + H;
     EACH(j, H) h[j] = value(hidden[OWN]);
     __syncthreads();
     TIMES
-        EACH(o, 3 * H) own[o] = (bias ? (A)value(bias[o]) : (A)0) + dot(h, turned + o, H, 3 * H);
+        EACH(o, 3 * H) own[o] = (bias ? (A)value(bias[o]) : (A)0) + dot(h, transposed + o, H, 3 * H);
         __syncthreads();
         EACH(j, H) {
             const T* given = gates + at * 3 * H + j; T* to = activated + at * 4 * H + j;
@@ -129,12 +129,12 @@ extern "C" __global__ void gru_rows_back(const T* activated, const T* before, co
     }
     EACH(j, H) grad_hidden[OWN] = STORE((h[j]));
 }
-extern "C" __global__ void rnn_rows(const T* gates, const T* turned, T* hidden, T* output, T* before, int relu, const int2* times, int count, int H) {
+extern "C" __global__ void rnn_rows(const T* gates, const T* transposed, T* hidden, T* output, T* before, int relu, const int2* times, int count, int H) {
     A* h = (A*)memory; A* now = h + H;
     EACH(j, H) h[j] = value(hidden[OWN]);
     __syncthreads();
     TIMES
-        EACH(j, H) now[j] = (A)value(gates[at * H + j]) + dot(h, turned + j, H, H);
+        EACH(j, H) now[j] = (A)value(gates[at * H + j]) + dot(h, transposed + j, H, H);
         __syncthreads();
         EACH(j, H) { before[at * H + j] = STORE((h[j])); h[j] = relu ? larger(now[j], (A)0) : tanh(now[j]); output[at * H + j] = STORE((h[j])); }
         __syncthreads();
@@ -162,7 +162,7 @@ _FORMATS = {
     "rnn_rows_back": "PPPPPiPii",
 }  # fmt: skip
 _kernels: dict[Any, CudaKernel] = {}
-_times: dict[Any, Any] = {}  # on the device, by what they are: graphs that were captured go on reading them
+_times: dict[Any, Any] = {}  # on the device, by content: captured graphs keep reading them
 
 
 def source(dtype: np.dtype[Any]) -> str:
@@ -180,7 +180,7 @@ def takes(weight: Any, sequences: int) -> bool:
 
 
 def times_of(cupy: Any, order: list[tuple[int, int]]) -> Any:
-    """Where the rows of each time begin and how many they are, on the device."""
+    """The first row and the row count of each time step, on the device."""
     key = (cupy.cuda.runtime.getDevice(), *order)
     found = _times.get(key)
     if found is None:

@@ -1,7 +1,7 @@
 """Float32 products on tensor cores, in Triton: each number is a sum of two TF32 numbers, and three of their four products are added up in float32.
 
-The result is as exact as a float32 product's (what is left out is below its rounding), in less time than the arithmetic units take.  Tensor cores read the
-second operand of TF32 products along the sums, so that is the operand whose rows lie so: operands change places where the first one does, and where none does,
+The result is as exact as a float32 product's (what is left out is below its rounding), in less time than the FP32 units take.  For TF32, tensor cores need the
+second operand contiguous along K: operands are swapped where only the first one is, and where neither is,
 one is transposed first.  Imported where a compiled program measures its products, and by tests under Triton's interpreter.
 """
 
@@ -45,7 +45,7 @@ def split_product(
 
 @triton.jit
 def transposed(X, Y, rows, columns, step, B: tl.constexpr):  # type: ignore[no-untyped-def]
-    """``Y = X.T``, Y row by row; ``step`` is from row to row of X."""
+    """``Y = X.T``, Y row-major; ``step`` is the row stride of X."""
     i, j = tl.program_id(0) * B + tl.arange(0, B), tl.program_id(1) * B + tl.arange(0, B)
     x = tl.load(X + i[:, None].to(tl.int64) * step + j[None, :], mask=(i[:, None] < rows) & (j[None, :] < columns), other=0.0)
     tl.store(Y + j[:, None].to(tl.int64) * rows + i[None, :], tl.trans(x), mask=(j[:, None] < columns) & (i[None, :] < rows))

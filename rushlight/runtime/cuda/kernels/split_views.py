@@ -1,4 +1,4 @@
-"""Parts of an array along a dimension, as views of its memory: where each begins is found once for a layout."""
+"""Parts of an array along a dimension, as views of its memory; offsets are computed once per layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ....ops.shape.split import check_sizes
 
 @functools.lru_cache(4096)
 def _parts(shape: tuple[int, ...], strides: tuple[int, ...], sizes: tuple[int, ...], dim: int) -> list[tuple[tuple[int, ...], int]]:
-    """The shapes of the parts, and the bytes from the first element of all to theirs."""
+    """The shapes and byte offsets of the parts."""
     place = check_sizes(Spec(shape, np.dtype(np.uint8)), sizes, dim)
     made, at = [], 0
     for size in sizes:
