@@ -1,6 +1,6 @@
 """Functions that generated kernels call: those of CUDA's math library, or formulas where kernels are interpreted, which has no such library.
 
-Reductions of maxima and minima hold NaN where an element is NaN, as eager mode's do; Triton's own leave it out.
+Max and min reductions propagate NaN, as eager mode's do; Triton's own ignore it.
 """
 
 from __future__ import annotations

@@ -42,16 +42,16 @@ def full(value: Any, dtype: np.dtype[Any]) -> str:
 
 
 class Emission:
-    """The text of some expressions in one place of a kernel: ``load`` gives the text of an operand, ``assign`` adds a line that names a value."""
+    """The printer of expressions at one point of a kernel: ``load`` gives the text of an operand, ``assign`` adds a line that names a value."""
 
     def __init__(self, load: Callable[[Any], str], assign: Callable[[str], str], use: Callable[[str], None]) -> None:
         self.load, self.assign, self.use = load, assign, use
         self.names: dict[int, str] = {}  # by id of an expression
         self.counts: dict[int, int] = {}
-        self.kept: list[ScalarExpression] = []  # so that ids stay theirs
+        self.kept: list[ScalarExpression] = []  # kept alive, so that ids stay unique
 
     def count(self, expressions: Sequence[ScalarExpression]) -> None:
-        """Note which parts of expressions are shared: those get a name."""
+        """Count the uses of subexpressions: shared ones get a name."""
         waiting = list(expressions)
         self.kept += expressions
         while waiting:
@@ -79,7 +79,7 @@ class Emission:
         return f"({text})" if text.startswith("-") or (compound and not text.isidentifier()) else text
 
     def typed(self, expression: ScalarExpression) -> str:
-        """The text with a dtype of its own, where a literal would take that of its neighbour or none."""
+        """The text with an explicit dtype, where a literal would take that of the other operand or none."""
         return full(expression.data, expression.dtype) if expression.op == "constant" else self(expression)
 
     def text(self, expression: ScalarExpression) -> str:
@@ -98,7 +98,7 @@ class Emission:
                 return f"tl.div_rn({(self.typed if all(constants) else self)(args[0])}, {self(args[1])})"
             return f"{first(args[0])} / {self.inner(args[1])}"
         if op == "neg":
-            return f"{first(args[0])} * -1.0" if dtype.kind == "f" else f"-{first(args[0])}"  # 0 - x has no negative zero
+            return f"{first(args[0])} * -1.0" if dtype.kind == "f" else f"-{first(args[0])}"  # 0 - x loses the negative zero
         if op == "not":
             return f"{first(args[0])} == 0"
         if op == "cast":

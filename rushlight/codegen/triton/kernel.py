@@ -1,7 +1,7 @@
 """The Triton emitter of kernel plans: one plan becomes one kernel.
 
 Rows (all loops that are not reduced) are the first dimension of a block, ``x``; the elements of a row are the second, ``r``.  A kernel without reductions has
-rows alone.  Where a row fits in registers the kernel is *persistent*: passes follow each other on the same block, and what a later pass needs again is there.
+rows alone.  Where a row fits in registers the kernel is *persistent*: all passes run on the same block, and values stay in registers between them.
 Longer rows are *looped* over, pass by pass; what is kept between passes is in memory.  Partial sums of blocks of rows are accumulated over the rows of a program.
 """
 
@@ -34,11 +34,11 @@ from ...schedule.tensor_ir import Value
 from . import PERSISTENT
 from .expressions import DEVICE_FUNCTIONS, TYPES, Emission, literal
 
-PROGRAMS = 264  # programs that keep a GPU busy: two for each multiprocessor
-_WRAPPED = 100  # characters from which on an element that is reduced gets a line of its own
+PROGRAMS = 264  # programs that fill a GPU: two per SM
+_WRAPPED = 100  # characters from which on a reduced element is assigned on its own line
 _RESERVED = frozenset(("tl", "triton", "x", "r", "run", "memory", "call", "start", "first", "block", *keyword.kwlist, *dir(__builtins__)))
 _INT32 = (1 << 31) - 1
-_SMALL = 128  # programs of a reduction that may wait for others
+_SMALL = 128  # programs of a reduction that may be combined with others
 
 
 def power_of_two(number: int) -> int:
@@ -58,7 +58,7 @@ class TritonKernel:
     def __init__(self, plan: KernelPlan, name: str, comments: list[str], programs: int = PROGRAMS, part: int = 0) -> None:
         """``programs`` is how many programs there should be at least, where there are enough rows.
 
-        ``part`` is the size of the blocks of a function that is called by a kernel of several: it is given the number of its block, and has no names of its own.
+        ``part`` is the block size of a device function called by a combined kernel: its block index is a parameter, and its values have generic names.
         """
         self.plan, self.name, self.comments, self.programs, self.part = plan, name, comments, programs, part
         self.rows = [each for each in plan.axes if not each.reduced]
@@ -68,14 +68,14 @@ class TritonKernel:
         self.flat = not self.columns and not self.accumulates and not plan.partials
         self.used: dict[str, None] = {}  # device functions
         self.taken = {*DEVICE_FUNCTIONS, *(each.name for each in plan.axes), "x_mask", "r_mask"}
-        self.own: dict[str, str] = {}  # names of this kernel's values, each with one that says nothing
+        self.own: dict[str, str] = {}  # names of this kernel's values, each with a generic one
         self.pointers = {value: self.unique(f"{self.value_name(value)}_ptr") for value in plan.buffers}
         self.choose_blocks()
         self.lines: list[str] = []
         self.depth = 1
         self.row_names: dict[Value, str] = {}  # row values
         self.held: dict[Value, str] = {}  # of a persistent kernel: values of the whole block
-        self.loaded: dict[Any, str] = {}  # elements that were read in this block, by where they are
+        self.loaded: dict[Any, str] = {}  # elements loaded in this block, by location
         self.shapes: dict[int, tuple[bool, bool]] = {}  # by id of an expression of the plan
         self.held_shapes: dict[Value, tuple[bool, bool]] = {}
         self.sums: dict[Value, str] = {}  # accumulators of partial sums
@@ -86,14 +86,14 @@ class TritonKernel:
     # -- launching -----------------------------------------------------------------------------------------------------
 
     def choose_blocks(self) -> None:
-        """The sizes of blocks, the grid, and the number of warps."""
+        """Block sizes, the grid, and the number of warps."""
         plan, rows, length = self.plan, self.row_count, self.length
         self.persistent = True
         self.r_block = self.tiles = 1
         if self.flat:
             self.x_block = self.part or min(power_of_two(rows), 1024 if rows >= 1024 * self.programs else 256)
         elif plan.partials:
-            # Where nothing is reduced along rows, these are cut into parts that leave no thread idle.
+            # Where nothing is reduced along rows, they are split into parts that leave no thread idle.
             part = min(length & -length, 1024)
             self.tiles = length // part if part >= 128 and not self.accumulates else 1
             self.r_block = power_of_two(length // self.tiles)
@@ -113,11 +113,9 @@ class TritonKernel:
         self.grid = (plan.extent * self.tiles if plan.partials else -(-rows // self.x_block),)
         elements = self.x_block * self.r_block
         self.warps = min(max(power_of_two(elements // (256 if self.flat else 512)), 1), 16)
-        if (
-            plan.partials and not self.accumulates
-        ):  # warps beside each other: sums over rows are those of threads, and nothing waits for other warps
+        if plan.partials and not self.accumulates:  # warps along r only: row sums are per thread, without cross-warp reductions
             self.warps = min(self.warps, max(self.r_block // 256, 1))
-        if self.grid[0] * 4 < self.programs and not plan.partials:  # where few programs run, threads have an element each
+        if self.grid[0] * 4 < self.programs and not plan.partials:  # where few programs run, one element per thread
             self.warps = max(self.warps, min(max(elements // 32, 1), 4))
 
     @property
@@ -133,13 +131,13 @@ class TritonKernel:
 
     @property
     def combines(self) -> bool:
-        """Whether it may be launched together with others: one pass over blocks of rows that few programs compute."""
+        """Whether it may be combined with others into one launch: a single pass over blocks of rows, of few programs."""
         small = self.persistent and not self.plan.partials and self.grid[0] <= _SMALL and len(self.plan.passes) == 1
         return (self.flat or small) and not self.is_wide()
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to compute."""
+        """Whether it has no elements."""
         return not self.row_count
 
     def is_wide(self) -> bool:
@@ -170,7 +168,7 @@ class TritonKernel:
 
     @property
     def canonical(self) -> str:
-        """What the kernel does, whatever its values are called: kernels of which this is the same are one."""
+        """The kernel's body with generic names, by which equal kernels are deduplicated."""
         types = [str(each.dtype) for each in self.plan.buffers]
         lines = re.sub(r"\b[A-Za-z_]\w*\b", lambda found: self.own.get(found[0], found[0]), "\n".join(self.lines))
         return f"{self.options} {' '.join(types)}\n{lines}"
@@ -186,7 +184,7 @@ class TritonKernel:
         self.depth -= 1
 
     def unique(self, name: str) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         name = taken = identifier(name)
         count = 1
         while name in self.taken:
@@ -222,7 +220,7 @@ class TritonKernel:
         self.take_apart("r", self.columns)
 
     def take_apart(self, index: str, axes: list[Axis]) -> None:
-        """One index for each axis, of an index that counts through all of them."""
+        """A linear index decomposed into one index per axis."""
         if len(axes) < 2:
             return
         step = 1
@@ -233,7 +231,7 @@ class TritonKernel:
 
     @property
     def row_masked(self) -> bool:
-        """Whether some rows of a block may not be there."""
+        """Whether rows of a block may be out of range."""
         if self.plan.partials:
             return self.plan.partials[0].rows % self.x_block != 0 or self.row_count % self.plan.partials[0].rows != 0
         return self.row_count % self.x_block != 0
@@ -243,7 +241,7 @@ class TritonKernel:
         return self.length % self.r_block != 0
 
     def mask(self, rows: bool, columns: bool) -> str:
-        """The condition under which the elements of a block are there, or nothing."""
+        """The mask of the elements of a block that are in range, or nothing."""
         parts = [name for name, wanted in (("x_mask", rows and self.row_masked), ("r_mask", columns and self.column_masked)) if wanted]
         return " & ".join(parts)
 
@@ -282,7 +280,7 @@ class TritonKernel:
             self.emit_part(part)
 
     def emit_blocks(self) -> None:
-        """A program for each block of rows, of which partial sums are taken."""
+        """The body of a program per block of rows, with partial sums over its rows."""
         rows = self.plan.partials[0].rows
         self.line(f"block = tl.program_id(0){f' // {self.tiles}' if self.tiles > 1 else ''}")
         start = f"tl.program_id(0) % {self.tiles} * RBLOCK + " if self.tiles > 1 else ""
@@ -330,7 +328,7 @@ class TritonKernel:
                 self.reduce(each, sums[each.value])
 
     def reads(self, part: Pass) -> list[Element]:
-        """What a pass reads from memory, and does not hold."""
+        """What a pass loads from memory."""
         found = [each for expression in expressions_of(part) for each in locations(expression)]
         return [each for each in found if isinstance(each, Element) and each.value not in self.held]
 
@@ -372,7 +370,7 @@ class TritonKernel:
         return []
 
     def masked(self, each: Accumulate, text: str) -> str:
-        """An element of a reduction over the whole block: the neutral one where there is none."""
+        """An element of a reduction over the whole block: the identity where it is masked."""
         mask, value = self.mask(True, True), self.whole_block(each.expression, text, each.value.dtype)
         if mask:
             value = value if len(value) < _WRAPPED else self.assign(value, f"{self.value_name(each.value)}_element")
@@ -426,7 +424,7 @@ class TritonKernel:
         self.row_names[each.value] = self.assign(found, self.value_name(each.value))
 
     def put(self, store: Store, name: str) -> None:
-        """Store a value, or hold it where the kernel is persistent and nobody else needs it."""
+        """Store a value, or keep it in registers where the kernel is persistent and nothing else reads it."""
         to = store.to
         if isinstance(to, BlockElement):
             mask = self.mask(True, True)
@@ -464,7 +462,7 @@ class TritonKernel:
         if key not in self.loaded:
             text = f"tl.load({pointer}{f', {mask}' if mask else ''})"
             if not any(each in pointer for each in (" + ", " * ")) or pointer.split(" + ")[1:] == [str(at.offset)]:
-                text = f"tl.broadcast_to({text}, {[1] if self.flat else [1, 1]})"  # one number is a block, too: the interpreter mixes up others
+                text = f"tl.broadcast_to({text}, {[1] if self.flat else [1, 1]})"  # a block of one: the interpreter mishandles scalars
             self.loaded[key] = self.assign(text, self.value_name(at.value))
         return self.loaded[key]
 
@@ -477,13 +475,13 @@ def expressions_of(part: Pass | RowStage) -> list[ScalarExpression]:
 
 
 class CombinedKernel:
-    """Several kernels with blocks of one size that do not depend on each other, as one launch: each program computes a block of one of them.
+    """A combined kernel: several independent kernels of one block size as one launch; each program computes a block of one of them.
 
-    Parts with the same function are one call, whose pointers are chosen by the number of the block: Triton compiles each function once.
+    Parts with the same function are one call, whose pointers are selected by the block index: Triton compiles each function once.
     """
 
     def __init__(self, name: str, parts: list[tuple[TritonKernel, str]], comments: list[str]) -> None:
-        """``parts`` have the names of the functions that they are."""
+        """``parts`` are kernels with the names of their functions."""
         self.name, self.comments = name, comments
         self.functions: dict[str, list[TritonKernel]] = {}
         for part, function in parts:
@@ -520,7 +518,7 @@ class CombinedKernel:
             rows = [[names[value] for value in part.plan.buffers] for part in parts]
             chosen = [column for column, given in enumerate(zip(*rows)) if len(set(given)) > 1]
             block = f"block - {start}" if start else "block"
-            own = {column: f"a{at}_{column}" for column in chosen}  # names of this function alone: those of others may have other types
+            own = {column: f"a{at}_{column}" for column in chosen}  # unique per function: equal names elsewhere may have other types
             if chosen:
                 block = f"block - first{at}"
                 for number, (part, row) in enumerate(zip(parts, rows)):

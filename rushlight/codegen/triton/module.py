@@ -25,18 +25,18 @@ _numbers = count()
 
 PARTS = 32  # kernels that are combined at most
 _COMMENTS = 12  # lines of the user's above a combined kernel
-Region = tuple[str, int, int]  # where a value is: in the arena from one byte to another, or in a buffer of its own
+Region = tuple[str, int, int]  # the memory of a value: a byte range of the arena, or a buffer of its own
 
 
 class Pending(NamedTuple):
-    """A kernel that waits for others to be launched with it."""
+    """A pending kernel, which may be combined with others."""
 
     plan: KernelPlan
-    kernel: TritonKernel  # as it is launched where nothing else waits
+    kernel: TritonKernel  # its launch if nothing is combined with it
     step: Any
     reads: set[Region]
     writes: set[Region]
-    blocks: str | None  # of a reduction: the sizes of its blocks, which others must have, too
+    blocks: str | None  # of a reduction: its block sizes, which combined kernels must share
 
 
 class LaunchRecord(NamedTuple):
@@ -52,7 +52,7 @@ class LaunchRecord(NamedTuple):
 class GeneratedModule:
     """The source of the kernels of a schedule; ``calls`` are the values of the ops that ``run`` calls between launches, by their numbers.
 
-    Kernels without reductions, and small reductions, wait as long as nothing depends on them or overwrites what they read, and are launched together.
+    Kernels without reductions, and small reductions, are pending until a step depends on them or overwrites what they read, and are launched combined.
     """
 
     def __init__(self, schedule: Schedule, programs: int = PROGRAMS) -> None:
@@ -99,14 +99,14 @@ class GeneratedModule:
         return "arena", start, start + max(math.prod(root.shape), 1) * root.dtype.itemsize
 
     def settle(self, reads: set[Region], writes: set[Region]) -> None:
-        """Launch what waits where a step depends on it, or writes to its memory."""
+        """Launch pending kernels that a step depends on, or whose memory it writes to."""
         for each in self.waiting:
             if overlap(each.writes, reads) or overlap(each.writes, writes) or overlap(each.reads, writes):
                 self.flush()
                 return
 
     def flush(self) -> None:
-        """Launch the kernels that wait."""
+        """Launch the pending kernels."""
         waiting, self.waiting = self.waiting, []
         for blocks in dict.fromkeys(each.blocks for each in waiting):
             alike = [each for each in waiting if each.blocks == blocks]
@@ -114,7 +114,7 @@ class GeneratedModule:
                 self.together(alike[start : start + PARTS])
 
     def together(self, kernels: list[Pending]) -> None:
-        """Launch kernels as one."""
+        """Launch kernels as one combined kernel."""
         steps = [each.step for each in kernels]
         if len(kernels) == 1:
             self.launch(kernels[0].kernel, steps)
@@ -127,18 +127,18 @@ class GeneratedModule:
         self.launch(CombinedKernel("", parts, [*lines[:_COMMENTS], *more]), steps)
 
     def part(self, plan: KernelPlan, size: int) -> tuple[TritonKernel, str]:
-        """A function of a combined kernel, and its name: those that are the same are one."""
+        """A function of a combined kernel, and its name; equal ones are deduplicated."""
         kernel = TritonKernel(plan, "", [], self.programs, size)
         kernel.name = f"part_{digest(kernel.canonical)}"
         self.parts.setdefault(kernel.name, kernel)
         return kernel, kernel.name
 
     def launch(self, kernel: TritonKernel | CombinedKernel, steps: list[Any]) -> None:
-        """A line that launches a kernel; one that is there already is launched again."""
+        """A line that launches a kernel; an equal kernel that exists is reused."""
         text = kernel.canonical
         name = self.known.get(text)
         if name is None:
-            # The name follows from what the kernel does, so that Triton finds it in its cache whatever else the graph has.
+            # The name depends on the kernel's code alone, so that Triton's cache hits whatever else the graph has.
             names = [identifier(each.node.name) for step in steps for each in step.members if each.node is not None] or ["copy"]
             words = dict.fromkeys(re.sub(r"_\d+$", "", each) for each in names)
             name = kernel.name = self.known[text] = f"fused_{'_'.join(list(words)[:4])}_{digest(text)}"
@@ -150,7 +150,7 @@ class GeneratedModule:
         self.body.append((f"{name}[{kernel.grid}]({given})", set(slots)))
 
     def lines(self) -> list[str]:
-        """The lines of ``run``: results of ops are let go of after their last use."""
+        """The lines of ``run``: results of ops are freed after their last use."""
         kept = {
             self.schedule.slots[each.value]
             for each in (*self.schedule.outputs, *(one for one, _ in self.schedule.copies))
@@ -206,12 +206,12 @@ class GeneratedModule:
 
 
 def digest(text: str) -> str:
-    """A short name for a text."""
+    """A short digest of a text."""
     return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def overlap(some: set[Region], others: set[Region]) -> bool:
-    """Whether two sets of regions have memory in common."""
+    """Whether two sets of regions overlap."""
     for kind, start, end in some:
         for other, first, last in others:
             if start < last and first < end and kind == other:
