@@ -1,6 +1,6 @@
-"""Blocked attention: the scores of a block of queries stay in the cache, and the whole matrix of scores is never stored unless somebody uses it.
+"""Blocked attention: the scores of a block of queries stay in the cache, and the whole matrix of scores is stored only if it is an output.
 
-The keys and values of a head are packed into panels when its first block begins.  A block multiplies its queries by as many keys as any of them may see,
+The keys and values of a head are packed into panels when its first block begins.  A block multiplies its queries by the keys that its mask allows,
 takes the softmax of the scores row by row, and multiplies the weights by the values.  The gradient goes through the same blocks, and recomputes weights that
 were not kept.
 """
@@ -27,7 +27,7 @@ FLOPS_PER_NANOSECOND = 60
 
 
 class HeadIndices:
-    """The batch of an attention: where in memory the matrices of each head begin."""
+    """The batch indices of an attention: the offsets of each head's matrices."""
 
     def __init__(self, c: IRBuilder, shape: tuple[int, ...]) -> None:
         self.c = c
@@ -55,15 +55,15 @@ class HeadIndices:
 
 
 def steps(reference: Reference) -> tuple[int, int]:
-    """The strides of a matrix; those of a single row or column are what they would be in row-major order."""
+    """The strides of a matrix; the column stride is 1 where there is one column."""
     rows, columns = reference.strides[-2:]
     return rows, columns if reference.shape[-1] > 1 else 1
 
 
 def memory_order(builder: TensorIRBuilder, node: Any, part: int, source: Reference, shape: tuple[int, ...]) -> list[int]:
-    """The order in memory of the dimensions of a result: that of a source, unless the result is given out.
+    """The memory order of a result's dimensions: that of a source, unless it is an output.
 
-    HeadIndices that were cut out of a wider tensor so give results that can be put together to one without being copied.
+    Heads that were sliced from a wider tensor then give results that can be merged without a copy.
     """
     if builder.is_output(node, part):
         return list(range(len(shape)))
@@ -71,7 +71,7 @@ def memory_order(builder: TensorIRBuilder, node: Any, part: int, source: Referen
 
 
 def permuted_spec(spec: Spec, order: list[int]) -> Spec:
-    """The tensor that is stored, where the dimensions of a result are permuted in memory."""
+    """The stored tensor of a result whose dimensions are permuted in memory."""
     return Spec(tuple([spec.shape[at] for at in order]), spec.dtype)
 
 
@@ -82,7 +82,7 @@ def unpermuted(value: Value, order: list[int]) -> Reference:
 
 
 def rows_of_block(c: IRBuilder, start: Scalar, block: int, count: int) -> Scalar:
-    """How many rows a block has that begins there."""
+    """The number of rows of the block at a row."""
     return c.min(c.sub(count, start), block)
 
 
@@ -102,7 +102,7 @@ class NamedBuffers:
 
 
 class ScoreRow:
-    """Passes over one row of scores, in vectors; rows are filled up to whole panels, so that no pass has a rest."""
+    """Passes over one row of scores, in vectors; rows are padded to whole panels, so that no pass has a remainder."""
 
     def __init__(self, c: IRBuilder, panels: Panels) -> None:
         self.c = c
@@ -119,7 +119,7 @@ class ScoreRow:
                 body(c.add(c.scale(panel, self.vectors * self.v.count), at * self.v.count))
 
     def reduce(self, panels: Scalar, start: float, combine: Any, body: Any) -> Scalar:
-        """The reduction of what ``body(column)`` gives, lane by lane: a vector."""
+        """The lane-wise reduction of ``body(column)``: a vector."""
         c = self.c
         c.write(self.v.splat(c.constant(self.type, start)), self.partial)
         self.each(panels, lambda column: c.write(combine(c.read(self.partial, self.v.type), body(column)), self.partial))
@@ -150,7 +150,7 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
     dtype, type_ = query.dtype, TYPES[query.dtype]
     by_key, by_value = Panels(Module(), type_, size, source), Panels(Module(), type_, source, width)
     wide = by_key.columns
-    row = by_key.count * wide  # of scores, filled up to whole panels
+    row = by_key.count * wide  # of scores, padded to whole panels
     block = max(8, min(BLOCK, ROOM // (row * dtype.itemsize) // 8 * 8))
     blocks = -(-length // block)
     units = math.prod(batch) * blocks
@@ -214,7 +214,7 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
 
 
 def apply_mask(c: IRBuilder, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float) -> None:
-    """Scale a row of scores, and add a mask; what that leaves out is infinitely low."""
+    """Scale a row of scores, and apply a mask: excluded scores are -inf."""
     type_ = scores.type
     with c.loop(mask.shape[-1]) as column:
         found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
@@ -309,7 +309,7 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                 for at, name, reference in ((0, v, value), (1, k, key), *([] if w else [(4, k, key)])):
                     panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference))
                 for at, across in ((1, size), (2, width)):
-                    if wanted[at]:  # all queries are summed up, block by block, from zeros on
+                    if wanted[at]:  # sums over all queries, block by block, start at zero
                         to = heads.pointer(targets[at], made[at])
                         with c.loop(source) as line_of, c.loop(across) as column:
                             c.store(c.constant(type_, 0.0), to, c.add(c.scale(line_of, made[at].strides[-2]), column))

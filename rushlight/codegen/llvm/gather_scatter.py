@@ -34,8 +34,8 @@ from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .native_call import Lowering, NativeCall
 from .scalar_code import convert
 
-MANY = 32  # pieces of work that are enough for several threads
-COLUMNS = 16  # of a sum over rows that one piece of work takes
+MANY = 32  # units of work, enough for several threads
+COLUMNS = 16  # rows of a sum per unit of work
 llvm = lowering("llvm")
 
 
@@ -83,7 +83,7 @@ def first_split(sizes: Sequence[Any], skip: int = -1) -> int | None:
 
 
 def widest_split(sizes: Sequence[Any]) -> int | None:
-    """The outermost dimension that gives many threads something to do, or the largest one; the last one is left to vectors."""
+    """The outermost dimension with enough work for many threads, or the largest one; the last one is vectorized."""
     if any(map(is_symbolic_number, sizes)):
         return 0 if sizes[0] > 1 else None
     outer = list(sizes[:-1]) or list(sizes)
@@ -177,13 +177,13 @@ def checked(c: IRBuilder, index: Scalar, size: Any, wraps: bool) -> Scalar:
 
 
 def places(op: PointGather | PointScatterAdd, rank: int) -> tuple[list[int], list[int]]:
-    """The dimensions that are kept whole: those before the places of the indices in the result, and those behind."""
+    """The unindexed dimensions: those before the indexed ones in the result, and those after."""
     kept = [dim for dim in range(rank) if dim not in op.dims]
     return kept[: op.at], kept[op.at :]
 
 
 def named(c: IRBuilder, loops: Loops, op: PointGather | PointScatterAdd, sizes: Sequence[Any], strides: Sequence[Any]) -> Scalar:
-    """The offset of the place that the indices name, in a tensor of these sizes; their buffers follow on ``%b1``."""
+    """The offset of the indexed element, in a tensor of these sizes; the index buffers follow ``%b1``."""
     result = c.integer(0)
     for number, (dim, index) in enumerate(zip(op.dims, op.indices)):
         found = checked(c, loops.load(f"%b{number + 2}", index, loops.indices[op.at :]), sizes[dim], True)
@@ -214,7 +214,7 @@ def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any
 
 
 def point_scatter_add(builder: TensorIRBuilder, op: PointScatterAdd, spec: Any, node: Any) -> Any:
-    """One thread adds, in the order of the indices, unless a dimension before them is whole: then it is split."""
+    """One thread adds, in the order of the indices, unless there is an unindexed dimension before them, which is split."""
     grad, shape = op.grad, tuple(spec.shape)
     before, behind = places(op, len(shape))
     outer = (*[shape[dim] for dim in before], *op.indices[0].shape)
@@ -307,7 +307,7 @@ def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd | PointScatterAd
 
 @llvm.register("index_copy")
 def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) -> Any:
-    """In the memory of the base where nothing else reads that: then no more is written than the slices."""
+    """Written in place where nothing else reads the base: then only the slices are written."""
     base, source, index, dim = op.base, op.source, op.index, op.dim
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
 
@@ -326,7 +326,7 @@ def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) 
             number = loops.load("%b2", index, loops.indices[dim:])
             row = checked(c, number, shape[dim], False)
             to, begin = loops.place(strides, 0, [*loops.indices[:dim], row]), loops.place(source.strides, source.offset)
-            # What an index out of range names is not written: the base may be an input.
+            # Nothing is written for an index out of range: the base may be an input.
             nest.enter_context(c.when(c.compare("eq", number if number.type == "i64" else c.convert("sext", number, "i64"), row)))
             inner = Loops(c, nest, shape[dim + 1 :])
             value = c.load("%b1", c.add(begin, inner.place(source.strides[dim + 1 :])), type)

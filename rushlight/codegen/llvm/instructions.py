@@ -134,7 +134,7 @@ class BasicBlock:
 
 
 class VectorVariant(NamedTuple):
-    """A vector function that LLVM may call in the place of several calls of a scalar one."""
+    """A vector variant of a scalar function, which LLVM may call instead of several scalar calls."""
 
     parameters: str  # the number of lanes, and for each parameter whether it is a vector (v) or uniform (u): "16v"
     function: str
@@ -156,7 +156,7 @@ class LlvmFunction:
         self.stack: list[tuple[str, str, int]] = []  # stack slots: register, type, length
         self.variables: dict[str, str] = {}  # the types of its global variables, each loaded into %its.<name> on entry
         self.numbers: list[int] = []  # the values of the variables number0, number1, …
-        self.sizes: list[int] = []  # symbolic sizes: places in the program's table, in the order of this function's own
+        self.sizes: list[int] = []  # symbolic sizes: indices into the program's table, in the order of this function's own
         self.size_loads: list[tuple[str, int]] = []  # the types in which they are read: %dim.<n>, %dim.<n>.float
         self.preamble: list[str] = []  # raw instructions that define %numbers where that is no parameter
         self.uses: set[str] = set()  # symbols of other functions and of constants
@@ -175,7 +175,7 @@ class LlvmFunction:
 
     @property
     def body(self) -> str:
-        """All but the first line and the variables, printed once; ``NAME`` stands for the function in its loads of variables."""
+        """The body without the header and the variables, printed once; ``NAME`` stands for the function in loads of variables."""
         if self.printed is None:
             lines = ["entry:", *self.preamble]
             for type, at in self.size_loads:
@@ -190,7 +190,7 @@ class LlvmFunction:
         return self.printed
 
     def head(self, name: str = "", declares: bool = False) -> str:
-        """The first line, or the declaration for other modules; without a name, what identifies the function apart from that."""
+        """The header, or the declaration for other modules; without a name, the signature that identifies it."""
         given = ", ".join(
             [f"{each.type}{' noalias' if each.noalias else ''}" for each in self.parameters] if declares else map(str, self.parameters)
         )
@@ -205,7 +205,7 @@ class LlvmFunction:
 
     @property
     def code(self) -> str:
-        """What identifies the code: all but the name, and the numbers and sizes that are bound later."""
+        """The identity of the code: all but the name, and the numbers and sizes bound at load time."""
         return "\n".join([self.head(), *[f"{name} {type}" for name, type in self.variables.items()], self.body])
 
     def __str__(self) -> str:
@@ -241,7 +241,7 @@ class TextFunction:
 
 
 class Declaration(NamedTuple):
-    """What a module says of a symbol that it does not define, or of a constant."""
+    """The declaration of a symbol that a module does not define, or of a constant."""
 
     text: str
     vector_function: str = ""  # that LLVM may call instead

@@ -72,13 +72,13 @@ class IRBuilder:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.blocks = [BasicBlock("entry")]
-        self.instructions = self.blocks[0].instructions  # of the block that is being built
+        self.instructions = self.blocks[0].instructions  # of the current block
         self.count = 0
         self.stack: list[tuple[str, str, int]] = []
         self.shared: dict[tuple[str, int], str] = {}
         self.variables: dict[str, str] = {}
-        self.numbers: dict[int, int] = {}  # numbers that are bound when the code is loaded, and their places
-        self.sizes: dict[int, int] = {}  # symbolic sizes: from places in the program's table to places in this function's
+        self.numbers: dict[int, int] = {}  # numbers bound when the code is loaded, and their indices
+        self.sizes: dict[int, int] = {}  # symbolic sizes: from indices in the program's table to indices in this function's
         self.size_loads: dict[tuple[str, int], None] = {}
         self.uses: set[str] = set()
         self.hints = False
@@ -107,7 +107,7 @@ class IRBuilder:
         self.instructions.append(_new(LlvmInstruction, (opcode, "", type, operands, detail)))
 
     def let(self, type: str, text: str) -> Scalar:
-        """A register that holds the value of an instruction given as text."""
+        """The register of an instruction given as text."""
         name = "%" + self.fresh()
         self.instructions.append(LlvmInstruction("raw", name, type, (), self._raw(text)))
         return Scalar(name, type)
@@ -117,7 +117,7 @@ class IRBuilder:
         self.instructions.append(LlvmInstruction("raw", "", "", (), self._raw(text)))
 
     def _raw(self, text: str) -> str:
-        """Text whose symbols are noted, with symbolic sizes as registers of this function."""
+        """Text with its symbols recorded, and symbolic sizes as registers of this function."""
         for each in text.split("@")[1:]:
             length = next((at for at, mark in enumerate(each) if not (mark.isalnum() or mark in "._")), len(each))
             self.uses.add(f"@{each[:length]}")
@@ -236,7 +236,7 @@ class IRBuilder:
         return Scalar(f"%dim.{at}" if type == "i64" else f"%dim.{at}.{type}", type)
 
     def number(self, value: Any) -> Scalar:
-        """An integer that is not part of the code but bound when that is loaded.
+        """An integer that is bound when the code is loaded.
 
         So the code for another batch size is the same, and is not compiled again.  Equal numbers are one variable.
         """
@@ -300,7 +300,7 @@ class IRBuilder:
         return name
 
     def shared_slot(self, type: str, length: int) -> str:
-        """A stack slot that is reused for one thing after the other."""
+        """A stack slot that is reused within the function."""
         if (type, length) not in self.shared:
             self.shared[type, length] = self.slot(type, length)
         return self.shared[type, length]
@@ -358,11 +358,11 @@ class IRBuilder:
         return self.compare("slt", self.whole(a), self.whole(b))
 
     def in_range(self, index: Scalar, size: Any) -> Scalar:
-        """Whether an index is neither negative nor at or beyond a size."""
+        """Whether an index is in ``[0, size)``."""
         return self.compare("ult", index, self.whole(size))
 
     def invert(self, condition: Scalar) -> Scalar:
-        """The opposite of a condition."""
+        """The negation of a condition."""
         return self.binary("xor", condition, Scalar("true", "i1"))
 
     # -- control flow --------------------------------------------------------------------------------------------
@@ -374,16 +374,16 @@ class IRBuilder:
         self.instructions = block.instructions
 
     def jump(self, target: str, detail: str = "") -> None:
-        """Go to a block."""
+        """Branch to a block."""
         self.effect("br", "label", (Scalar(f"%{target}", "label"),), detail)
 
     def branch(self, condition: Scalar, then: str, otherwise: str) -> None:
-        """Go to one of two blocks."""
+        """Branch to one of two blocks."""
         self.effect("br", "label", (condition, Scalar(f"%{then}", "label"), Scalar(f"%{otherwise}", "label")))
 
     @contextmanager
     def when(self, condition: Scalar) -> Iterator[None]:
-        """The code that follows runs where a condition holds."""
+        """A conditional block: its code runs where a condition holds."""
         inside, after = self.fresh("then"), self.fresh("after")
         self.branch(condition, inside, after)
         self.label(inside)
@@ -393,14 +393,14 @@ class IRBuilder:
 
     @contextmanager
     def not_vectorized(self) -> Iterator[None]:
-        """Loops that follow are not vectorized: those for a remainder, or over strided elements."""
+        """A context whose loops are not vectorized: those of a remainder, or over strided elements."""
         before, self.scalar = self.scalar, True
         yield
         self.scalar = before
 
     @contextmanager
     def loop(self, first: Any, last: Any = None) -> Iterator[Scalar]:
-        """The code that follows runs for every index from the first to before the last; given one number, from 0 to before that."""
+        """A counted loop over ``range(first, last)``; given one number, over ``range(number)``."""
         if last is None:
             first, last = 0, first
         first, last = self.whole(first), self.whole(last)
@@ -418,7 +418,7 @@ class IRBuilder:
         block.innermost = self.loops == loops
         if not self.scalar and block.innermost and _accesses_elements(self.blocks[place:]):
             self.vectorized = False
-        rolled = self.rolled or self.scalar or not block.innermost  # unrolling an outer loop gains nothing
+        rolled = self.rolled or self.scalar or not block.innermost  # unrolling outer loops gains nothing
         self.loops += 1
         if self.scalar:
             hint: int | None = 2
@@ -426,7 +426,7 @@ class IRBuilder:
             hint = 0
         elif last.name.isdigit() and int(last.name) <= SHORT:
             hint = None
-        else:  # two vectors at a time: more of them run no faster by measurement, and take half as long again to compile
+        else:  # interleaved by two: more run no faster (measured), and take half as long again to compile
             hint = 0 if self.called else 4
         self.hints = self.hints or hint is not None
         end = self.blocks[-1].name
@@ -458,7 +458,7 @@ class IRBuilder:
 
 
 def _accesses_elements(blocks: list[BasicBlock]) -> bool:
-    """Whether code reads or writes memory element by element, and has no vectors."""
+    """Whether code accesses memory by scalars only."""
     found = False
     for block in blocks:
         for each in block.instructions:

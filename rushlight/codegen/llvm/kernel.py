@@ -32,11 +32,11 @@ class KernelEmitter:
     def __init__(self, module: Module, plan: KernelPlan, name: str) -> None:
         self.plan = plan
         self.buffers = {value: f"%b{at}" for at, value in enumerate(plan.buffers)}
-        self.indices: dict[Axis, Scalar] = {}  # of the loops that are open
+        self.indices: dict[Axis, Scalar] = {}  # of the enclosing loops
         self.lane: Scalar | None = None  # the row of the tile
         self.row_slots: dict[Value, str] = {}
         self.scratch: dict[Value, str] = {}
-        self.loaded: dict[Any, Scalar] = {}  # vectors that were loaded in this pass, by location
+        self.loaded: dict[Any, Scalar] = {}  # vectors loaded in this pass, by location
         self.code = Wide(module, plan.lanes) if plan.lanes > 1 else IRBuilder(module)
         self.code.called = plan.calls
         with self.code.one() if isinstance(self.code, Wide) else nullcontext():
@@ -102,7 +102,7 @@ class KernelEmitter:
             self.lane = self.code.sub(index, self.start)
 
     def for_each_row(self, actions: list[Callable[[], None]]) -> None:
-        """Do something once, or for each row of a tile."""
+        """Run a function once, or for each row of a tile."""
         with ExitStack() as stack:
             self.open_tile(stack)
             for each in actions:
@@ -227,7 +227,7 @@ class KernelEmitter:
         return result
 
     def place_in_row(self) -> Scalar:
-        """The number of an element in its row, or in its tile of rows."""
+        """The linear index of an element in its row, or in its tile of rows."""
         c = self.code
         step = self.rows_at_once
         result = self.lane or ZERO
@@ -258,7 +258,7 @@ class Accumulator:
 
     def identity(self, type: str) -> Scalar:
         value = identity(self.plan.value)
-        unsigned = self.plan.value.dtype.kind == "u" and value > 127  # LLVM's integers have no sign
+        unsigned = self.plan.value.dtype.kind == "u" and value > 127  # LLVM's integer types are signless
         return self.kernel.code.constant(type, value - 256 if unsigned else value)
 
     def combine(self, a: Scalar, b: Scalar) -> Scalar:

@@ -9,7 +9,7 @@ _FILES = {
     "attention": "attention", "convolution": "conv.convolution", "matmul": "gemm.matmul", "movement": "gather_scatter",
     "pooling": "pooling", "recurrent": "rnn", "weight_only": "gemm.weight_only",
 }  # fmt: skip
-_DESCRIBED_ONLY = ("flip", "repeat")  # views and fused kernels say it all
+_DESCRIBED_ONLY = ("flip", "repeat")  # lowered to views and fused kernels alone
 
 for _family, _file in _FILES.items():
     lowering("llvm").expect(f"{__package__}.{_file}", *[name for name in FAMILIES[_family] if name not in _DESCRIBED_ONLY])

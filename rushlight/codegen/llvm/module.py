@@ -1,4 +1,4 @@
-"""A module: the functions of a program, named by their code so that equal ones are compiled once, and divided into texts for LLVM."""
+"""A module: the functions of a program, named by a digest of their code so that equal ones are compiled once, and split into texts for LLVM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from .instructions import Declaration, LlvmFunction, TextFunction
 from .outline import merged
 
-# Functions that call others; those that are called and not inlined; and both, where no loop is left to vectorize.
+# Attributes: of functions that call others; of those not inlined; and of both, where no loop is left to vectorize.
 _ATTRIBUTES = "\n".join(f"attributes #{at} = {{ nounwind{each} }}" for at, each in enumerate(("", " noinline", "", " noinline")))
 # Loops that are not unrolled (0), nor vectorized (2), or two vectors at a time (4).
 _METADATA = """!0 = distinct !{!0, !1}
@@ -20,12 +20,12 @@ _METADATA = """!0 = distinct !{!0, !1}
 !3 = !{!"llvm.loop.vectorize.enable", i1 false}
 !4 = distinct !{!4, !1, !5}
 !5 = !{!"llvm.loop.interleave.count", i32 2}"""
-LONG = 24  # lines of a function that is compiled by itself
+LONG = 24  # lines of a function that is compiled separately
 
 
 class Part(NamedTuple):
-    """Text that is compiled by itself, and LLVM's effort: none for what runs too briefly to be worth it, little for what has its vectors
-    already, or much."""
+    """A compilation unit and its optimization level: none for short-running code, low for explicitly vectorized
+    code, or high."""
 
     text: str
     effort: int = 2
@@ -55,11 +55,11 @@ class Module:
         self.declarations[symbol] = Declaration(text)
 
     def add(self, name: str, function: LlvmFunction | str, quick: bool = False) -> str:
-        """Add a function, of which there is one however often it is added.  The name that it gets."""
+        """Add a function, deduplicated by its code.  Its name."""
         if isinstance(function, str):
             code, numbers, sizes = function, [], []
         else:
-            function.noinline = True  # inlined, it would be compiled once for each call
+            function.noinline = True  # inlining would compile it once per call
             code, numbers, sizes = function.code, function.numbers, function.sizes
         digest = hashlib.sha256(code.encode())
         first = chosen = f"{name.rstrip('0123456789')}_{digest.hexdigest()[:16]}"
@@ -93,12 +93,12 @@ class Module:
             self.quick.add(name)
 
     def keep_sizes(self, name: str, sizes: list[int]) -> None:
-        """Have a function find its sizes in the table."""
+        """Bind a function's sizes to an offset in the table."""
         self.sized[name] = len(self.sizes)
         self.sizes += sizes
 
     def parts(self) -> list[Part]:
-        """The functions as texts that are compiled one by one: long functions by themselves, short ones together."""
+        """The functions as compilation units: long functions separately, short ones together."""
         together: dict[int, list[Any]] = {0: [], 1: [], 2: []}  # by effort
         long: dict[int, list[Any]] = {0: [], 1: [], 2: []}
         shared = set(self.names.values())  # by other programs too
@@ -125,13 +125,13 @@ class Module:
         return found
 
     def packed(self) -> bytes:
-        """The text in little memory, for who wants to read it later."""
+        """The text, compressed."""
         printed = PrintedModule(list(map(str, self.functions)), [each.name for each in self.functions], self._head())
         return zlib.compress(pickle.dumps(printed), 1)
 
     @staticmethod
     def unpacked(data: bytes) -> PrintedModule:
-        """What was packed."""
+        """The decompressed text."""
         return pickle.loads(zlib.decompress(data))  # type: ignore[no-any-return]
 
     def _head(self) -> list[str]:
@@ -167,7 +167,7 @@ def alone(functions: Sequence[LlvmFunction | TextFunction], known: dict[str, Dec
 
 
 def kept(names: Iterable[str]) -> list[str]:
-    """What tells LLVM to keep vector functions: nothing but the attribute of a scalar one says that they are used."""
+    """``llvm.compiler.used`` for vector variants: only an attribute of the scalar function refers to them."""
     pointers = [f"ptr @{each}" for each in names]
     return (
         [f'@llvm.compiler.used = appending global [{len(pointers)} x ptr] [{", ".join(pointers)}], section "llvm.metadata"']

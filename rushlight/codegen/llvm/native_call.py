@@ -1,4 +1,4 @@
-"""What a lowering gives for a step of the schedule: native functions with their buffers, to be called one after the other."""
+"""The output of a lowering for a step of the schedule: native functions with their buffers, called in order."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ class NativeCall(NamedTuple):
     buffers: list[Any]  # values, and before them its sizes
     extent: int
     nanoseconds: float  # estimated, on one thread
-    times: Any = (
-        None  # how often it is called for the whole range, one time after the other; the number of the time is then its last argument
-    )
+    times: Any = None  # how often it is called for the whole range, sequentially; the iteration is then its last argument
 
 
 class Lowering(Protocol):
-    """What the lowering of a routine uses of the executable that is being built."""
+    """The interface of the executable under construction that lowerings use."""
 
     latest: KernelPlan  # of the kernel that was emitted last
 

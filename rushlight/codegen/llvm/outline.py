@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from .instructions import DIGITS, NUMBER_TYPES, BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 
-SEVERAL = 8  # functions of one outline that are remembered
-PROGRAMS = 64  # for which they are
-SMALL = 32  # a loop of fewer iterations is better off if LLVM knows how many
+SEVERAL = 8  # cached functions per outline
+PROGRAMS = 64  # cached programs
+SMALL = 32  # shorter loops keep a constant trip count
 Numbers = tuple[str, ...]  # the numbers of a function, in the order of its instructions
 _before: dict[str, dict[str, list[Numbers]]] = {}  # by the outlines of a program: the numbers of its functions by theirs
 
 
 class Outline(NamedTuple):
-    """What functions that differ in numbers have in common (a digest of it), and the numbers of one of them."""
+    """The digest of what functions that differ in numbers share, and the numbers of one of them."""
 
     digest: str
     numbers: Numbers
@@ -104,10 +104,10 @@ def call(function: LlvmFunction, common: LlvmFunction, inherited: list[Scalar], 
 
 
 def merged(functions: list[LlvmFunction]) -> tuple[list[LlvmFunction], list[LlvmFunction]]:
-    """Functions with one in the place of several of one outline; and those, as calls of it.
+    """Functions, with one replacing several of one outline, and those as calls of it.
 
-    Where all functions of a program have the outlines of those of an earlier one, it is the same graph for other sizes: the earlier numbers count as
-    well, so that from the third size on nothing is compiled.
+    Where all functions of a program have the outlines of those of an earlier one, it is the same graph for other sizes: the earlier numbers count
+    too, so that from the third size on nothing is compiled.
     """
     groups: dict[str, list[tuple[LlvmFunction, Numbers]]] = {}
     for each in functions:

@@ -1,7 +1,7 @@
 """Pooling as LLVM IR.
 
-A row of results is computed at once: for each tap of the window, a loop over the row, which LLVM vectorizes.  Planes are shared out to threads; each
-belongs to one of them, so gradients that meet are added in the order of eager mode.
+A row of results is computed at once: for each tap of the window, a loop over the row, which LLVM vectorizes.  Threads split the planes; each
+plane belongs to one thread, so overlapping gradients are added in the order of eager mode.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ llvm = lowering("llvm")
 
 
 class PlaneCode:
-    """The code of a function that works on planes: the addresses of its operands and results for the plane that is worked on."""
+    """The code of a function over planes: the addresses of its operands and results for the current plane."""
 
     def __init__(self, module: Module, routine: Routine, results: int) -> None:
         self.c = IRBuilder(module)
@@ -87,7 +87,7 @@ class WindowLoops:
         self.windows = windows
 
     def begin(self, axis: int, place: Scalar) -> Scalar:
-        """Where the window of a result begins along a dimension; before the image, maybe."""
+        """The start of a result's window along a dimension; negative in the padding."""
         return self.c.sub(self.c.scale(place, self.windows.stride[axis]), self.windows.padding[axis])
 
     def first(self, axis: int, place: Scalar) -> Scalar:
@@ -122,7 +122,7 @@ class WindowLoops:
                         body(index, c.add(row, column))
 
     def extent(self, axis: int, place: Scalar, counts_padding: bool) -> Scalar:
-        """How many elements a window has along a dimension."""
+        """The number of elements of a window along a dimension."""
         c, w = self.c, self.windows
         if w.is_inside(axis):
             return c.integer(w.kernel[axis])
@@ -276,7 +276,7 @@ class AdaptiveLoops:
         self.windows = windows
 
     def bounds(self, axis: int, place: Scalar) -> tuple[Scalar, Scalar]:
-        """Where a window begins and ends along a dimension."""
+        """The start and the end of a window along a dimension."""
         c, size, count = self.c, self.windows.size[axis], self.windows.counts[axis]
         return c.div(c.scale(place, size), count), c.ceil_div(c.scale(c.add(place, 1), size), count)
 
@@ -299,14 +299,14 @@ class AdaptiveLoops:
             yield self.place([nest.enter_context(self.c.loop(*ends)) for ends in bounds])
 
     def place(self, indices: list[Scalar]) -> Scalar:
-        """Where an element is in its plane."""
+        """The offset of an element in its plane."""
         c, place = self.c, self.c.integer(0)
         for size, index in zip(self.windows.size, indices):
             place = c.add(c.scale(place, size), index)
         return place
 
     def count(self, bounds: Bounds, type: str) -> Scalar:
-        """How many elements a window has."""
+        """The number of elements of a window."""
         c = self.c
         a, b, d = (c.sub(last, first) for first, last in bounds)
         return c.convert("sitofp", c.binary("mul", c.binary("mul", a, b), d), type)

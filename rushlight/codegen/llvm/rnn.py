@@ -2,7 +2,7 @@
 
 Sequences are independent, so threads run blocks of them through all times, each with its own part of the hidden states; the weights are packed into panels
 once before.  Where there are more threads than such blocks, each has some columns of the hidden states instead, with its part of the weights in its own
-cache, and all meet after every time.  What only the gradient needs is stored only where it is used.
+cache, and a barrier after every time step.  What only the gradient needs is stored only where it is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .native_call import Lowering, NativeCall
 from .time_loop import TimeLoop, are_columns_split
 
 llvm = lowering("llvm")
-COLUMNS = 128  # that one piece of work sums
+COLUMNS = 128  # per unit of work
 
 
 def sigmoid(c: IRBuilder, x: Scalar) -> Scalar:
@@ -29,7 +29,7 @@ def sigmoid(c: IRBuilder, x: Scalar) -> Scalar:
 
 
 class Arithmetic:
-    """Sums and products of scalars, to be read as formulas."""
+    """A scalar with arithmetic operators, for readable formulas."""
 
     def __init__(self, loop: TimeLoop) -> None:
         self.loop = loop

@@ -1,4 +1,4 @@
-"""Expressions as instructions."""
+"""The lowering of scalar expressions to instructions."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint",
 
 
 class Emission:
-    """Writes expressions into code; what was written once is used again.
+    """The emitter of expressions; shared subexpressions are emitted once.
 
-    ``operand`` gives the value of an operand that is not known yet.
+    ``operand`` loads an operand on its first use.
     """
 
     def __init__(self, code: IRBuilder, operand: Callable[[Any], Scalar]) -> None:
         self.code = code
         self.operand = operand
-        self.known: dict[int, tuple[ScalarExpression, Scalar]] = {}  # by id; the expression is held, so that its id stays its own
+        self.known: dict[int, tuple[ScalarExpression, Scalar]] = {}  # by id; the expression is kept alive, so that its id stays unique
 
     def value(self, expression: ScalarExpression) -> Scalar:
         """The value of an expression."""
@@ -97,7 +97,7 @@ def write_function(c: IRBuilder, op: str, x: Scalar) -> Scalar:
 
 
 def called(c: IRBuilder, op: str, x: Scalar) -> Scalar:
-    """exp or its like by a call.  LLVM is told of a function of vectors that it can call instead, for many elements at once."""
+    """exp or its like by a call, with a vector variant for LLVM's vectorizer."""
     memo, key = c.module.memo, ("function", op, x.type)
     count = processor().vector_bits // BITS[x.type]
     if key not in memo:
@@ -150,7 +150,7 @@ def convert(c: IRBuilder, a: Scalar, source: np.dtype[Any], target: np.dtype[Any
     if target.kind == "f":
         return c.convert("uitofp" if source.kind in "ub" else "sitofp", a, type)
     if source.kind == "f":
-        # What does not fit gives the smallest integer, as x86 has it (others differ, and NumPy there), before it is cut to size.
+        # Out-of-range values give the smallest integer, as on x86 (others differ, and NumPy there), before truncation.
         wide = "i64" if target.itemsize == 8 or target.kind == "u" else "i32"
         limit = 2.0 ** (BITS[wide] - 1)
         inside = c.binary("and", c.compare("oge", a, c.like(a, -limit)), c.compare("olt", a, c.like(a, limit)))

@@ -1,4 +1,4 @@
-"""Scratch memory that threads take from a pool while they work, so that there is as much of it as threads, and not as units of work."""
+"""A pool of scratch memory: its size grows with the number of threads, not of units of work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST = 64  # slots: a word has a bit for each
 
 
 def cache_lines(type: str, elements: int) -> int:
-    """The bytes of an array, to the end of a cache line."""
+    """The bytes of an array, rounded up to a cache line."""
     return -(-elements * (BITS[type] // 8) // LINE) * LINE
 
 
@@ -43,7 +43,7 @@ class ScratchPool:
 
     @contextmanager
     def slot(self, c: IRBuilder, pool: str) -> Iterator[str]:
-        """The address of a slot that nobody else uses while the code that follows runs."""
+        """The address of a slot that is acquired for the enclosed code."""
         pointer = Scalar(pool, "ptr")
         head, body, done = c.fresh("head"), c.fresh("body"), c.fresh("done")
         c.jump(head)

@@ -17,15 +17,15 @@ from .instructions import FunctionParameter
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .native_call import Lowering, NativeCall
 
-LARGE = 1 << 20  # bytes of weights that are read from beyond the cache: more sequences then share them
+LARGE = 1 << 20  # bytes of weights that exceed the cache: more sequences then share a read
 FLOPS_PER_NANOSECOND = 80
-MEETING = 3000  # nanoseconds that it takes all threads to meet
+MEETING = 3000  # nanoseconds of a barrier over all threads
 DEEP = 256  # steps of a product that are done at a time
 BLOCK = 32  # sequences of a piece of work at a time, where threads have columns
 
 
 def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool = False) -> bool:
-    """Whether threads have columns of the hidden states, and not sequences: where that keeps more of them busy than it costs to meet after every time."""
+    """Whether threads split the columns of the hidden states, not sequences: where the parallelism gained outweighs a barrier per time step."""
     sizes, dtype = op.sizes, op.dtype
     times = len(sizes) if isinstance(sizes, (list, tuple)) else sizes
     if projected or is_symbolic_number(batch) or is_symbolic_number(times) or (isinstance(sizes, (list, tuple)) and sizes[-1] != sizes[0]):
@@ -46,7 +46,7 @@ def sharing(op: RecurrentLayer) -> int:
 
 
 def rows_of_block(op: RecurrentLayer, batch: Any) -> int:
-    """How many sequences a thread runs through all times: fewer than should share the weights where threads would have none."""
+    """How many sequences a thread runs through all time steps: fewer than should share the weights where threads would be idle."""
     rows = sharing(op)
     while rows > choose_tile().rows and not is_symbolic_number(batch) and -(-batch // rows) < eager_pool.threads:
         rows //= 2
@@ -82,7 +82,7 @@ class TimeLoop:
         self.flops = 0.0
         self.c = IRBuilder(module)
         self.row0 = self.rows = self.column0 = self.c.integer(0)  # of the block that is being written
-        self.doubled: set[str] = set()  # states that are read by other threads while they are written: two of each, used in turn
+        self.doubled: set[str] = set()  # states that other threads read while they are written: double-buffered
         self.read = self.written = self.c.integer(0)  # the first rows of those to read, and to write
         self.stack = ExitStack()
 
@@ -107,7 +107,7 @@ class TimeLoop:
         self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
 
     def time(self, step: Scalar) -> tuple[Scalar, Scalar]:
-        """Where the rows of a time begin, and how many they are."""
+        """The first row and the row count of a time step."""
         c = self.c
         if self.descending:
             step = c.sub(c.number(self.times_in_all - 1), step)
@@ -136,7 +136,7 @@ class TimeLoop:
         """Begin the loop over blocks in a function."""
         c = self.c
         block = self.stack.enter_context(c.loop(FIRST, LAST))
-        if self.across:  # the blocks of a thread are neighbours: of the same columns
+        if self.across:  # the blocks of a thread are adjacent: of the same columns
             count = -(-self.batch // self.block)
             self.column0, block = c.scale(c.div(block, count), self.unit), c.rem(block, count)
         self.row0 = c.scale(block, self.block)
@@ -190,7 +190,7 @@ class TimeLoop:
             after(self.c.add(self.time(self.c.number(self.times_in_all - 1))[0], self.row0), self.rows)
 
     def turn(self, step: Scalar) -> Scalar:
-        """The first row of the states that are read at a time, of two in turn."""
+        """The first row of the states that a time step reads, double-buffered."""
         return self.c.mul(self.c.binary("and", step, self.c.integer(1)), self.c.number(self.batch))
 
     @contextmanager
@@ -207,7 +207,7 @@ class TimeLoop:
         return self.c.load(f"%{name}", self.place(row, width, column, part * size), self.type)
 
     def store(self, value: Scalar, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> None:
-        """Write an element, where somebody wants it."""
+        """Store an element, where it is used."""
         if self.has(name):
             row = self.c.add(row, self.written) if name in self.doubled else row
             self.c.store(value, f"%{name}", self.place(row, width, column, part * size))
@@ -243,7 +243,7 @@ class TimeLoop:
             if not self.across:
                 panels.multiply(c, rows_of_left, weights, to, rows, begin, how)
                 continue
-            # In parts of the depth, so that what all rows are multiplied by stays in the first cache; each goes on from the sums of the one before.
+            # In parts of the depth, so that the weights of all rows stay in L1; each accumulates onto the one before.
             panels.multiply(c, rows_of_left, weights, to, rows, begin, how, width=self.unit, depth=min(DEEP, panels.depth))
             with c.loop(1, -(-panels.depth // DEEP)) as number:
                 first_step = c.scale(number, DEEP)

@@ -1,4 +1,4 @@
-"""Explicit vectors, for loops that LLVM would not vectorize as they should be.
+"""Explicit vectors, for loops that LLVM's vectorizer handles badly.
 
 :class:`Vectors` writes vector instructions among scalar ones, for values whose types are vectors.  :class:`Wide` is a builder for what is written for
 scalars: every value is a vector there, and the types of values are those of their elements.
@@ -63,7 +63,7 @@ class Vectors:
         return self.splat(self.code.constant(self.element, value))
 
     def shuffle(self, a: Scalar, order: Sequence[int], b: Scalar | None = None) -> Scalar:
-        """The elements of a vector (followed by those of another one of its type) that an order names."""
+        """A shuffle of a vector (concatenated with another one of its type)."""
         if len(order) == 1:
             return self.code.emit("extractelement", a.type, (a, Scalar(str(order[0]), "i64")), "", self.element)
         mask = f"<{', '.join([f'i32 {each}' for each in order])}>"
@@ -89,7 +89,7 @@ class Vectors:
         return made
 
     def masked(self, masks: list[Scalar], write: Callable[[list[Mask | None]], None]) -> None:
-        """Write code that uses the masks of neighbouring vectors, each of leading lanes.
+        """Write code that uses the masks of adjacent vectors, each of leading lanes.
 
         A target without masked instructions accesses lane by lane, with a branch for each: there the code is written twice, once without masks for
         where all lanes take part.
@@ -145,7 +145,7 @@ class Vectors:
         return self._reduced(a, lambda v, x, y: self.code.binary("fadd", x, y))
 
     def reduce_max(self, a: Scalar) -> Scalar:
-        """The largest lane; NaN may be passed over."""
+        """The largest lane; NaN may be ignored."""
         return self._reduced(a, lambda v, x, y: v.maximum(x, y))
 
     def _reduced(self, a: Scalar, combine: Callable[[Vectors, Scalar, Scalar], Scalar]) -> Scalar:
@@ -169,7 +169,7 @@ class Vectors:
     def transposed(self, rows: Sequence[Scalar]) -> list[Scalar]:
         """A square of as many vectors as each has lanes, transposed."""
         distance, made = self.count // 2, list(rows)
-        while distance:  # exchange what is off the diagonal: of halves, then of quarters, ...
+        while distance:  # exchange off-diagonal blocks: halves, then quarters, ...
             low = [lane if not lane & distance else self.count + lane - distance for lane in range(self.count)]
             high = [lane + distance if not lane & distance else self.count + lane for lane in range(self.count)]
             for at in range(self.count):
@@ -180,7 +180,7 @@ class Vectors:
         return made
 
     def interleaved(self, parts: Sequence[Scalar]) -> Scalar:
-        """The elements of two or four vectors in turn, as one vector."""
+        """Two or four vectors interleaved, as one vector."""
         count, kind, joined = len(parts), self, list(parts)
         while len(joined) > 1:  # concatenated first
             double = Vectors(self.code, self.element, 2 * kind.count)
@@ -198,14 +198,14 @@ class Wide(IRBuilder):
 
     @contextmanager
     def one(self) -> Iterator[None]:
-        """What is written here is of scalars."""
+        """A context of scalar code."""
         before, self.lanes = self.lanes, 1
         yield
         self.lanes = before
 
     @contextmanager
     def vectors(self) -> Iterator[None]:
-        """What is written here is of vectors."""
+        """A context of vector code."""
         before, self.lanes = self.lanes, self.all
         yield
         self.lanes = before

@@ -32,7 +32,7 @@ from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of, conti
 from .winograd_batched import BatchedWinogradConvolution, BatchedWinogradWeightGradient
 
 llvm = lowering("llvm")
-CODE_LIMIT = 64  # phases: for each there is code
+CODE_LIMIT = 64  # phases: each is emitted separately
 
 
 class Im2colConvolution(ImageRoutine):
@@ -45,7 +45,7 @@ class Im2colConvolution(ImageRoutine):
         self.type = TYPES[op.source.dtype]
         self.blocks = cost.blocks(sweep, self.channels, BYTES[self.type], self.images * groups)
         self.strips = self.blocks.strips(sweep)
-        # Parts of the rows, where there are few units: each packs the same panel, so for many threads they have more rows, unless there is no panel.
+        # Parts of the rows, where there are few units: each packs the same panel again, so they are larger for many threads, unless there is no panel.
         fewest = 16 if math.prod(weight.shape[2:]) == 1 else 64
         for wanted, high in ((cost.UNITS, 16), (2 * eager_pool.threads, fewest)):
             if not may_reach(self.units, wanted) and rows > high:
@@ -77,7 +77,7 @@ class Im2colConvolution(ImageRoutine):
     def transform_weights(self, module: Module) -> tuple[str, int]:
         """Weights of ``(groups * channels, rows, taps)`` as matrices of ``rows`` by channels and taps, one for each phase."""
         c = IRBuilder(module)
-        c.scalar = True  # strided elements: vectors would take long to compile, and gain nothing
+        c.scalar = True  # strided elements: vectorizing costs compile time and gains nothing
         given = begin_of(c, "%weight", self.weight)
         kernel = self.weight.shape[2:]
         sizes = (*[1] * (3 - len(kernel)), *kernel)
@@ -132,7 +132,7 @@ class Im2colConvolution(ImageRoutine):
         goal = c.scale(c.add(c.scale(target_image, self.groups * self.rows), row), math.prod(sweep.target))
         start = c.address(bias, row, type) if bias else "null"
         blocks = self.channels // self.blocks.channels
-        for first in sorted({0, min(1, blocks - 1)}):  # the first block of channels begins the sums, the others go on with them
+        for first in sorted({0, min(1, blocks - 1)}):  # the first block of channels initializes the sums, the others accumulate
             last = 1 if first == 0 else blocks
             with c.loop(first, last) as block:
                 here = c.add(base, c.scale(block, self.blocks.channels * math.prod(sweep.size)))
@@ -184,7 +184,7 @@ class Im2colConvolution(ImageRoutine):
 
 
 def pixel_of(c: IRBuilder, sweep: WindowSweep, places: list[Scalar]) -> Scalar:
-    """The number of a result, from its places along the dimensions."""
+    """The linear index of a result, from its indices along the dimensions."""
     _, height, width = sweep.counts
     return c.add(c.scale(places[0], height * width), c.add(c.scale(places[1], width), places[2]))
 
@@ -205,7 +205,7 @@ class Im2colWeightGradient:
         self.row_step = -(-self.rows // lanes(self.type)) * lanes(self.type)  # of rows of sums
         weights = groups * self.depth * self.row_step
         self.chunks = max(1, at_most(self.images, min(2 * cost.UNITS, cost.PARTIAL_BYTES // (weights * BYTES[self.type]))))
-        wanted = 2 * max(cost.UNITS, eager_pool.threads) / (self.chunks * groups)  # units that channels fall into; sums do not depend on it
+        wanted = 2 * max(cost.UNITS, eager_pool.threads) / (self.chunks * groups)  # units of channels; sums do not depend on it
         self.block = cost.divisor(self.channels, min(channels, max(1.0, self.channels / max(1.0, wanted), 64 / self.taps)))
         self.units = self.chunks * groups * (self.channels // self.block)
         self.weights = weights
@@ -300,7 +300,7 @@ class Im2colWeightGradient:
         )  # fmt: skip
 
     def sum(self, module: Module) -> tuple[str, int]:
-        """Add up the parts of the batch, and put the weights in their order."""
+        """Sum the parts of the batch, and permute the weights to their layout."""
         c, rows = IRBuilder(module), cost.divisor(self.depth, 64)
         c.rolled = True
         vector = Vectors(c, self.type)

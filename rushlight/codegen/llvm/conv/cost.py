@@ -8,22 +8,22 @@ from typing import NamedTuple
 from ....schedule.routines.convolution import WindowSweep
 from ....schedule.symbolic_shape import may_reach
 
-PANEL_BYTES = 320 << 10  # of a panel: with the rest that a product reads it stays in a core's second-level cache
+PANEL_BYTES = 320 << 10  # of a panel: with the other operands of a product it fits in a core's L2 cache
 DEPTH = 128  # of a product: less than this, and writing the result takes longer than computing it
-PIXELS = 1024  # columns of a panel: more bring nothing
+PIXELS = 1024  # columns of a panel: more gain nothing
 IMAGE_BYTES = 512 << 10  # of a result that is read again at once, from the cache
-UNITS = 8  # pieces that work should fall into, so that several threads have something to do
+UNITS = 8  # units of work, at least, for several threads
 PACKING = 1.0  # cost of a vector of a panel, in multiplications
-WAITING = 2  # multiplications in the time that a product of one row takes: its sums depend on each other
+WAITING = 2  # multiplications in the time of a one-row product, which is bound by the latency of its dependent sums
 DIRECT = 1.3  # cost of a multiplication in a direct kernel, which loads both factors each time
 TAPS = 64  # of a direct kernel
 SUM_BYTES = 256 << 10  # of the sums of a source, where multiplications are saved
 NEAR_BYTES = 192 << 10  # of products that become results at once
 PARTIAL_BYTES = 8 << 20  # that sums of parts of a batch may take
-SAVING = 1.15  # times fewer multiplications: sums before and after them have to be paid for
-FEWEST = 16  # channels, and rows of results, that pay for these sums
-SHARED_BYTES = 8 << 20  # of weights: more than these, and they come from memory each time that they are read
-FETCHING = 20  # multiplications in the time that a weight takes to come from there
+SAVING = 1.15  # times fewer multiplications, to pay for the transforms
+FEWEST = 16  # channels, and rows of results, that pay for the transforms
+SHARED_BYTES = 8 << 20  # of weights: larger ones are read from memory each time
+FETCHING = 20  # multiplications in the time of one such read
 
 
 class ConvolutionBlocks(NamedTuple):
@@ -34,7 +34,7 @@ class ConvolutionBlocks(NamedTuple):
     channels: int
 
     def strips(self, sweep: WindowSweep) -> list[int]:
-        """How many strips there are along each dimension."""
+        """The number of strips along each dimension."""
         found = [*sweep.counts[: self.axis], -(-sweep.counts[self.axis] // self.length)]
         return found + [1] * (3 - len(found))
 
@@ -45,7 +45,7 @@ def divisor(number: int, limit: float) -> int:
 
 
 def strip_length(count: int, limit: int) -> int:
-    """A length of strips, at most the limit: one that leaves no shorter strip at the end, where that costs little."""
+    """A strip length, at most the limit: one without a remainder strip, where that costs little."""
     limit = max(1, min(count, limit))
     even = divisor(count, limit)
     if 2 * even > limit:
@@ -54,7 +54,7 @@ def strip_length(count: int, limit: int) -> int:
 
 
 def blocks(sweep: WindowSweep, channels: int, itemsize: int, others: int) -> ConvolutionBlocks:
-    """The sizes of blocks for a source with so many channels; ``others`` is into how many units the work falls besides (images, groups)."""
+    """The sizes of blocks for a source with so many channels; ``others`` is the number of other units (images, groups)."""
     taps = max(phase.depth for phase in sweep.phases)
     depth = max(1, taps * channels)
     pixels = max(1, min(PIXELS, PANEL_BYTES // itemsize // min(depth, DEPTH)))
@@ -80,7 +80,7 @@ def directly(rows: int, taps: int) -> bool:
 
 
 class ConvolutionCost(NamedTuple):
-    """What one way of doing a convolution takes, for each image, channel and row of results: multiplications, and weights that are read."""
+    """The cost of one algorithm, per image, channel and row of results: multiplications, and weight loads."""
 
     multiplications: float
     weights: float
@@ -93,5 +93,5 @@ class ConvolutionCost(NamedTuple):
 
 
 def saves(plain: ConvolutionCost, fewer: ConvolutionCost, rows: int, channels: int) -> bool:
-    """Whether a convolution is done with fewer multiplications, given what both ways take."""
+    """Whether Winograd's algorithm is cheaper, given both costs."""
     return min(rows, channels) >= FEWEST and fewer.cost * SAVING <= plain.cost

@@ -1,6 +1,6 @@
 """Direct convolutions, for groups of few channels (depthwise ones above all): windows are read from the image, without im2col.
 
-Vectors go along a row of results.  A few rows are worked on at once, which share what they read of the image.
+Vectors run along a row of results.  Several rows are computed together and share their loads of the image.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from ..ir import Scalar
 from ..vectors import Vectors
 from .im2col import Strip
 
-PRODUCTS = 128  # that are written out: rows of results times taps
-TAPS = 12  # whose sums are under way at once, in a gradient
+PRODUCTS = 128  # that are unrolled: rows of results times taps
+TAPS = 12  # accumulators in flight, in a gradient
 
 
 def shifts(strip: Strip, phase: Phase) -> list[tuple[int, int, int]]:
@@ -45,14 +45,14 @@ def convolve(
 ) -> None:
     """The results of a strip: ``rows`` of weights for each channel and tap, times windows.
 
-    ``start`` has a number for each row to begin with, or is null; with ``adds`` the results are added to what is there.
+    ``start`` has the initial value of each row, or is null; with ``adds`` the results are accumulated.
     """
     c, (first, second, width) = strip.c, strip.counts
     depth = len(shifts(strip, phase))
     with ExitStack() as nest:
         row = nest.enter_context(c.loop(rows))
         one = nest.enter_context(c.loop(first))
-        some = max(1, min(4, PRODUCTS // depth))  # rows that are worked on at once
+        some = max(1, min(4, PRODUCTS // depth))  # rows computed together
         blocks, rest = divmod(second, some)
         for count, number, begin in ((some, blocks, 0), (rest, 1, blocks * some)):
             if not count or not number:

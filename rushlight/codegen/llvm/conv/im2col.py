@@ -40,7 +40,7 @@ def copy_run(c: IRBuilder, type: str, source: str, at: Scalar, target: str, to: 
 
 
 class Strip:
-    """Code for one strip of a sweep: ``length`` results along an axis, from a place that is known when it runs.
+    """Code for one strip of a sweep: ``length`` results along an axis, from an index known at run time.
 
     Of the dimensions before the axis it has one result, of those after it all.
     """
@@ -55,7 +55,7 @@ class Strip:
         self.pixels = math.prod(counts)
         low, high = sweep.low, sweep.high
         self.extent = [(n - 1) * s + last - first + 1 for n, s, first, last in zip(self.counts, sweep.stride, low, high)]
-        # Columns of one remainder by the stride are stored together, so that a row of windows is contiguous.
+        # Columns are grouped by their index modulo the stride, so that a row of windows is contiguous.
         self.planes = sweep.stride[2] if self.counts[2] > 1 else 1
         self.width = -(-self.extent[2] // self.planes)
         inside = all(
@@ -83,7 +83,7 @@ class Strip:
         return found
 
     def seen(self, source: str, at: Scalar, channels: int, border: str, places: list[Scalar]) -> tuple[str, Scalar]:
-        """Where a strip finds some channels of the source, which begin at a place: there, or in a copy with a border.  Memory, and an index."""
+        """The memory and the offset of a strip's channels: in the source itself, or in a padded copy."""
         if not self.direct:
             self.fill(source, at, channels, border, places)
             return border, self.c.integer(0)
@@ -124,7 +124,7 @@ class Strip:
         return self.c.compare("ult", place, self.c.integer(size))
 
     def fill_row(self, source: str, at: Scalar, target: str, to: Scalar, first: Scalar) -> None:
-        """One row: by planes, and with zeros where the source has nothing."""
+        """One row, split into planes, with zeros for the padding."""
         c, size, step = self.c, self.sweep.size[2], self.planes
         for plane in range(step):
             goal = c.add(to, plane * self.width)
@@ -151,7 +151,7 @@ class Strip:
         if step == 1:
             copy_run(c, self.type, source, c.add(at, begin), target, to, length)
             return
-        # Two vectors hold the even elements of a row (or the odd ones, from one place before): never beyond the row.
+        # Two vectors hold the even elements of a row (or the odd ones, loaded from one element earlier): no load is past the row.
         shift = 0 if begin + 2 * length <= self.sweep.size[2] else 1
         if step != 2 or length < 4 or (shift and begin < 1):
             with c.loop(length) as index:

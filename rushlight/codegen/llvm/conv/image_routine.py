@@ -18,7 +18,7 @@ from ..scratch_pool import ScratchPool, cache_lines
 
 
 class UnitIndices:
-    """The number of a unit decomposed into indices along several dimensions."""
+    """The linear index of a unit, decomposed along several dimensions."""
 
     def __init__(self, c: IRBuilder, unit: Scalar) -> None:
         self.c = c
@@ -60,7 +60,7 @@ class ImageUnit(NamedTuple):
 class ImageRoutine:
     """A routine that computes images from images, weights and perhaps a bias.
 
-    A subclass says how its work falls into units, and emits one of them (:meth:`strip`).
+    A subclass defines the units of its work, and emits one of them (:meth:`strip`).
     """
 
     source: Reference
@@ -88,7 +88,7 @@ class ImageRoutine:
         return ScratchPool(self.units, self.slot)
 
     def allow_epilogue(self, least: int, limit: int) -> None:
-        """Make room for an image in a slot, where there are enough images and each fits into the cache."""
+        """Reserve an image in a slot, where there are enough images and each fits in the cache."""
         size = cache_lines(self.type, self.target)
         self.takes_epilogue, self.image = may_reach(self.images, least) and size <= limit, self.slot
         if self.takes_epilogue:
@@ -134,7 +134,7 @@ class ImageRoutine:
         return module.add("convolution", c.function("", pointers(names)))
 
     def with_epilogue(self, program: Lowering, module: Module, routine: Routine) -> tuple[str, list[Any], float]:
-        """The same image by image, each followed by its epilogue; the image itself is kept only for others."""
+        """The same image by image, each followed by its epilogue; the image itself is stored only if something else reads it."""
         piece = program.kernel(module, routine.epilogue, whole=False)
         runs = program.latest.parallel  # the loop over images, and over what was merged with it
         assert runs is not None
@@ -156,7 +156,7 @@ class ImageRoutine:
                     goal = image if routine.kept else c.integer(0)
                     self.strip(c, ImageUnit(source, weight, bias, target, slot, image, goal, group, places, c.integer(0)))
                 more[routine] = result
-                if not routine.kept:  # as if all images were there
+                if not routine.kept:  # addressed as in the array of all images
                     back = Scalar(c.emit("mul", "i64", (image, c.integer(-self.target)), "nsw ").name, "i64")
                     more[routine] = c.emit("getelementptr", self.type, (Scalar(target, "ptr"), back), "", "ptr").name
                 ends = c.scale(image, factor), c.scale(c.add(image, 1), factor)

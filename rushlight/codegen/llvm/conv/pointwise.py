@@ -1,4 +1,4 @@
-"""Convolutions of one tap as products of matrices: pixels by input channels, times input by output channels.
+"""1 x 1 convolutions as matrix products: pixels by input channels, times input by output channels.
 
 Both matrices are packed once, by all threads.  A tile has rows of pixels, so that images of 7 x 7 or 14 x 14 leave no lane of a vector idle, and a block of the
 result is transposed when it is written.  The gradient of the weights is a product whose depth is the pixels of all images.
@@ -26,8 +26,8 @@ from . import cost, winograd_transforms
 from .image_routine import UnitIndices, begin_of, contiguous
 
 HIGH, ACROSS = 112, 64  # pixels and output channels of a block
-LEAST = 16  # channels, and pixels of an image, that pay for packing
-MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: of more, strips are read where they are without loss (by measurement)
+LEAST = 16  # channels, and pixels of an image, for which packing pays
+MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: with more, unpacked strips are as fast (measured)
 
 
 def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int, ...], size: tuple[int, ...]) -> bool:
@@ -41,13 +41,13 @@ def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int,
 
 
 def sampled(builder: TensorIRBuilder, source: Reference, stride: tuple[int, ...], counts: tuple[int, ...]) -> Reference:
-    """The pixels of a source that a stride meets, in order."""
+    """The pixels of a source that a stride selects, in order."""
     strides = (*source.strides[:2], *(each * step for each, step in zip(source.strides[2:], stride)))
     return contiguous(builder, Reference(source.value, (*source.shape[:2], *counts), strides, source.offset))
 
 
 def tile_for(pixels: int) -> Tile:
-    """The tile whose rows leave the fewest pixels of an image over."""
+    """The tile with the smallest remainder of an image's pixels."""
     chosen = choose_tile()
     if processor().vector_bits != 512:
         return chosen
@@ -122,7 +122,7 @@ class PointwiseConvolution:
         return NativeCall(name, [packed, source], self.images * blocks, self.images * panels.size * PACKING)
 
     def fill(self, module: Module, values: list[Any]) -> NativeCall:
-        """Zeros, or the bias, where no pixel of the source is met."""
+        """Zeros, or the bias, for results that no pixel of the source reaches."""
         c, plane = IRBuilder(module), math.prod(self.target)
         with c.loop(FIRST, LAST) as row:
             at = c.scale(row, plane)
@@ -176,7 +176,7 @@ class PointwiseConvolution:
         return module.add("pointwise", c.function("", pointers([f"%b{at}" for at in range(4 if bias else 3)])))
 
     def scatter(self, c: IRBuilder, block: str, columns: Scalar, begin: Scalar, count: Scalar, to: Scalar) -> None:
-        """Write a block to the pixels that a stride meets."""
+        """Write a block to the pixels that a stride selects."""
         plane = math.prod(self.target)
         with c.not_vectorized(), c.loop(count) as pixel:
             indices, place, step = UnitIndices(c, c.add(begin, pixel)), to, 1
@@ -189,7 +189,7 @@ class PointwiseConvolution:
 
 
 class PointwiseWeightGradient:
-    """The gradient of the weights of one tap, from pixels of the source that are met and the gradient of the result."""
+    """The weight gradient of a 1 x 1 convolution, from the selected pixels of the source and the gradient of the result."""
 
     def __init__(self, op: ConvolutionWeightGradient) -> None:
         self.images, self.pixels = op.images, math.prod(op.grad.shape[2:])
@@ -200,7 +200,7 @@ class PointwiseWeightGradient:
         )
         transposed = Reference(right.value, right.shape[::-1], right.strides[::-1], right.offset)
         blocks = -(-op.rows // 64) * -(-op.channels // 64)
-        self.parts = cost.divisor(self.images, min(cost.UNITS, -(-32 // blocks)))  # sums of some images each
+        self.parts = cost.divisor(self.images, min(cost.UNITS, -(-32 // blocks)))  # partial sums over images
         self.product = BlockedProduct(left, transposed, parts=self.parts, segments=self.images)
 
     def scratch(self) -> list[Spec]:

@@ -24,7 +24,7 @@ from . import cost, winograd_transforms
 from .image_routine import ImageRoutine, ImageUnit, UnitIndices, begin_of
 from .winograd_transforms import WinogradAxes, axis_for
 
-CHANNELS = 8  # of a unit of work that makes weights of sums
+CHANNELS = 8  # of a unit of work that transforms sums to weights
 
 
 def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, transposed: bool) -> WinogradAxes | None:
@@ -36,7 +36,7 @@ def axes_for(kernel: tuple[int, ...], stride: Any, padding: Any, dilation: Any, 
 
 
 def uneven(type: str, elements: int) -> int:
-    """The stride of matrices of a size: no multiple of a page, or equal elements of each would map to one cache set."""
+    """The stride of matrices of a size: no multiple of a page, which would map equal elements to one cache set."""
     line = 64 // BYTES[type]
     lines = -(-elements // line)
     return (lines + (lines + 1) % 2 + (2 if lines % 64 >= 62 else 0)) * line
@@ -48,7 +48,7 @@ class WinogradTiles:
     def __init__(
         self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int, whole: bool = False
     ) -> None:
-        """Of several images, tiles are side by side; an image is ``whole`` where it is not split into strips."""
+        """Tiles of several images are concatenated; an image is ``whole`` where it is not split into strips."""
         self.type, self.axes, self.size, self.target, self.channels, self.images = (
             type,
             axes,
@@ -96,7 +96,7 @@ class WinogradTiles:
         c.zero_fill(self.type, border, 0, self.lines * self.line)
 
     def clear_rest(self, c: IRBuilder, panel: str, channels: int, count: int) -> None:
-        """Zeros in the lanes after the last of so many tiles: what was left there may be denormal, which some processors multiply slowly."""
+        """Zeros in the lanes after the last tile: stale values may be denormal, which some processors multiply slowly."""
         vector = Vectors(c, self.type)
         if count % vector.count:
             with c.loop(self.axes.products) as product, c.loop(channels) as channel:
@@ -159,7 +159,7 @@ class WinogradConvolution(ImageRoutine):
         row = axes.products * self.tiles.row_step * BYTES[self.type]  # bytes of the products of a row
         self.block = min(
             self.padded, max(1, cost.NEAR_BYTES // row // self.tile.rows) * self.tile.rows
-        )  # rows whose products are there at once
+        )  # rows whose products are in flight
         self.matrix = uneven(self.type, self.block * self.tiles.row_step)
         self.products = cache_lines(self.type, axes.products * self.matrix)
         self.slot = self.tiles.border_bytes + self.tiles.panel_bytes + self.products
@@ -250,13 +250,13 @@ class WinogradWeightGradient:
         self.images, self.channels, self.rows = op.images, op.channels, op.rows
         size, target = (source.shape[2], source.shape[3]), (grad.shape[2], grad.shape[3])
         tiles = math.prod(-(-count // len(axis.result)) for count, axis in zip(target, axes))
-        together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are added up at once
+        together = max(1, at_most(self.images, cost.DEPTH // 2 // tiles))  # images whose tiles are summed together
         self.row_step = -(-self.rows // lanes(type)) * lanes(type)  # of rows of sums
         self.kind = uneven(type, self.channels * self.row_step)
         self.part = groups * axes.kinds * self.kind
         most = cost.PARTIAL_BYTES // (self.part * BYTES[type])
         self.parts = max(1, at_most(-(-self.images // together), min(-(-cost.UNITS // groups), most)))
-        wanted = max(cost.UNITS, eager_pool.threads) / (self.parts * groups)  # units that channels fall into; sums do not depend on it
+        wanted = max(cost.UNITS, eager_pool.threads) / (self.parts * groups)  # units of channels; sums do not depend on it
         fitting = cost.SUM_BYTES / (BYTES[type] * axes.products * min(tiles, cost.DEPTH // 2) * together)
         self.block = cost.divisor(self.channels, min(fitting, max(self.channels / wanted, cost.FEWEST / 2)))
         self.splits = cost.divisor(self.channels // self.block, wanted)
@@ -339,7 +339,7 @@ class WinogradWeightGradient:
         height, width = tiles.target
         rows = tiles.number_of_rows(c, strip)
         count = c.scale(rows, tiles.across)
-        if height % tiles.results[0] or width % tiles.results[1]:  # zeros for what the last tiles have beyond the image
+        if height % tiles.results[0] or width % tiles.results[1]:  # zeros where the last tiles exceed the image
             c.zero_fill(type, transposed_grad, 0, self.transposed_grad // BYTES[type])
         with c.loop(first, last) as image:
             line = c.scale(strip, tiles.rows * tiles.results[0])
@@ -387,7 +387,7 @@ class WinogradWeightGradient:
                 )  # fmt: skip
 
     def sum(self, module: Module) -> tuple[str, int]:
-        """The function that adds up the parts of the batch and makes weights of them, and its number of units."""
+        """The function that sums the parts of the batch and transforms them to weights, and its number of units."""
         c = IRBuilder(module)
         c.rolled = True
         function = winograd_transforms.transform_weight_sums(module, self.type, self.axes)

@@ -1,4 +1,4 @@
-"""Winograd convolutions of small images with many channels: the tiles of all images side by side are the columns of a few large products.
+"""Winograd convolutions of small images with many channels: the tiles of all images are the columns of a few large products.
 
 Strip by strip (``winograd.py``), an image of 14 x 14 leaves a quarter of all lanes idle, and each strip reads all weights again.  Here the source is transformed
 as a whole, then multiplied, then the products are transformed, each by all threads.
@@ -42,7 +42,7 @@ def transform_channels(module: Module, work: Any, part: int) -> str:
         tiles.clear(c, slot)
         channel = c.scale(unit, part)
         tiles.clear_rest(c, c.address("%panel", c.scale(channel, tiles.row_step), work.type), part, work.images * tiles.count)
-        with c.loop(work.images) as image:  # in order: the last vector of an image reaches into the tiles of the next one
+        with c.loop(work.images) as image:  # in order: the last vector of an image overlaps the tiles of the next one
             at = c.scale(c.add(c.scale(image, work.channels), channel), math.prod(tiles.size))
             to = c.add(c.scale(channel, tiles.row_step), c.scale(image, tiles.count))
             tiles.transform(c, source, at, c.integer(0), slot, c.address("%panel", to, work.type), part)
@@ -134,7 +134,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
         return module.add("multiply_tiles", c.function("", pointers(("%weights", "%panel", "%products"))))
 
     def finish(self, module: Module, starts: bool) -> str:
-        """The function that makes results of products: some rows of an image."""
+        """The function that transforms products to results: some rows of an image."""
         c, tiles, type = IRBuilder(module), self.tiles, self.type
         bias = begin_of(c, "%bias", self.bias) if self.bias is not None else ""
         function = winograd_transforms.transform_products(module, type, self.axes, tiles.wide, starts)
@@ -222,7 +222,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
             block, image = indices.take(self.blocks), indices.rest
             row = c.scale(block, self.wide)
             rows = c.min(self.wide, c.sub(self.rows, row))
-            c.zero_fill(type, slot, 0, self.pixels)  # what the last tiles have beyond the image, and rows that there are not
+            c.zero_fill(type, slot, 0, self.pixels)  # where the last tiles exceed the image, and rows out of range
             at = c.address(grad, c.scale(c.add(c.scale(image, self.rows), row), height * width), type)
             transpose = winograd_transforms.transpose(module, type)
             c.call_function(transpose, at, slot, rows, height * width, height, width, self.wide, self.line)
@@ -232,7 +232,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
         return module.add("transform_gradient", c.function("", pointers(("%grad", "%pool", "%shares"))))
 
     def multiply(self, module: Module) -> str:
-        """The function that makes one sum of weights, of some channels and rows: of all products that it is part of."""
+        """The function that computes one sum of weights, of some channels and rows, from all products that contain it."""
         c, tiles, axes, type = IRBuilder(module), self.tiles, self.axes, self.type
         c.rolled = True
         kernel = MicroKernel(type, choose_tile(self.high, self.wide // lanes(type)), accumulate=True, padded="all")

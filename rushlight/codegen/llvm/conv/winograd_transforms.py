@@ -1,8 +1,8 @@
 """Winograd transforms for convolutions of 3 x 3 taps with strides of 1 and 2, their transposes, and gradients of weights.
 
 Along one dimension, a tile of a few results comes from a few sums of elements of the source, each multiplied by a sum of weights.  Two
-results of 3 taps take 4 multiplications where a plain convolution takes 6; with a step of 2 (its odd elements and its even ones by
-themselves) they take 5.  Along two dimensions that is 16 or 25 in the place of 36.  All coefficients are 0, 1, -1 or 1/2, so little
+results of 3 taps take 4 multiplications where a plain convolution takes 6; with a stride of 2 (odd and even
+elements separately) they take 5.  Along two dimensions that is 16 or 25 instead of 36.  All coefficients are 0, 1, -1 or 1/2, so little
 is lost: a result is about as far off as one whose sum was added up in another order.
 
 For each of these products there is a matrix of weights, rows by channels, and one of the source, channels by tiles: a product of matrices.
@@ -21,7 +21,7 @@ Matrix = tuple[tuple[float, ...], ...]
 
 
 class WinogradAxis(NamedTuple):
-    """Tiles along one dimension: which sums of the source and of the weights are multiplied, and which products a result is a sum of."""
+    """The transforms of tiles along one dimension: of the source, of the weights, and of the products to results."""
 
     source: Matrix  # of each product: coefficients of the elements of a tile
     weight: Matrix  # of each product: coefficients of the three weights
@@ -107,7 +107,7 @@ class WinogradAxes(NamedTuple):
 
 
 def combine(c: IRBuilder, kind: Vectors, values: list[Scalar], factors: tuple[float, ...]) -> Scalar:
-    """A sum of values with coefficients; those of one size are added before they are multiplied."""
+    """A linear combination; values with coefficients of equal magnitude are added before they are multiplied."""
     total: Scalar | None = None
     for size in sorted({abs(factor) for factor in factors if factor}, reverse=True):
         used = sorted([(-factor, at) for at, factor in enumerate(factors) if abs(factor) == size])
@@ -148,7 +148,7 @@ class SizedCode(IRBuilder):
 
 
 def lanes_for(type: str, tiles: int) -> int:
-    """How many tiles of a row are worked on at once."""
+    """The number of tiles of a row that are computed together."""
     return fitting_lanes(type, max(tiles, 2))
 
 
@@ -269,9 +269,7 @@ def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
         goal = c.add(c.mul(c.scale(group, axes.kinds), block), c.mul(begin_row, channels))
         vectors = Vectors(c, type)
         at_once = Scalar("false", "i1")
-        if (
-            vectors.count >= 9
-        ):  # a tile as high as a vector, whose rows there are: the weights of a row fit into a vector, and are transposed
+        if vectors.count >= 9:  # a full tile as high as a vector: the weights of a row fit in a vector, and are transposed
             at_once = c.binary(
                 "and",
                 c.compare("eq", height, c.integer(vectors.count)),
@@ -331,9 +329,9 @@ def transform_weight_sums(module: Module, type: str, axes: WinogradAxes) -> str:
                 at = c.add(at, block)
         return [value for line in transformed(c, kind, values, down, across) for value in line]
 
-    several = vector.count if vector.count >= 9 else 0  # rows that are worked on at once, where the weights of a row fit into a vector
+    several = vector.count if vector.count >= 9 else 0  # rows computed together, where the weights of a row fit in a vector
     done = c.integer(0)
-    if several:  # of these rows, channel after channel: what is written of a row lies side by side, and so does what is read of the sums
+    if several:  # of these rows, channel after channel: stores to a row are contiguous, and so are loads of the sums
         whole = c.div(rows, several)
         with c.loop(whole) as number, c.loop(first, last) as channel:
             row = c.scale(number, several)

@@ -48,7 +48,7 @@ class BlasProduct:
             self.extent = value.shape[self.batch[0]]
 
     def emit(self, c: IRBuilder, left: str, right: str, result: str, first: Scalar, last: Scalar) -> None:
-        """Call BLAS for the pieces from the first to before the last."""
+        """Call BLAS for a range of pieces, the end exclusive."""
         a, b, value = self.left, self.right, self.value
         if a is None or b is None:
             a, b = value.left, value.right

@@ -1,6 +1,6 @@
 """Large products in blocks of two dimensions: both matrices are packed once, by all threads, and each block of the result is a piece of work.
 
-A block is deep as well: what a micro-kernel reads of the right matrix stays in the first cache, and what it reads of the left one in the second.
+A block is deep as well: what a micro-kernel reads of the right matrix stays in L1, and what it reads of the left one in L2.
 Blocks have the same sizes for any number of threads, so that results do not depend on that.
 """
 
@@ -18,18 +18,18 @@ from .micro_kernel import MicroKernel
 from .panels import Panels
 
 DEPTH = 256  # of a block
-HIGH, ACROSS = 128, 64  # of a block: high ones use what is in the first cache of the right matrix more often
+HIGH, ACROSS = 128, 64  # of a block: tall ones reuse the right matrix's part in L1 more often
 ROWS, CHUNK = 32, 256  # of the depth that are packed at a time: of a matrix with contiguous rows, and of one with contiguous columns
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
 def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], place: Any, segments: int = 1) -> NativeCall:
-    """Pack a matrix with such distances of its rows (the depth) and columns.
+    """Pack a matrix with these row (depth) and column strides.
 
-    Of several ``segments``, each has a part of the depth, and they lie one after the other.
+    Of several ``segments``, each has a part of the depth, and they are contiguous.
     """
     c, depth = IRBuilder(module), panels.depth // segments
-    by_rows = steps[1] == 1  # some rows of all panels: what lies beside each other in memory is read together
+    by_rows = steps[1] == 1  # some rows of all panels: contiguous memory is read together
     chunk = min(depth, CHUNK)
     units = -(-depth // ROWS) if by_rows else panels.count * -(-depth // chunk)
     with c.loop(FIRST, LAST) as unit:
@@ -52,7 +52,7 @@ def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[A
 class BlockedProduct:
     """A product of two matrices whose sizes are known.
 
-    ``parts`` of the depth are multiplied side by side and added up.  Matrices of several ``segments`` have a part of the depth in each (``pack_piece``).
+    ``parts`` of the depth are multiplied in parallel and summed (split-k).  Matrices of several ``segments`` have a part of the depth in each (``pack_piece``).
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class BlockedProduct:
         deepest = self.depth // self.parts  # of a part
         with c.loop(FIRST, LAST) as number:
             first, to = c.integer(0), "%b2"
-            if self.parts > 1:  # the first part goes to the result, others to memory beside it
+            if self.parts > 1:  # the first part goes to the result, others to scratch memory
                 part_number, number = c.div(number, blocks[0] * blocks[1]), c.rem(number, blocks[0] * blocks[1])
                 first = c.scale(part_number, deepest)
                 others = c.address("%b3", c.scale(c.max(c.sub(part_number, 1), 0), self.rows * self.width), self.type)
@@ -126,7 +126,7 @@ class BlockedProduct:
         return [*made, self.add_parts(module, result, memory[2])] if self.parts > 1 else made
 
     def add_parts(self, module: Module, result: Any, others: Any) -> NativeCall:
-        """Add up the parts of the depth."""
+        """Sum the parts of the depth."""
         c, size = IRBuilder(module), self.rows * self.width
         with c.loop(c.scale(FIRST, self.width), c.scale(LAST, self.width)) as at:
             total = c.load("%b0", at, self.type)
@@ -163,7 +163,7 @@ class BlockedProduct:
         self, c: IRBuilder, accumulate: bool, row: Scalar, column: Scalar, whole: Scalar, rows: Scalar, columns: Scalar, begin: Scalar, deep: Scalar,
         result: str,
     ) -> None:  # fmt: skip
-        """The rows that fill no tile: multiplied as a whole tile into memory of the function's own, and copied from there."""
+        """The remainder rows: multiplied as a whole tile into a local buffer, and copied from there."""
         across = self.block[1]
         place = c.shared_slot(self.type, self.tile.rows * across)
         with c.when(c.less(whole, rows)):

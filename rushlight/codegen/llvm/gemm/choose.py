@@ -19,9 +19,9 @@ DEEPEST = 2048
 PACKED_BYTES = 32 << 20  # of a matrix that is packed as a whole
 LARGE = 1 << 24  # multiplications of a product in blocks of two dimensions
 TINY = 140_000  # multiplications: for fewer, BLAS has a fast path, slow only if the right matrix is transposed
-DEPTH_PARTS, DEEP = 2, 512  # a product is split along its depth into so many parts, from so many steps on
+DEPTH_PARTS, DEEP = 2, 512  # split-k: the number of parts, and the depth from which on a product is split
 PART_BYTES = 2 << 20  # of the result of a part of the depth
-LIGHT = 512  # elements of the result for each step of the depth: where there are more, adding up the parts takes longer than it saves
+LIGHT = 512  # elements of the result per step of the depth: with more, summing the parts costs more than it saves
 
 
 class Tile(NamedTuple):
@@ -34,7 +34,7 @@ class Tile(NamedTuple):
 def choose_tile(rows: int | None = None, vectors: int | None = None, constant: bool = False) -> Tile:
     """The tile for a product; ``vectors`` is the number of vectors in a row of the result.
 
-    Where both sizes are constants of the code, it is the tile that finishes soonest; where they are arguments, one that leaves no vector over (``rows`` is
+    Where both sizes are constants of the code, it is the tile that finishes soonest; where they are arguments, one without a remainder (``rows`` is
     None where the left matrix is packed); where nothing is known, one that fills the registers.
     """
     if vectors is None:
@@ -59,7 +59,7 @@ def _dividing_tile(vectors: int, rows: int | None) -> Tile:
         return Tile({1: 7, 2: 4, 3: 3}[width], width)
     width = 4 if vectors % 4 == 0 else 2 if vectors % 2 == 0 else 1
     height = 16 // width
-    if rows is not None:  # each row takes a register for its address; where 3 x 3 taps are rows, tiles of 9 leave none over
+    if rows is not None:  # each row takes a register for its address; where 3 x 3 taps are rows, tiles of 9 leave no remainder
         height = min(height, 8)
         height += height == 8 and rows % 8 > 0 and rows % 9 == 0
     return Tile(height, width)
@@ -122,12 +122,12 @@ def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:
 
 
 def depth_is_split(rows: int, depth: int, width: int) -> bool:
-    """Whether the depth of a product, like that of a weight's gradient, is so large that it is split and the parts are added up."""
+    """Whether the depth of a product, like that of a weight's gradient, is so large that split-k pays."""
     return depth >= DEEP and rows * width <= depth * LIGHT
 
 
 def deep_wins(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
-    """Whether a product is so deep, and its result so small, that parts of its depth are what threads share."""
+    """Whether a product is so deep, and its result so small, that threads split its depth."""
     if any(map(is_symbolic_number, (rows, depth, width))) or rows < 16 or width < 64:
         return False
     return bool(depth >= DEEPEST * 4 and rows * width * itemsize <= PART_BYTES and depth * max(rows, width) * itemsize > PACKED_BYTES)

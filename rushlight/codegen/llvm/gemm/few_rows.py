@@ -1,4 +1,4 @@
-"""Products with one row, or a few: what a model that generates token by token spends its time on.
+"""Products with one row, or a few (GEMV): what token-by-token generation spends its time on.
 
 They take as long as the right matrix takes to be read once.  A matrix whose columns are contiguous (a weight of ``linear``) gives dot products, several
 columns at a time; one whose rows are contiguous is added up row by row, over a strip of columns that stays in registers.
@@ -18,7 +18,7 @@ from .micro_kernel import MicroKernel
 
 ROWS = 4  # at most
 SUMS = 8  # that are kept in registers, each of a vector
-LEAST = 1 << 10  # elements of a right matrix for which code of its own pays
+LEAST = 1 << 10  # elements of a right matrix for which this code pays
 BYTES_PER_NANOSECOND = 20
 
 
@@ -52,7 +52,7 @@ def few_rows(module: Module, type: str, a: Reference, b: Reference, result: Any)
 
 
 def dot_products(c: IRBuilder, type: str, a: Reference, b: Reference, column: Scalar, together: int) -> None:
-    """The products of the rows with some columns; what would be beyond the last column is the last one again."""
+    """The products of the rows with some columns; indices past the last column are clamped to it."""
     (rows, depth), width, vector = a.shape, b.shape[1], Vectors(c, type)
     columns = [c.min(c.add(column, at), width - 1) for at in range(together)]
     starts = [c.address("%b1", c.add(b.offset, c.scale(each, b.strides[1])), type) for each in columns]

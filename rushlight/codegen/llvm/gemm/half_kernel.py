@@ -26,14 +26,14 @@ _BOTH = (0, 1)
 
 
 class Sides(NamedTuple):
-    """Something of the left matrix, and of the right one."""
+    """A pair of values: of the left matrix, and of the right one."""
 
     left: Any
     right: Any
 
 
 class DepthBlocks(NamedTuple):
-    """Where the blocks of a square's rows and columns lie: loops over those along the depth, which give two addresses, and distances in words."""
+    """The addressing of a square's packed blocks: loops over the depth, which give two addresses, and strides in words."""
 
     walk: Callable[[], AbstractContextManager[Sides]]
     part: Sides  # to the next part of the same elements
@@ -54,7 +54,7 @@ class HalfKernel(NamedTuple):
     # -- elements and their parts --------------------------------------------------------------------------------
 
     def pairs(self, c: IRBuilder, type: str, low: Scalar, high: Scalar) -> list[Scalar]:
-        """Two vectors side by side, for each part of their elements: numbers of bfloat16 (``i16``), or upper halves of float32."""
+        """Two vectors concatenated, for each part of their elements: bfloat16 numbers (``i16``), or upper halves of float32."""
         words = Vectors(c, "i32", SIDE)
         half = words.splat(Scalar("16", "i32"))
         if type != "float":
@@ -88,7 +88,7 @@ class HalfKernel(NamedTuple):
         return [first, second, c.binary("fsub", rest, second)]
 
     def rounded(self, c: IRBuilder, bits: Scalar) -> Scalar:
-        """The bits of floats rounded to their upper halves, to even ones where two are as near."""
+        """The bits of floats rounded to their upper halves, ties to even."""
         odd = c.binary("and", c.binary("lshr", bits, self.word(c, 16)), self.word(c, 1))
         return c.binary("and", c.binary("add", bits, c.binary("add", odd, self.word(c, 32767))), self.word(c, _UPPER))
 
@@ -103,7 +103,7 @@ class HalfKernel(NamedTuple):
     # -- a square of 32 by 32 ------------------------------------------------------------------------------------
 
     def begin(self, c: IRBuilder) -> None:
-        """What comes before the first square: eight tiles of 16 rows of 64 bytes."""
+        """The prologue: configures eight tiles of 16 rows of 64 bytes."""
         if self.by == "tiles":
             place = c.slot("i8", 64)
             c.zero_fill("i8", place, 0, 64)
@@ -114,12 +114,12 @@ class HalfKernel(NamedTuple):
             c.call_external("@llvm.x86.ldtilecfg", "void", (Scalar(place, "ptr"),))
 
     def end(self, c: IRBuilder) -> None:
-        """What comes after the last square."""
+        """The epilogue: releases the tiles."""
         if self.by == "tiles":
             c.call_external("@llvm.x86.tilerelease", "void", ())
 
     def multiply(self, c: IRBuilder, blocks: DepthBlocks, to: str, step: Scalar, again: Scalar) -> None:
-        """A square at an address, with such a distance of its rows; ``again``: added to what is there."""
+        """A square at an address with a row stride; ``again``: accumulated."""
         write = self.by_tiles if self.by == "tiles" else self.by_vectors
         write(c, blocks, to, step, again)
 

@@ -2,7 +2,7 @@
 
 The matrices come as bfloat16, as float32 whose values are bfloat16 numbers, or as any float32, of which each element is the sum of three (``half_kernel.py``).
 Both are packed, as pairs of steps of the depth, into blocks of 16 rows (of the left one) or columns (of the right one) by 32 steps.  A block of the result
-is a piece of work, and packs what it needs of both, a part of the depth at a time: to fetch that from the cache of another processor, which packed it, takes longer.
+is a piece of work, and packs what it needs of both, a part of the depth at a time: fetching packed data from another core's cache takes longer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..vectors import Vectors
 from .half_kernel import DEEP, SIDE, WORDS, DepthBlocks, HalfKernel, Sides, not_finite
 
 MOST, PANEL = 256, 128  # rows and columns of a piece of work, at most, and columns that it packs at a time
-CHUNK = 48  # blocks along the depth that are packed and multiplied at a time, of one part: they stay in the second cache
+CHUNK = 48  # blocks along the depth that are packed and multiplied at a time, of one part: they stay in L2
 PACKING = 0.15  # nanoseconds for an element
 LARGE = 1 << 18  # multiplications that are worth it
 FLOAT_LEAST, FLOAT_LARGE = 48, 1 << 28  # of float32: rows, columns and steps of the depth, and multiplications
@@ -56,7 +56,7 @@ def how() -> str:
 
 
 def half_of(matrix: Reference) -> Reference | None:
-    """The bfloat16 numbers that a float32 matrix is made of: where those lie, if they can be read there, or the matrix itself; None for other matrices."""
+    """The bfloat16 source of a float32 matrix, if it can be read, or the matrix itself; None for other matrices."""
     value = matrix.value
     if not isinstance(value, Pointwise) or value.expression.op != "cast" or value.dtype != np.float32:
         return None
@@ -95,7 +95,7 @@ class HalfProduct:
         (self.rows, self.depth), self.width = a.shape, b.shape[1]
         self.deep = -(-self.depth // DEEP)  # packed blocks along the depth
         self.flops = (900 if by == "tiles" else 180) / len(self.kernel.order)  # operations in a nanosecond
-        self.steps = Sides(a.strides, b.strides[::-1])  # from one row or column to the next, and along the depth
+        self.steps = Sides(a.strides, b.strides[::-1])  # strides: of rows or columns, and along the depth
         self.block = Sides(*self.block_for(eager_pool.threads))
         self.chunk = min(self.deep, max(1, CHUNK // parts))
         self.pool = ScratchPool(self.units, 4 * (self.block.left + min(self.block.right, PANEL)) * SIDE * self.chunk * parts)
@@ -267,7 +267,7 @@ class HalfProduct:
         return module.memo[key]
 
     def copy(self, c: IRBuilder, square: str, result: str, width: Scalar, high: Scalar, wide: Scalar, again: Scalar) -> None:
-        """What of a square belongs to the result; it is added to that, ``again``."""
+        """Store the part of a square that is inside the result; with ``again``, accumulate."""
         v = Vectors(c, "float", SIDE)
         masks = [v.first(c.sub(wide, at * SIDE)) for at in _PARTS]
         with c.loop(high) as line:

@@ -41,7 +41,7 @@ from .panels import Panels, shared_work, workers_for
 
 llvm = lowering("llvm")
 BLOCK, LEAST = 64, 16  # rows that one piece of work takes, and where threads are many
-MANY = 8  # threads from which on blocks pack for themselves what others would have packed for them
+MANY = 8  # threads from which on each block packs its own operands
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
@@ -102,7 +102,7 @@ def in_blocks(builder: TensorIRBuilder, product: BlockedProduct | HalfProduct, s
 
 
 def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
-    """Whether the right matrix is read where it is: its rows are contiguous, and packing it would not pay."""
+    """Whether the right matrix is read unpacked: its rows are contiguous, and packing would not pay."""
     return b.strides[1] == 1 and unpacked_wins(type, a.shape[0], a.shape[1], b.shape[1]) and bool(b.strides[0] >= b.shape[1])
 
 
@@ -114,7 +114,7 @@ def only_if(wanted: Any, pieces: list[NativeCall]) -> list[NativeCall]:
 
 
 def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> NativeCall:
-    """Multiply by a matrix where it is."""
+    """Multiply by an unpacked matrix."""
     (rows, depth), width, c = a.shape, b.shape[1], IRBuilder(module)
     left, right = c.address("%b0", a.offset, type), c.address("%b1", b.offset, type)
     kernel = MicroKernel(type, choose_tile(), left_column_step=1 if a.strides[1] == 1 else None, padded="all")
@@ -180,7 +180,7 @@ def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Nati
 
 
 class SplitDepth:
-    """A product of two matrices in parts of its depth that are added up.
+    """A split-k product: parts of the depth are multiplied separately and summed.
 
     Where both have rows of the depth, as for the gradient of a weight, the rows that a thread has computed are in its cache.
 
@@ -211,7 +211,7 @@ class SplitDepth:
         return [(self.workers, self.depth * self.columns), (self.parts - 1, self.left.shape[0], self.right.shape[1])]
 
     def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[NativeCall]:
-        """Multiply part by part, and add up."""
+        """Multiply the parts, and sum them."""
         a, b, type, c = self.left, self.right, self.type, IRBuilder(module)
         (rows, depth), width, wide = a.shape, b.shape[1], self.columns
         size = rows * width
@@ -229,7 +229,7 @@ class SplitDepth:
                 right = c.address("%b1", c.add(b.offset, c.add(c.scale(begin, b.strides[0]), c.scale(column, b.strides[1]))), type)
                 panels.pack(c, (b.strides[0], b.strides[1]), packed, right, 0, 1, deep, columns)
                 left = c.address("%b0", c.add(c.add(a.offset, c.scale(begin, a.strides[1])), c.scale(row, a.strides[0])), type)
-                # The first part goes to the result, others to memory beside it.
+                # The first part goes to the result, others to scratch memory.
                 others = c.address("%b4", c.scale(c.max(c.sub(part, 1), 0), size), type)
                 pair = [Scalar(each, "ptr") for each in ("%b2", others)]
                 to = c.select(c.compare("eq", part, c.integer(0)), *pair).name

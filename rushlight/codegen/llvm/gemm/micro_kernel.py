@@ -19,7 +19,7 @@ _SIZES = ("rows", "columns", "depth", "left_step", "left_column_step", "right_st
 class MicroKernel(NamedTuple):
     """A product as a function.  A size that is None is an argument of it.
 
-    ``right_step`` is the distance of the right matrix's rows or, in panels, their depth.  Without ``padded``, no element beyond the columns is accessed;
+    ``right_step`` is the row stride of the right matrix or, in panels, their depth.  Without ``padded``, no element beyond the columns is accessed;
     with it, rows of all matrices can be read and written to the end of a tile (``"right"``: those of the right one can be read).
     """
 
@@ -37,7 +37,7 @@ class MicroKernel(NamedTuple):
         False  # by tiles: for each step of the depth, the elements of a tile's rows; of tiles as deep as ``left_step``, unless that is 0
     )
     right_packed: bool = False  # in panels of a tile's width
-    start: str = "zero"  # what sums begin with: "zero", one "row" for all, a "column" (a number for each row), or a "matrix"
+    start: str = "zero"  # the initial accumulators: "zero", a "row" or a "column" (broadcast), or a "matrix"
     accumulate: bool = False  # whether the product is added to the result
     padded: str = ""  # "", "right" or "all"
 
@@ -174,12 +174,12 @@ class _Emitter:
         if gemm.left_packed:
             packed = c.address("%left", c.mul(row, size["depth"] if gemm.left_step == 0 else size["left_step"]), gemm.type)
             return lambda step: [c.load(packed, c.add(c.scale(step, height), at), gemm.type) for at in range(height)]
-        if gemm.left_step is not None and gemm.left_column_step == 1:  # known distances, from one address
+        if gemm.left_step is not None and gemm.left_column_step == 1:  # constant strides, from one address
             base = c.scale(row, gemm.left_step)
             return lambda step: [c.load("%left", c.add(c.add(base, step), at * gemm.left_step), gemm.type) for at in range(height)]
         starts = [c.address("%left", c.mul(each, size["left_step"]), gemm.type) for each in rows]
         return lambda step: [c.load(each, c.mul(step, size["left_column_step"]), gemm.type) for each in starts]
 
     def right(self, column: Scalar) -> str:
-        """Where the columns of the right matrix begin."""
+        """The address of the right matrix's columns."""
         return self.c.address("%right", self.c.mul(column, self.size["right_step"]) if self.gemm.right_packed else column, self.gemm.type)

@@ -1,7 +1,7 @@
 """Large products in blocks that pack what they need of both matrices themselves, a part of the depth at a time.
 
-What another thread has packed lies in the cache of another processor, and to fetch it from there takes longer than to pack it again; and no thread waits for others
-to have packed.  The sums are those of ``blocked.py``.
+What another thread has packed is in another core's cache, and fetching it takes longer than packing it again; and no thread waits
+for others.  The sums are those of ``blocked.py``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PackedBlockProduct(BlockedProduct):
         self.slots, self.begun = (
             ("", ""),
             (Scalar("0", "i64"), Scalar("0", "i64")),
-        )  # where a block packs, and what from, while it is written
+        )  # packing destinations and sources of the block being emitted
 
     def block_for(self, threads: int) -> tuple[int, int]:
         high, wide = MOST, MOST
@@ -51,7 +51,7 @@ class PackedBlockProduct(BlockedProduct):
         return [(self.pool.spec.size * 8 // BITS[self.type],)]
 
     def steps(self, side: int) -> tuple[Any, Any]:
-        """The distances of a matrix along the depth, and of its rows or columns."""
+        """The strides of a matrix along the depth, and of its rows or columns."""
         strides, size = (self.right.strides, self.width) if side else (self.left.strides[::-1], self.rows)
         return strides[0] if self.depth > 1 else 1, strides[1] if size > 1 else 1
 

@@ -41,7 +41,7 @@ class Panels:
     def pack(
         self, c: IRBuilder, strides: tuple[Any, Any], panels: str, matrix: str, first: Any = 0, last: Any = None, rows: Any = None, width: Any = None
     ) -> None:  # fmt: skip
-        """Pack panels from the first to before the last of a matrix with such strides; of fewer rows than the depth, or columns, where said."""
+        """Pack a range of panels of a matrix with these strides; of fewer rows than the depth, or columns, if given."""
         layout = "rows" if strides[1] == 1 else "columns" if strides[0] == 1 else "strided"
         key = ("pack", layout, self.type, self.columns)
         if key not in self.module.memo:
@@ -100,9 +100,9 @@ class Panels:
         self, c: IRBuilder, left: tuple[str, Any], panels: str, result: tuple[str, Any], rows: Any, start: tuple[str, Any] | None = None,
         how: str = "zero", columns: Any = 1, width: Any = None, depth: Any = None,
     ) -> None:  # fmt: skip
-        """Multiply rows by the matrix; left, result and start are addresses with the distance of their rows.
+        """Multiply rows by the matrix; left, result and start are addresses with their row strides.
 
-        ``how`` says what sums begin with (``MicroKernel.start``), ``columns`` is the distance of the left matrix's columns.  Of the matrix, fewer rows
+        ``how`` is the initial value of sums (``MicroKernel.start``), ``columns`` the column stride of the left matrix.  Of the matrix, fewer rows
         count where a depth is given; with a width, so many columns are written (of those that fill up the last panel, zeros).
         """
         unit = not isinstance(columns, Scalar) and columns == 1
@@ -134,5 +134,5 @@ def shared_work(c: IRBuilder, workers: Any, total: Any) -> Iterator[tuple[Scalar
 
 
 def workers_for(units: Any) -> Any:
-    """How many workers there are: a few for each thread."""
+    """The number of workers: a few per thread."""
     return least(units, max(8, 4 * eager_pool.threads))

@@ -13,7 +13,7 @@ from ..vectors import Mask, Vectors, vector_type
 
 llvm = lowering("llvm")
 TOGETHER, ROWS = 4, 4  # columns of the result, and rows, of a tile
-HALF = 16  # values between the two of a byte
+HALF = 16  # elements between the two of a byte
 BYTES_PER_NANOSECOND = 10
 
 
@@ -45,7 +45,7 @@ def few_bits(builder: TensorIRBuilder, op: FewBits, spec: Any, node: Any) -> Any
 
 
 class TileWriter:
-    """Writes some rows times some columns."""
+    """The emitter of a tile: some rows times some columns."""
 
     def __init__(self, c: IRBuilder, op: FewBits, row: Scalar, high: int, columns: list[Scalar]) -> None:
         self.c, self.op, self.columns = c, op, columns
@@ -56,7 +56,7 @@ class TileWriter:
         self.weights = [c.address("%b1", c.add(weight.offset, c.scale(each, weight.strides[0])), "i8") for each in columns]
 
     def slots(self, columns: int = TOGETHER) -> list[list[str]]:
-        """Sums that begin with zeros."""
+        """Accumulators, initialized to zero."""
         made = [[self.c.slot(self.vector.type) for _ in range(columns)] for _ in self.rows]
         for slot in [each for line in made for each in line]:
             self.c.write(self.vector.zero(), slot)
