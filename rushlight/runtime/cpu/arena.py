@@ -22,7 +22,7 @@ NUMBERS = ctypes.c_int64
 
 
 def read_address(array: Any) -> int:
-    """The address of an array, read where NumPy keeps it: a fifth of the time that asking takes."""
+    """The address of an array, read from NumPy's struct: in a fifth of :func:`asked_address`'s time."""
     return NUMBERS.from_address(id(array) + _DATA).value
 
 
@@ -31,7 +31,7 @@ address = asked_address if OFFSETS is None else read_address
 
 
 class Arena:
-    """Memory in which programs work.  While a call uses it, its flag is set, and other calls use another."""
+    """An arena that programs share.  While a call uses it, its flag is set, and other calls use another."""
 
     def __init__(self) -> None:
         self.flag = NUMBERS()
@@ -39,11 +39,11 @@ class Arena:
         self.memory = np.empty(0, np.uint8)
 
     def take(self) -> bool:
-        """Whether the arena was free: then it belongs to this call, until that clears the flag."""
+        """Whether the arena was free: then this call owns it until it clears the flag."""
         return pool().compiled is not None and not pool().take(ctypes.addressof(self.flag))
 
     def join(self, space: CallArena) -> None:
-        """Give a call its memory here; where it needs more than there is, all others move too."""
+        """Bind a call to this arena; where it must grow, all other users are rebound."""
         self.users.add(space)
         moved = [space]
         if space.program.arena + ALIGNMENT > self.memory.size:
@@ -78,7 +78,7 @@ class CallArena:
     def __init__(self, program: Any, alone: bool) -> None:
         self.program = program
         self.table = (NUMBERS * (launcher.status_of(program) + 1))()
-        together = not alone and (program.arena >= LARGE or program.filled) and _shared.take()  # no call may use it while addresses change
+        together = not alone and (program.arena >= LARGE or program.filled) and _shared.take()  # no call may run while addresses change
         self.arena = _shared if together else Arena()
         try:
             self.arena.join(self)
@@ -100,7 +100,7 @@ class CallArena:
         self.arena.leave(self)
 
     def prepare(self, part: Call) -> None:
-        """Note how an op is called, and which of its operands can be computed in memory of its own: whole values that no other one is put into."""
+        """Record how an op is called, and which operands can be computed in the op's own memory: whole values that share memory with no other."""
         op = getattr(part.target, "op", None)
         if op is None:
             return
@@ -118,7 +118,7 @@ class CallArena:
             self.borrowed.append((part, lend, values))
 
     def borrow(self, made: dict[Value, Any]) -> None:
-        """Have values computed in the memory of the ops that take them, or in the arena where they have none to give."""
+        """Place values in the memory of the ops that take them, or in the arena where those provide none."""
         program, table = self.program, self.table
         start = -(-address(self.arena.memory) // ALIGNMENT) * ALIGNMENT
         for part, give, values in self.borrowed:
@@ -132,7 +132,7 @@ class CallArena:
                     table[program.slots[value]] = start + program.offsets[value]
 
     def run(self, arrays: list[Any]) -> list[Any]:
-        """The outputs of the program for some inputs; the memory is the caller's alone."""
+        """The outputs of the program for some inputs; the caller must own the arena."""
         program, table = self.program, self.table
         for at, value in enumerate(program.inputs):
             table[at] = address(arrays[value.position])
@@ -184,7 +184,7 @@ class CallArena:
         return np.ndarray(reference.shape, value.dtype, memory, -low, steps)
 
     def argument(self, argument: Any, arrays: list[Any], made: dict[Value, Any], given: list[Any]) -> Any:
-        """An argument of an op with tensors for references, whose arrays are noted (no function inside of `call`: a cycle would keep them all)."""
+        """An argument of an op with tensors for references, whose arrays are collected (not a closure of `call`: its cycle would keep them alive)."""
         if isinstance(argument, Reference):
             given.append(self.seen_through(argument, arrays, made))
             return make(given[-1])

@@ -1,8 +1,8 @@
-"""Compiled code on disk, so that another process need not compile the same again.
+"""The cache of compiled code on disk, shared between processes.
 
 An entry is a file named by a digest of everything its code depends on.  It is written under another name and then renamed, so
-that processes see a whole entry or none; one that is damaged, or belongs to another user, is as good as none.  When the folder
-grows too large, the entries that were not used for longest go.
+that processes see a whole entry or none; one that is damaged, or belongs to another user, is ignored.  When the folder
+grows too large, the least recently used entries are evicted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 log = logging.getLogger("rushlight.native")
 
 LARGEST = 256 << 20  # bytes of all entries together
-OFTEN = 50  # after how many new entries the folder is looked through
+OFTEN = 50  # new entries between two evictions
 _MARK = b"rushlight native 1\n"
 _SUFFIX = ".code"
 
 
 def folder() -> Path | None:
-    """Where entries are: ``RUSHLIGHT_CACHE_DIR``, or a folder in the user's cache; None where the variable is set to nothing."""
+    """The cache folder: ``RUSHLIGHT_CACHE_DIR``, or a folder in the user's cache; None where the variable is set to nothing."""
     chosen = os.environ.get("RUSHLIGHT_CACHE_DIR")
     if chosen is not None:
         return Path(chosen) / "native" if chosen else None
@@ -38,11 +38,11 @@ def folder() -> Path | None:
 
 
 class Cache:
-    """Entries of bytes by digests."""
+    """A cache of bytes by digest."""
 
     def __init__(self) -> None:
         self.stored = 0
-        self.broken = False  # whether the folder can't be written to, which is said once
+        self.broken = False  # whether the folder can't be written to, which is logged once
 
     def path(self, digest: str) -> Path | None:
         """The file of an entry."""
@@ -54,14 +54,14 @@ class Cache:
         return None if place is None else place / f"{digest}{_SUFFIX}"
 
     def find(self, digest: str) -> bytes | None:
-        """What was stored, if it is there and whole."""
+        """The stored bytes, if present and intact."""
         path = self.path(digest)
         if path is None:
             return None
         try:
             with open(path, "rb") as file:
                 if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
-                    return None  # code is run: not that of others
+                    return None  # cached code is executed: only our own is trusted
                 content = file.read()
         except OSError:
             return None
@@ -71,11 +71,11 @@ class Cache:
             log.info("%s is damaged, and is made anew", path)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # it was used just now
+            os.utime(path)  # marks the entry as recently used
         return data
 
     def store(self, digest: str, data: bytes) -> None:
-        """Keep data for later; where that is not possible, nothing happens."""
+        """Store data; where that is not possible, nothing happens."""
         path = self.path(digest)
         if path is None or self.broken:
             return
@@ -100,7 +100,7 @@ class Cache:
 
 
 def shrink(place: Path, largest: int) -> None:
-    """Remove the entries that were not used for longest, until the others are small enough; and what was never finished."""
+    """Evict the least recently used entries until the rest is small enough; and remove unfinished files."""
     found: list[tuple[float, int, Path]] = []
     for path in place.iterdir():
         with contextlib.suppress(OSError):  # another process may remove it too

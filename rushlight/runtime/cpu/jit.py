@@ -1,4 +1,4 @@
-"""The JIT: LLVM IR as text to functions in memory, through the code cache."""
+"""The JIT: compiles LLVM IR to functions in memory, through the code cache."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .code_cache import cache
 
 log = logging.getLogger("rushlight.native")
 KEPT = 1024  # files of code that are kept in memory
-# Two steps that take a fourth of the time and, by measurement, do nothing for loops like ours.  LLVM ends the process where it does not know an
-# option, so they are given to versions alone in which they are known to be.
+# Two passes that take a fourth of the time and, as measured, do nothing for loops like ours.  LLVM aborts on unknown
+# options, so they are passed only to versions that are known to have them.
 _OPTIONS = ("-disable-lsr", "-post-RA-scheduler=false")
 _KNOWN = 22
 _lock = free_after_fork(threading.Lock())  # LLVM's text reader and passes run on one thread at a time
 
 
 def _wait() -> None:
-    """Before a fork: what is being compiled ahead is waited for, since the child would have half of it."""
+    """Before a fork: wait for background compilations, of which the child would have an inconsistent state."""
     for each in _jit:
         for thread in list(each.coming.values()):
             thread.join()
@@ -40,7 +40,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Jit:
-    """Compiles for this processor, or for another one that is given."""
+    """The compiler for this processor, or for a given one."""
 
     def __init__(self, processor: Processor | None = None) -> None:
         import llvmlite
@@ -58,14 +58,14 @@ class Jit:
                 llvm.set_option("", option)
         self.processor = processor or chosen_processor()
         self.versions = f"{VERSION} llvmlite {llvmlite.__version__} {llvm.llvm_version_info}"
-        self.spare: dict[int, list[Any]] = {0: [], 2: []}  # by level: such as nobody uses now, which take long to make
+        self.spare: dict[int, list[Any]] = {0: [], 2: []}  # idle target machines by level: they take long to create
         self.spent = 0.0  # seconds, in all
-        self.emitted = 0  # how often code was not there already
-        self.objects: dict[str, bytes] = {}  # the code that was used last
-        self.coming: dict[str, threading.Thread] = {}  # by digest: who is compiling it ahead
+        self.emitted = 0  # cache misses
+        self.objects: dict[str, bytes] = {}  # recently used object code
+        self.coming: dict[str, threading.Thread] = {}  # by digest: the thread that compiles it ahead
 
     def code_for(self, parts: Sequence[Part]) -> list[bytes]:
-        """The files of machine code for texts, compiled where they are not there yet."""
+        """The object files of texts, compiled on a cache miss."""
         found: dict[str, bytes] = {}
         missing: dict[str, Part] = {}
         digests = [self.digest(each) for each in parts]
@@ -88,7 +88,7 @@ class Jit:
         return [found[each] for each in digests]
 
     def ahead(self, parts: Sequence[Part]) -> None:
-        """Have other threads compile what will be needed soon, such as what all programs need while the first one is captured."""
+        """Compile ahead on other threads, such as what all programs need while the first one is captured."""
 
         def work(digest: str, making: Making) -> None:
             making.run()
@@ -110,14 +110,14 @@ class Jit:
             self.coming[digest] = thread
 
     def digest(self, part: Part) -> str:
-        """The name of code: of all that it depends on."""
+        """The cache key of code: a digest of all that it depends on."""
         return hashlib.sha256("\n".join((part.text, str(part.effort), self.processor.words, self.versions)).encode()).hexdigest()
 
     def compile(self, parts: str | Sequence[Part], bindings: dict[str, int] | None = None) -> CompiledCode:
         """Functions from text, or from texts whose functions call each other; a mistake in one raises RuntimeError.
 
-        ``bindings`` are addresses of functions and data outside, and numbers, by the names of the variables that :meth:`Code.bound` and
-        :meth:`Code.number` gave them: code that is kept has none of them in it.
+        ``bindings`` are addresses of functions and data outside, and numbers, by the names of the variables that :meth:`IRBuilder.bound` and
+        :meth:`IRBuilder.number` gave them: cached code contains none of them.
         """
         started = time.perf_counter()
         with _lock, deferred():
@@ -129,10 +129,8 @@ class Jit:
         return compiled
 
     def emit_all(self, parts: Sequence[Part]) -> list[bytes]:
-        """The files of machine code for texts, made by two threads where there are several texts."""
-        waiting = sorted(
-            range(len(parts)), key=lambda at: parts[at].text.count("\n") * (parts[at].effort + 1)
-        )  # what takes longest is taken first
+        """The object files of texts, compiled by two threads where there are several texts."""
+        waiting = sorted(range(len(parts)), key=lambda at: parts[at].text.count("\n") * (parts[at].effort + 1))  # longest first
         made: dict[int, bytes | BaseException] = {}
 
         def work() -> None:
@@ -163,18 +161,18 @@ class Jit:
         return [made[at] for at in range(len(parts))]  # type: ignore[misc]
 
     def target(self, level: int = 2) -> Any:
-        """LLVM for the processor; it belongs to the engine that it is given to, so each engine needs its own."""
+        """An LLVM target machine; an engine takes ownership of it, so each engine needs its own."""
         one = self.processor
         return self.llvm.Target.from_triple(one.triple).create_target_machine(cpu=one.name, features=one.features, opt=level, jit=True)
 
     def emit(self, part: Part) -> bytes:
-        """The file of machine code for text."""
+        """The object file of a text."""
         making = Making(self, part)
         making.run()
         return making.result()
 
     def load(self, files: list[bytes]) -> Any:
-        """An engine with the functions of files of machine code."""
+        """An execution engine with the functions of object files."""
         llvm = self.llvm
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target())
         for data in files:
@@ -184,9 +182,9 @@ class Jit:
 
 
 class Making:
-    """The making of a file of machine code from text.
+    """The compilation of a text to an object file.
 
-    All of LLVM's objects are its own for as long as it lasts, so that several threads can be here.  llvmlite lets one thread into LLVM at a time; that is
+    It shares no LLVM objects, so that several threads can compile.  llvmlite lets one thread into LLVM at a time; that is
     not necessary for what takes long (``unlocked``).
     """
 
@@ -212,19 +210,19 @@ class Making:
         self.buffer: Any = None
 
     def run(self) -> None:
-        """What takes long."""
+        """The slow part: passes and code generation."""
         functions = self.machine.llvm.ffi.lib
         if self.passes is not None:
             unlocked(functions.LLVMPY_RunNewModulePassManager)(self.passes, self.module, self.builder)
         self.buffer = unlocked(functions.LLVMPY_TargetMachineEmitToMemory)(self.target, self.module, 1, self.message)
 
     def result(self) -> bytes:
-        """The file; a mistake raises RuntimeError."""
+        """The object file; an error raises RuntimeError."""
         functions = self.machine.llvm.ffi.lib
         if self.passes is not None:
             self.machine.llvm.newpassmanagers.NewPassManager._dispose(
                 self.passes
-            )  # a class before it in the order of bases has one that frees nothing
+            )  # an earlier class in the MRO overrides it with one that frees nothing
             self.passes.detach()
         with self.message:
             if not self.buffer:
@@ -237,7 +235,7 @@ class Making:
 
 
 def few_passes(llvm: Any) -> Any:
-    """What is done for code that has its vectors already."""
+    """The passes for explicitly vectorized code."""
     passes = llvm.create_new_module_pass_manager()
     passes.add_sroa_pass()
     passes.add_simplify_cfg_pass()
@@ -254,13 +252,13 @@ def unlocked(function: Any) -> Any:
 
 
 class CompiledCode:
-    """Functions in memory, which stay there as long as this is held."""
+    """Functions in memory, kept loaded as long as this object lives."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
 
     def address(self, name: str) -> int:
-        """Where a function is."""
+        """The address of a function."""
         return int(self.engine.get_function_address(name))
 
 

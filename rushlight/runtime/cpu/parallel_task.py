@@ -1,4 +1,4 @@
-"""A native function that works on a range of something, split over the pool when it is called from Python."""
+"""A native function over a range, which the thread pool splits when it is called from Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task:
 
 
 def entry(inner: str, count: int) -> str:
-    """A function that finds the words in a table, as the pool calls it."""
+    """An adapter that loads the words from a table, with the pool's signature."""
     lines = ["define void @task(ptr %table, i64 %first, i64 %last) {"]
     for at in range(count):
         lines += [f"  %p{at} = getelementptr ptr, ptr %table, i64 {at}", f"  %a{at} = load ptr, ptr %p{at}"]

@@ -1,4 +1,4 @@
-"""How long the steps of a program take: programs that are compiled within :func:`timed` measure themselves, and ``describe`` says what they found."""
+"""Per-step timing of programs: those compiled within :func:`timed` measure themselves, and ``describe`` prints the times."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def timed() -> Iterator[None]:
 
 
 def clocks_for(steps: list[Any]) -> Clocks | None:
-    """Clocks for steps of a program, where they are wanted, and the system has a clock that native code can look at."""
+    """Timers for the steps of a program, where requested and where the system has a clock that native code can read."""
     function = getattr(ctypes.CDLL(None), "clock_gettime", None) if _wanted[0] else None
     return Clocks(steps, ctypes.cast(function, ctypes.c_void_p).value or 0) if function is not None else None
 
@@ -44,7 +44,7 @@ class Clocks:
     def __init__(self, steps: list[Any], function: int) -> None:
         self.places = {id(step): at for at, step in enumerate(steps)}
         self.function = function
-        self.found = (ctypes.c_int64 * (2 * len(steps)))()  # nanoseconds and calls, of one step after the other
+        self.found = (ctypes.c_int64 * (2 * len(steps)))()  # nanoseconds and calls, step by step
 
     def now(self, c: IRBuilder) -> Scalar:
         """The time in nanoseconds."""
@@ -63,6 +63,6 @@ class Clocks:
             c.store(c.add(c.load(found, place, "i64"), more), found, place)
 
     def text(self, step: Any) -> str:
-        """What is known of a step."""
+        """The measured time of a step."""
         nanoseconds, calls = self.found[2 * self.places[id(step)] :][:2]
         return f"{nanoseconds / calls / 1e3:10.1f} µs in {calls} calls " if calls else " " * 24

@@ -1,9 +1,9 @@
 """Worker threads that wait inside native code, so that a kernel can be split over them in about a microsecond.
 
-A job is cut into pieces, and each thread has a range of them that is its own: from job to job it comes to the same rows, and finds in its own cache what it
-has computed (to fetch that from another processor's takes ten times as long).  Who is done with its own range takes pieces from the ends of others', so a
-processor that is busy elsewhere, or a thread that sleeps, costs nothing: the thread that asks takes part, and at the end waits for pieces that others have
-begun, never for a thread to wake up.  Pieces do not depend on each other, so results are the same for any number of threads.
+A job is split into pieces, and each thread owns a range of them: from job to job it gets the same rows, which are then in its own cache (fetching them
+from another core's takes ten times as long).  A thread that has finished its range steals pieces from the ends of others', so a
+busy core, or a sleeping thread, costs nothing: the calling thread takes part, and at the end waits for pieces that others have
+begun, never for a thread to wake up.  Pieces are independent, so results are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ...codegen.llvm.ir import Part
 from ...core.parallel import pool as eager_pool
 from .jit import CompiledCode, jit, log
 
-SPIN = 2000  # how often a worker looks for a job before it sleeps: some 40 microseconds (longer helps no eager step: other threads are slower meanwhile)
+SPIN = 2000  # iterations that a worker spins before it sleeps: some 40 microseconds (longer helps no eager step: other threads are slower meanwhile)
 PIECES = 4  # for each thread
-# Numbers of the system's futex and sched_yield, and what makes a processor wait for a moment (arm64's own hint for that does not: a barrier takes
+# System call numbers of futex and sched_yield, and the spin-wait hint (arm64's own, yield, does not wait: a barrier takes
 # about as long as x86's pause).
 _CALLS = {"x86_64": (202, 24, "llvm.x86.sse2.pause", ""), "aarch64": (98, 124, "llvm.aarch64.isb", "i32 15")}
 
-# The state: words that are written by different threads are in different lines of the cache; the description of a job is in one line.  A range has a
-# word of its own: the number of the job in its upper bits; in its lower ones, how many pieces were taken from its end, and from its front.  A word of an
-# older job says that none were.  So a piece is taken by one exchange, and the words need no clearing: a job ends when all its pieces are done, and so all
-# ranges that have any have its number.  Who comes late with the number of a job that is over finds its ranges empty, or a newer number.
-# While a job is described, its number is odd: who has read a part of the next description has read that, too, or finds the number changed.  Processors
-# that reorder what is read and written (arm64) are held to it by `acquire` and `release`.
+# The state: words written by different threads are in different cache lines; the description of a job is in one line.  A range has its own
+# word: the job number in its upper bits; in its lower ones, how many pieces were taken from its end, and from its front.  A word of an
+# older job means none.  So a piece is taken by one compare-and-swap, and the words need no clearing: a job ends when all its pieces are done, and so all
+# nonempty ranges have its number.  A late thread with the number of a finished job finds its ranges empty, or a newer number.
+# While a job is being described, its number is odd (a seqlock): a reader of a torn description sees an odd or a changed number.  On processors
+# with weak memory ordering (arm64), `acquire` and `release` enforce this.
 _JOB, _DONE, _SLEEPERS, _BUSY, _USERS, _LIMIT, _TASK, _RANGE = range(0, 64, 8)  # the ranges' words follow, a line for each
 _TABLE, _COUNT, _PIECES, _RANGES = range(_TASK + 1, _TASK + 5)
 MOST = 256  # threads
@@ -284,7 +284,7 @@ done:
 
 
 class ThreadPool:
-    """The workers and the state that they share with whoever has work for them."""
+    """The worker threads and the state that they share with callers."""
 
     def __init__(self) -> None:
         self.raw = ctypes.create_string_buffer(8 * WORDS + 64)
@@ -292,7 +292,7 @@ class ThreadPool:
         self.state = (ctypes.c_int64 * WORDS).from_address(start)
         self.address = start
         self.workers = 0
-        self.most = MOST  # threads that the system lets this process have
+        self.most = MOST  # threads that the system allows this process
         self.lock = threading.Lock()
         self.compiled: CompiledCode | None = None
         if code():
@@ -300,7 +300,7 @@ class ThreadPool:
             self.parallel = self.compiled.address("parallel")
             self.set_limit = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.compiled.address("set_limit"))
             self.quiet, self.restore = self.compiled.address("quiet_blas"), self.compiled.address("restore_blas")
-            # Called with Python's own lock held, as the native code is that looks at the same flags.
+            # Called with the GIL held, as is the native code that reads the same flags.
             self.take = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(self.compiled.address("take"))
             self.work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.compiled.address("worker"))
         if hasattr(os, "register_at_fork"):
@@ -314,7 +314,7 @@ class ThreadPool:
         self.lock = threading.Lock()
 
     def prepare(self) -> None:
-        """Have as many workers as ``set_num_threads`` asks for, or as many as the system lets this process have."""
+        """Start as many workers as ``set_num_threads`` asks for, or as the system allows this process."""
         wanted = eager_pool.threads
         if wanted > self.most:
             wanted = self.most
@@ -331,7 +331,7 @@ class ThreadPool:
             self.set_limit(self.address, threads)
 
     def hire(self, wanted: int) -> None:
-        """Start workers.  Where the system gives no more threads (RLIMIT_NPROC), those that there are do the work."""
+        """Start workers.  Where the system refuses more threads (RLIMIT_NPROC), the existing ones do the work."""
         with self.lock:
             while self.workers < wanted - 1:
                 thread = threading.Thread(target=self.work, args=(self.address, self.workers + 1), daemon=True, name="rushlight")
@@ -346,10 +346,8 @@ class ThreadPool:
 
 
 def code() -> list[Part]:
-    """The pool's code, where this system can have one."""
-    return (
-        [Part(text_for(platform.machine()), 0)] if sys.platform == "linux" and platform.machine() in _CALLS else []
-    )  # it waits most of the time
+    """The pool's code, where this system supports it."""
+    return [Part(text_for(platform.machine()), 0)] if sys.platform == "linux" and platform.machine() in _CALLS else []  # it mostly waits
 
 
 def text_for(processor: str) -> str:
@@ -368,7 +366,7 @@ _pool: list[ThreadPool] = []
 
 
 def pool() -> ThreadPool:
-    """The one pool.  It is never freed: workers run its code until the process is gone, longer than the interpreter lives."""
+    """The one pool.  It is never freed: workers run its code until the process exits, after the interpreter's end."""
     if not _pool:
         _pool.append(ThreadPool())
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(_pool[0]))

@@ -22,7 +22,7 @@ _seen, _plain = object(), object()  # a kind seen once; one whose calls can't be
 
 
 def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of CuPy, arrays and options, which launches nothing but kernels of :class:`~.launch.Kernel` and :class:`~.triton_launch.Launch`, copies and fills
+    """A function of CuPy, arrays and options, which launches nothing but kernels of :class:`~.launch.CudaKernel` and :class:`~.triton_launch.Launch`, copies and fills
     of :mod:`.launch_record`, and reads no setting that is not among its options."""
     if BLOCKING:  # errors are to come from the call itself
         return function
