@@ -1,6 +1,6 @@
 """The guard compiler: guards (``capture/compile/guards``) as instructions of the native virtual machine (``guard_vm.py``).
 
-A guard is translated for the objects that are there now: their types say at which offset a field is.  That an object is of that type is
+A guard is translated for the present objects, whose types determine field offsets.  That an object is of that type is
 checked by an instruction, too.  Reads and guards that can't be translated are left to Python.
 """
 
@@ -40,7 +40,7 @@ class Differs(Exception):
 
 
 class CompiledGuards:
-    """Guards that were translated, and the steps that are left to Python."""
+    """Translated guards, and the steps that are left to Python."""
 
     def __init__(self, instructions: Instructions, left: list[Read | Guard]) -> None:
         self.instructions = instructions
@@ -81,22 +81,22 @@ def compile_guards(program: Sequence[Read | Guard], slots: Any) -> CompiledGuard
 
 
 class Instructions:
-    """Writes instructions.  ``values`` are what registers hold for the present call."""
+    """The emitter of instructions.  ``values`` are the registers' contents in the present call."""
 
     def __init__(self, slots: Any) -> None:
         self.values: list[Any] = [slots]
         self.variables: dict[str, int] = {}  # registers of variables
         self.sources: dict[Source, int] = {}  # registers of sources
-        self.constants: dict[int, None] = {}  # the registers of objects that are always there
+        self.constants: dict[int, None] = {}  # the registers of constant objects
         self.known: dict[Any, int] = {}  # registers that hold the result of an instruction already
         self.checked: dict[Any, None] = {}
-        self.kinds: dict[int, int] = {}  # of registers: that of the type which their value is known to have
+        self.kinds: dict[int, int] = {}  # by register: the register of its known type
         self.made: list[tuple[int, ...]] = []
         self.kept: list[Any] = []  # keys, types and names that instructions refer to
 
     @contextmanager
     def withdrawn_if_untranslated(self) -> Iterator[None]:
-        """Withdraw the instructions of a step that turns out not to be translatable."""
+        """Roll back the instructions of a step that turns out not to be translatable."""
         notes: tuple[dict[Any, Any], ...] = (self.variables, self.sources, self.known, self.checked, self.kinds)
         count, sizes = len(self.made), [len(each) for each in notes]
         try:
@@ -114,7 +114,7 @@ class Instructions:
         return len(self.values) - 1
 
     def constant(self, value: Any) -> int:
-        """The register of an object that is always there."""
+        """The register of a constant object."""
         key = ("constant", id(value))
         if key not in self.known:
             self.known[key] = self.register(value)
@@ -122,18 +122,18 @@ class Instructions:
         return self.known[key]
 
     def emit(self, what: Opcode, to: int, source: int, *more: int) -> int:
-        """Write an instruction; the register that it writes to."""
+        """Emit an instruction; its result register."""
         self.made.append((int(what), to, source, *more))
         return to
 
     def check(self, what: Opcode, source: int, *more: int) -> None:
-        """Write an instruction that writes to no register, once."""
+        """Emit an instruction without a result register, once."""
         if (what, source, *more) not in self.checked:
             self.checked[what, source, *more] = None
             self.emit(what, source, source, *more)
 
     def in_order(self) -> list[tuple[int, ...]]:
-        """The instructions; those that read one dict are put together, and skipped while the dict is unchanged."""
+        """The instructions; those that read one dict are grouped, and skipped while the dict is unchanged."""
         asked: dict[int, list[tuple[int, ...]]] = {}
         for step in self.made if guard_vm.has_versions() else ():
             if step[0] in OF_A_DICT:
@@ -221,7 +221,7 @@ class Instructions:
         raise Untranslated
 
     def name(self, text: str) -> int:
-        """The address of a string: the one that Python has for all names of that spelling."""
+        """The address of an interned string."""
         return self.id(sys.intern(text))
 
     def attribute(self, source: int, name: str) -> int:
@@ -263,7 +263,7 @@ class Instructions:
         return self.field(source, own, offset)
 
     def field(self, source: int, value: Any, offset: int) -> int:
-        """A field of an object, whose type is asked first."""
+        """A field of an object, whose type is checked first."""
         self.kinds[source] = self.class_of(source)
         return self.once(Opcode.FIELD, source, value, offset, self.kinds[source])
 
@@ -287,7 +287,7 @@ class Instructions:
     # -- guards --------------------------------------------------------------------------------------------------
 
     def guard(self, guard: Guard) -> None:
-        """Instructions that go on only where a guard holds."""
+        """Emit instructions that continue only where a guard holds."""
         translate = _TRANSLATIONS.get(guard.kind)
         if translate is None:
             raise Untranslated
@@ -444,7 +444,7 @@ _TRANSLATIONS: Mapping[Kind, Callable[[Instructions, Guard, int], None]] = {
 
 
 def of_class(kind: type, name: str) -> tuple[Any] | None:
-    """What a class has by a name, or one that it derives from, as it is there."""
+    """The raw attribute of a class or its bases, without descriptor binding."""
     for each in kind.__mro__:
         if name in each.__dict__:
             return (each.__dict__[name],)

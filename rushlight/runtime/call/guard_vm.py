@@ -21,11 +21,11 @@ from .pyobject_code import NULL, ONE, WORD, BuiltinFunction, ObjectCode, table_o
 
 
 class Opcode(IntEnum):
-    """What a step does; it has a register to write, one to read, and two more words."""
+    """The opcodes; an instruction has a register to write, one to read, and two more words."""
 
     TUPLE = 0  # an element of a tuple: which
-    LIST = 1  # the same of a list
-    FIELD = 2  # a field of an object: how many bytes from its beginning, and the register of the type that it must be of
+    LIST = 1  # an element of a list: which
+    FIELD = 2  # a field of an object: its byte offset, and the register of the object's required type
     ITEM = 3  # the value of a key in a dict
     WITHOUT = 4  # a dict does not have a key
     KIND = 5  # the type of an object
@@ -37,11 +37,11 @@ class Opcode(IntEnum):
     OPTIONS = 11  # a dict has as values the elements of a list (its register), but for one (which) of its own
     CLASS = 12  # what a class has by a name
     NOTHING = 13  # a class has nothing by a name
-    UNCHANGED = 14  # where a dict is as it was when a word was noted, so many steps are left out: their registers are right
-    NOTE = 15  # note that of a dict, in a step so many words back
+    UNCHANGED = 14  # where a dict's version equals a recorded one, skip so many steps: their registers are valid
+    NOTE = 15  # record a dict's version, in a step so many words back
 
 
-REGISTERS: dict[Opcode, tuple[int, ...]] = {  # which words of steps are registers, beside the first two
+REGISTERS: dict[Opcode, tuple[int, ...]] = {  # which words of instructions are registers, besides the first two
     Opcode.FIELD: (4,), Opcode.SAME: (3,), Opcode.OTHER: (3,), Opcode.REFERENT: (3,), Opcode.LENGTH: (3,), Opcode.OPTIONS: (3,),
 }  # fmt: skip
 # The words of a table, before the steps and the addresses of registers that come out.
@@ -51,13 +51,13 @@ _LOOKUP = "_PyType_Lookup"
 
 
 class Layout:
-    """Where CPython keeps the elements of containers, cells and weak references: after the count of elements, or in its place."""
+    """The offsets of elements in CPython's containers, cells and weak references: after the element count, or instead of it."""
 
     size = object.__basicsize__
     elements = size + WORD
     contents = size
     referent = size
-    version = size + WORD  # of a dict: another number after every change, and no two dicts have the same
+    version = size + WORD  # of a dict: its version tag, unique among dicts and changed by every write
 
 
 class _Thing:
@@ -65,7 +65,7 @@ class _Thing:
 
 
 def found() -> bool:
-    """Whether fields are where they are thought to be."""
+    """Whether fields have the assumed offsets."""
     thing = _Thing()
     pair, several, table = (thing, 7), [thing, 7, 8], {"a": thing}
     cell, reference = CellType(thing), weakref.ref(thing)
@@ -84,13 +84,13 @@ def available() -> bool:
 
 @functools.cache
 def has_versions() -> bool:
-    """Whether a dict has a number that says whether it was changed.  In later Pythons not all changes count."""
+    """Whether dicts have a version tag.  In later Pythons it does not count all changes."""
     if sys.version_info >= (3, 13) or not available():
         return False
     seen: set[int] = set()
     for thing in (_Thing(), _Thing()):
         own = vars(thing)
-        for number in range(20):  # so often that Python has its short ways of doing it
+        for number in range(20):  # often enough for Python's specializing interpreter
             seen.add(word_of(own, Layout.version))
             thing.name = number  # type: ignore[attr-defined]
             seen.add(word_of(own, Layout.version))
@@ -101,7 +101,7 @@ def has_versions() -> bool:
 def check(registers: Sequence[int], instructions: Sequence[tuple[int, ...]], results: Sequence[int], kept: Any) -> Callable[[Any], Any]:
     """A built-in function of one object, which is put into the first register: the contents of some registers at the end, or NotImplemented.
 
-    ``registers`` are the addresses of objects that are always there, and otherwise 0.
+    ``registers`` are the addresses of constant objects, and otherwise 0.
     """
     memory = (ctypes.c_int64 * len(registers))(*registers)
     start = ctypes.addressof(memory)
@@ -119,11 +119,11 @@ def _function() -> BuiltinFunction:
 
 
 def write(c: ObjectCode) -> Scalar:
-    """The function; it ends where it refuses, and that is what it gives."""
+    """Emit the body; the value that its last block, the refusal, returns."""
     assert OFFSETS is not None
     zero, one = c.integer(0), c.integer(1)
     table = table_of(c)
-    c.need(c.same(c.word(table, _BUSY), zero), "away")  # a key of a dict may have a comparison of its own, and that may come here again
+    c.need(c.same(c.word(table, _BUSY), zero), "away")  # a key's ``__eq__`` may re-enter this function
     c.put(one, table, _BUSY)
     c.put(Scalar("%given", "ptr"), c.word(table, _GIVEN, "ptr"))
     counter, key, value, left_out = c.slot("i64"), c.slot("ptr"), c.slot("ptr"), c.slot("i64")
@@ -185,7 +185,7 @@ def write(c: ObjectCode) -> Scalar:
         c.need(c.same(kind(thing), register(4)), "refuse")
         place = c.beyond(thing, c.word(step, 3))
         content = c.field(place, 0)
-        c.need(c.is_object(content), "refuse")  # attributes may not be in a dict yet
+        c.need(c.is_object(content), "refuse")  # the dict of attributes may not be materialized yet
         end(content)
         begin(Opcode.ITEM)
         content = item()
@@ -256,7 +256,7 @@ def write(c: ObjectCode) -> Scalar:
     c.jump("found")
     c.label("found")
     count = c.word(table, _RESULTS)
-    with c.loop(zero, count) as at:  # before the tuple is made: that may run the collector of garbage, and so anything
+    with c.loop(zero, count) as at:  # before the tuple is made: that may run the garbage collector, and so arbitrary code
         c.keep(c.field(c.word(answers, at, "ptr"), 0))
     result = c.call("PyTuple_New", count)
     c.need(c.differ(result, NULL), "fail")

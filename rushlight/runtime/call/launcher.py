@@ -28,7 +28,7 @@ from .trampoline import make_trampoline
 
 
 class Refused(Exception):
-    """Native code met an input that eager mode refuses; the eager call raises the error."""
+    """Raised where native code rejects an input that eager mode refuses; the eager call raises the error."""
 
 
 def status_of(program: Any) -> int:
@@ -76,7 +76,7 @@ def make_launcher(
     known = {value.position: value for value in program.inputs}
     exact = {at: (None, None) if needs is None else (needs[at], type(args[at])) for at in known}
     replaced = call.replaced(replaces or {}, list(known))
-    reuses = not any(map(may_refuse, program.schedule.steps))  # a program that is given up must leave what was there
+    reuses = not any(map(may_refuse, program.schedule.steps))  # a program that may refuse must leave old gradients intact
     results = [
         each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
     ]
@@ -85,7 +85,7 @@ def make_launcher(
     while needs is not None and given and given[-1] == "None":
         given.pop()
     if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
-        return call.names["enter"], not replaced  # there is nothing left to do
+        return call.names["enter"], not replaced  # no wrapper is needed
     call.lines.append(f"    return ({''.join(f'{each}, ' for each in call.results())})")
     return call.function(), not replaced
 

@@ -13,8 +13,8 @@ import numpy as np
 from ...core.base import Storage, make, runtime
 
 WRITABLE = 0x400  # of an array's flags
-PLAIN = 0x505  # of an array's flags: in the order of rows, in memory of its own, aligned and writable
-_MANAGED, _BEFORE = 1 << 4, -24  # of a type's flags: CPython keeps the dict of an instance before it; and there
+PLAIN = 0x505  # of an array's flags: C-contiguous, owning its data, aligned and writable
+_MANAGED, _BEFORE = 1 << 4, -24  # Py_TPFLAGS_MANAGED_DICT, and the dict's offset before an instance
 
 
 class Offsets(NamedTuple):
@@ -35,11 +35,11 @@ class Offsets(NamedTuple):
     memory: int  # of an array of ctypes: where its elements are
     version: int  # of a storage
     own: int  # of a tensor: the dict of its attributes, once there is one; 0 where that is not known
-    weak: int  # and what refers to it weakly
+    weak: int  # and the list of its weak references
 
 
 def word_of(thing: Any, offset: int) -> int:
-    """A word in the memory of an object."""
+    """A word of an object's memory."""
     return ctypes.c_int64.from_address(id(thing) + offset).value
 
 

@@ -11,7 +11,7 @@ from ...codegen.llvm.ir import IRBuilder, Module, Part, Scalar
 from ..cpu.jit import jit
 from .object_layout import OFFSETS
 
-FASTCALL, ONE = 0x80, 0x08  # how a built-in function takes its arguments: as an array and their number, or one alone
+FASTCALL, ONE = 0x80, 0x08  # calling conventions of built-in functions: METH_FASTCALL, METH_O
 WORD = 8  # bytes
 
 
@@ -31,7 +31,7 @@ class ObjectCode(IRBuilder):
         self.rolled = self.scalar = True
 
     def field(self, pointer: Scalar, offset: Scalar | int, type: str = "ptr") -> Scalar:
-        """A field of an object, so many bytes from its beginning."""
+        """A field of an object, at a byte offset."""
         return self.emit("load", type, (self.beyond(pointer, offset),))
 
     def beyond(self, pointer: Scalar, offset: Scalar | int) -> Scalar:
@@ -55,7 +55,7 @@ class ObjectCode(IRBuilder):
         return Scalar(self.bound(name, address), "ptr")
 
     def object(self, name: str, value: Any) -> Scalar:
-        """An object that is always there."""
+        """A constant object."""
         return self.outside(name, id(value))
 
     def call(self, name: str, *arguments: Scalar, type: str = "ptr") -> Scalar:
@@ -71,11 +71,11 @@ class ObjectCode(IRBuilder):
         return self.emit("call", type, (function, *arguments))
 
     def keep(self, value: Scalar) -> None:
-        """Count one more reference to an object."""
+        """Increment an object's reference count."""
         self.call("Py_IncRef", value, type="void")
 
     def drop(self, value: Scalar) -> None:
-        """Count one less."""
+        """Decrement it."""
         self.call("Py_DecRef", value, type="void")
 
     def same(self, a: Scalar, b: Scalar) -> Scalar:
@@ -87,7 +87,7 @@ class ObjectCode(IRBuilder):
         return self.compare("ne", a, b)
 
     def is_object(self, pointer: Scalar) -> Scalar:
-        """Whether a word is the address of an object: neither nothing nor odd, as where CPython keeps something else there."""
+        """Whether a word is the address of an object: not null, and not a tagged (odd) value."""
         number = self.convert("ptrtoint", pointer, "i64")
         return self.both(self.differ(number, self.integer(0)), self.same(self.binary("and", number, self.integer(1)), self.integer(0)))
 
@@ -106,13 +106,13 @@ class ObjectCode(IRBuilder):
         return found
 
     def need(self, condition: Scalar, otherwise: str) -> None:
-        """Go on where a condition holds, or to a block."""
+        """Continue where a condition holds, else branch to a block."""
         following = self.fresh("on")
         self.branch(condition, following, otherwise)
         self.label(following)
 
     def switch(self, value: Scalar, otherwise: str, targets: Mapping[int, str]) -> None:
-        """Go to the block of a number, or to another one."""
+        """Switch on a number, with a default block."""
         cases = [each for number, name in targets.items() for each in (Scalar(str(number), value.type), Scalar(f"%{name}", "label"))]
         self.effect("switch", value.type, (value, Scalar(f"%{otherwise}", "label"), *cases))
 
@@ -142,7 +142,7 @@ class BuiltinFunction:
         return jit().compile([self.part], self.bindings)
 
     def of(self, words: Sequence[int], kept: Any) -> Callable[..., Any]:
-        """The function as an object, given the words of its table and what has to stay."""
+        """The function object, given the words of its table and the objects to keep alive."""
         table = type("Table", (Table,), {"_length_": len(words)})(*words)
         definition = _Definition(self.name.encode(), self.compiled.address(self.name), self.flags, None)
         table.kept = (kept, self.compiled, definition)

@@ -24,7 +24,7 @@ def make_python_trampoline(
     nanoseconds: float,
 ) -> Callable[..., Any]:
     """A function with the contract of :func:`.trampoline.make_trampoline`."""
-    kind = ctypes.CFUNCTYPE if nanoseconds > LONG else ctypes.PYFUNCTYPE  # the second keeps Python's lock
+    kind = ctypes.CFUNCTYPE if nanoseconds > LONG else ctypes.PYFUNCTYPE  # the second keeps the GIL
     program = kind(ctypes.c_int32, ctypes.c_void_p)(entry)
     count = len(tensors) + arrays
     written = [at for at, each in enumerate(tensors) if each.writes]

@@ -1,6 +1,6 @@
 """The trampoline: a built-in function, made of machine code, that checks tensors, calls native code and makes the result tensors.
 
-To read the array of a tensor, and its shape, dtype and strides, takes longer in Python than a small kernel runs, and so does making a tensor.
+Reading a tensor's array, shape, dtype and strides takes longer in Python than a small kernel runs, and so does making a tensor.
 Here a function of CPython's own calling convention reads those fields where CPython and NumPy keep them, compares them with what a program
 was compiled for, and calls the program.  The offsets of the fields are found by experiment (``object_layout.py``); where they are not found,
 or where ``RUSHLIGHT_TRAMPOLINE=0``, ``python_trampoline.py`` does the same.  ``bench/call_overhead.py`` measures the difference.
@@ -23,8 +23,8 @@ from .object_layout import OFFSETS, PLAIN, WRITABLE, Offsets
 from .pyobject_code import FASTCALL, NULL, BuiltinFunction, ObjectCode, table_of
 
 _ANY = -(1 << 63)  # a stride that is not compared
-_NEW_FROM_DESCR = 94  # where NumPy's table of functions has the one that makes arrays
-LONG = 60_000  # nanoseconds: other threads of Python may run while a program does that takes as long
+_NEW_FROM_DESCR = 94  # the index in NumPy's C API table of the function that makes arrays
+LONG = 60_000  # nanoseconds: programs that take longer release the GIL
 NEW, BLOCK, INSIDE = range(3)  # results: a tensor of its own, memory for several values, one of those
 
 # The words of a table: what is the same for all, then a record for each tensor, each result and each value in memory that is given.
@@ -33,7 +33,7 @@ _COUNT, _TENSORS, _RESULTS, _VALUES, _GIVEN, _RANK, _WRITTEN, _SPACE, _PROGRAM, 
 _TYPE, _REQUIRES, _DTYPE, _SLOT, _MASK, _WRITES, _DIMENSIONS, _STORAGE, _FOUND, _RECORD = range(10)
 _KIND, _RESULT_SLOT, _OFFSET, _RESULT_DTYPE, _RESULT_DIMENSIONS, _NUMBER, _OWNER, _REUSES, _REUSED, _RESULT = range(10)
 _VALUE_PLACE, _VALUE_SLOT, _VALUE_OFFSET, _VALUE = range(4)
-_DONE, _DECLINED, _FAILED = (Scalar(str(each), "i32") for each in range(3))  # how a program ends; an error of Python's
+_DONE, _DECLINED, _FAILED = (Scalar(str(each), "i32") for each in range(3))  # how a program ends; a Python error
 
 
 class Expected(NamedTuple):
@@ -51,8 +51,8 @@ class Expected(NamedTuple):
 class Result(NamedTuple):
     """A value that is made: as a tensor (NEW), or INSIDE of the BLOCK before it; a block comes out as an array of bytes.
 
-    A tensor may be made to be the gradient of an argument, its ``owner``, and is put there in the end.  Where the gradient that the owner has may be
-    written to before (``reuses``), and nobody else has it, it is used again.
+    A tensor may become the gradient of an argument, its ``owner``, and is assigned in the end.  Where the owner's present gradient may be
+    overwritten (``reuses``), and nothing else references it, it is reused.
     """
 
     kind: int
@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 
 class Given(NamedTuple):
-    """A value inside an array among the arguments, so many bytes from its beginning."""
+    """A value inside an array argument, at a byte offset."""
 
     place: int
     slot: int
@@ -108,7 +108,7 @@ def make_trampoline(
         steps = [step * each.dtype.itemsize if size > 1 else _ANY for size, step in zip(each.shape, each.strides)]
         one[_RECORD + rank : _RECORD + rank + len(steps)] = steps
         words += one
-    unseen = OFFSETS.own and nanoseconds <= LONG  # while the program runs, nobody may come to see the old gradient
+    unseen = OFFSETS.own and nanoseconds <= LONG  # the program runs with the GIL held, so that no thread sees the old gradient
     for result in results:
         one = [0] * (_RESULT + rank)
         one[_KIND], one[_RESULT_SLOT], one[_OFFSET], one[_RESULT_DIMENSIONS] = result.kind, result.slot, result.offset, len(result.shape)
@@ -122,7 +122,7 @@ def make_trampoline(
 
 
 def _numpy_function(number: int) -> int:
-    """The address of a function of NumPy's interface for C."""
+    """The address of a function of NumPy's C API."""
     pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
     table: Any = pointer_of(np._core._multiarray_umath._ARRAY_API, None)  # type: ignore[attr-defined]
     return int(ctypes.c_int64.from_address(table + 8 * number).value)
@@ -141,7 +141,7 @@ def code() -> list[Part]:
 
 
 class TrampolineCode:
-    """Emits the function.  It holds Python's lock, except around a program that takes long."""
+    """The emitter of the function.  It holds the GIL, except around long-running programs."""
 
     def __init__(self, offsets: Offsets) -> None:
         self.at = offsets
@@ -178,7 +178,7 @@ class TrampolineCode:
         return self.c.word(self.arguments, index, "ptr")
 
     def write(self) -> Scalar:
-        """All of it; it ends where it refuses, and that is what it gives."""
+        """Emit the body; the value that its last block, the refusal, returns."""
         c = self.c
         busy = c.word(self.table, _BUSY, "ptr")
         right = c.same(Scalar("%count", "i64"), c.word(self.table, _COUNT))
@@ -194,7 +194,7 @@ class TrampolineCode:
             self.locate(c.words_from(self.value_records, c.scale(index, _VALUE)))
         with c.loop(
             self.zero, self.tensors
-        ) as index:  # what follows may run the collector of garbage, and so anything: tensors may get other arrays
+        ) as index:  # what follows may run the garbage collector, and so arbitrary code: tensors may get other arrays
             c.keep(c.word(self.tensor_record(index), _FOUND, "ptr"))
         made = c.call("PyTuple_New", c.word(self.table, _VALUES))
         c.need(c.differ(made, NULL), "finish")
@@ -204,7 +204,7 @@ class TrampolineCode:
             self.make(self.result_record(index), made, block)
         with c.loop(self.zero, self.results) as index:
             reused = c.word(self.result_record(index), _REUSED, "ptr")
-            with c.when(c.differ(reused, NULL)):  # in the meantime, nobody else has come to have it
+            with c.when(c.differ(reused, NULL)):  # no new reference to it was made in the meantime
                 c.need(c.same(c.field(reused, 0, "i64"), c.integer(2)), "declined")
                 c.need(self.is_private(reused), "declined")
         self.run(outcome)
@@ -272,7 +272,7 @@ class TrampolineCode:
         straight = c.same(c.binary("and", data, c.word(record, _MASK)), self.zero)
         writable = c.differ(c.binary("and", c.field(array, at.flags, "i32"), Scalar(str(WRITABLE), "i32")), Scalar("0", "i32"))
         reads = c.same(c.word(record, _WRITES), self.zero)
-        c.need(c.both(straight, c.either(reads, c.both(writable, stored))), "refuse")  # of memory that is written to, writes are counted
+        c.need(c.both(straight, c.either(reads, c.both(writable, stored))), "refuse")  # writes to a storage are counted
 
     def same_layout(self, array: Scalar, dtype: Scalar, dimensions: Scalar, otherwise: str) -> None:
         """An array has elements of a type, and so many dimensions."""
@@ -337,7 +337,7 @@ class TrampolineCode:
         c.put(c.read(place, "i64"), self.space, c.word(record, _RESULT_SLOT))
 
     def put(self, made: Scalar, record: Scalar, thing: Scalar) -> None:
-        """Put a result into the tuple."""
+        """Store a result in the tuple."""
         self.c.call("PyTuple_SetItem", made, self.c.word(record, _NUMBER), thing, type="i32")
 
     def tensor_of(self, array: Scalar, record: Scalar) -> Scalar:
@@ -355,7 +355,7 @@ class TrampolineCode:
         for offset, value in fields:
             c.keep(value)
             c.put(value, c.beyond(tensor, offset))
-        if at.own:  # of what may be used again, one can see that it has no attributes
+        if at.own:  # materialize the dict, so that a reuse can check it for attributes
             with c.when(c.differ(c.word(record, _REUSES), self.zero)):
                 own = c.call("PyObject_GenericGetDict", tensor, NULL)
                 with c.when(c.differ(own, NULL)):
@@ -365,7 +365,7 @@ class TrampolineCode:
         return tensor
 
     def old_gradient(self, record: Scalar, otherwise: str) -> Scalar:
-        """The gradient that an argument has, where it is like the one to be made, and nobody else has it."""
+        """The gradient of an argument, where it matches the result to be made, and nothing else references it."""
         c, at = self.c, self.at
         fields = c.field(self.argument(c.word(record, _OWNER)), at.own)
         c.need(c.is_object(fields), otherwise)
@@ -382,7 +382,7 @@ class TrampolineCode:
         return old
 
     def is_private(self, tensor: Scalar) -> Scalar:
-        """Whether nobody shares the storage of a tensor, and it has nothing but elements."""
+        """Whether a tensor's array is unshared, and it has no attributes, weak references or history."""
         c, at = self.c, self.at
         array, own = c.field(tensor, at.array), c.field(tensor, at.own)
         answer, inspect, after = c.slot("i1"), c.fresh("inspect"), c.fresh("after")
@@ -402,7 +402,7 @@ class TrampolineCode:
         return c.read(answer, "i1")
 
     def hand_over(self, record: Scalar, made: Scalar) -> None:
-        """Give a tensor the gradient that was made for it, unless that is the one which it has."""
+        """Assign a tensor its new gradient, unless it has it already."""
         c = self.c
         owner = c.word(record, _OWNER)
         with c.when(c.both(c.compare("sge", owner, self.zero), c.same(c.word(record, _REUSED, "ptr"), NULL))):
