@@ -1,6 +1,6 @@
-"""Native code: a graph becomes machine code, made by LLVM in memory.  Needs ``llvmlite``; without it graphs run as in eager mode.
+"""The native back-end: LLVM compiles a graph to machine code in memory.  Needs ``llvmlite``; without it graphs run as in eager mode.
 
-In: a captured graph.  Out: an `Executable`: the graph decomposed, scheduled, emitted and compiled for the strides and sizes that come.  ``backend.py`` is the back-end and its
+In: a captured graph.  Out: an `Executable`: the graph decomposed, scheduled, emitted and compiled for its inputs' strides and sizes.  ``backend.py`` is the back-end and its
 executables; ``executable.py`` holds one compiled schedule, ``dynamic_shapes.py`` and ``shape_templates.py`` those with symbolic sizes, ``autograd_launcher.py`` calls that
 record a gradient, ``eager/`` kernels for single ops.  Read ``executable.py`` first.
 

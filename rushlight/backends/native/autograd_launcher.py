@@ -1,6 +1,6 @@
 """Launchers of graphs whose gradients are recorded: one native call forward, one backward, and one autograd node between them.
 
-The values that the forward saves for the backward share one private block of memory, with no tensors around them.
+The values that the forward saves for the backward share one private block of memory, without tensor objects.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _new = object.__new__
 
 
 class SavedLayout:
-    """Where the values saved for the backward are: each is an input, an output, or at an offset in the block."""
+    """The locations of values saved for the backward: each is an input, an output, or at an offset in the block."""
 
     def __init__(self) -> None:
         self.inputs: dict[int, int] = {}
@@ -42,14 +42,14 @@ class SavedLayout:
 
 
 class RecordedNode(CompiledNode):
-    """The node: it has the block, arrays of outputs that are kept (with their storages), the inputs, and the versions that those had."""
+    """The autograd node: it holds the block, saved output arrays (with their storages), the inputs, and their saved versions."""
 
     __slots__ = ()
 
     kept: SavedLayout
 
     def again(self, gradient: Any) -> Any:
-        """The gradients by the general way."""
+        """The gradients by the general path."""
         block, outputs, args, versions = self.saved
         values: list[Any] = []
         kept = self.kept
@@ -64,7 +64,7 @@ class RecordedNode(CompiledNode):
         return self.general(gradient, values, args, versions)
 
     def changed(self, at: int) -> Exception:
-        """The error where a saved input has been written to."""
+        """The error where a saved input has been modified in place."""
         _, _, args, versions = self.saved
         return modified(self, args[at], args[at]._storage.version, versions[at])
 
@@ -75,7 +75,7 @@ class RecordedNode(CompiledNode):
 
 
 def programs(plan: AotPlan) -> tuple[Any, Any]:
-    """The forward and the backward program of a plan, as far as they are there."""
+    """The forward and the backward program of a plan, as far as compiled."""
     forward: Any = plan.forward
     backward: Any = plan.backwards.get(tuple(plan.differentiable))
     return getattr(forward, "last", None), getattr(backward, "last", None)
@@ -212,7 +212,7 @@ def backward_call(plan: AotPlan, backward: Any, kept: SavedLayout) -> Callable[.
     text.enter(tensors, variables, None, lying_in, arrays)
     lines[-1] = "    if made is NotImplemented: return self.again(gradient)"
     if any(isinstance(each.value, Leaf) for each in backward.outputs if each is not None):
-        return None  # a gradient that is an input as it is: the general way knows whose it is
+        return None  # a gradient that is an input itself: the general path handles its ownership
     results = text.results()
     lines.append(f"    return ({''.join(f'{each}, ' for each in results)})")
     return text.function()

@@ -35,7 +35,7 @@ LIMIT = 16  # programs for different layouts of the inputs, before new ones run 
 _said: list[str] = []
 
 if importlib.util.find_spec("llvmlite") is not None:
-    # LLVM is loaded together with this back-end, and what all programs need is compiled while the first one is captured.
+    # LLVM is loaded with this back-end, and code that all programs need is compiled while the first one is captured.
     jit().ahead([*thread_pool.code(), *trampoline.code()])
 
 if "native" in os.environ.get("RUSHLIGHT_LOGS", "").split(","):
@@ -76,7 +76,7 @@ class NativeGraph(GraphExecutable):
         return NotImplemented if last is None or None not in last.launchers else last.launchers[None](*args)
 
     def general(self, args: tuple[Any, ...]) -> Any:
-        """A call whatever the inputs are."""
+        """A call with any inputs."""
         arrays: list[Any] = []
         for each in args:
             if isinstance(each, TensorBase):
@@ -99,11 +99,11 @@ class NativeGraph(GraphExecutable):
         if program.writes and not may_write(program, args, arrays):
             return self.module.forward(*args)
         made: list[Any] = []
-        first: dict[int, Any] = {}  # of a value: the tensor that others are views of
+        first: dict[int, Any] = {}  # by value: the tensor whose storage views share
         try:
             results = program(arrays)
         except Refused as error:
-            self.declined = str(error)  # nothing where eager mode will refuse the call, too
+            self.declined = str(error)  # empty where eager mode will refuse the call, too
             return self.module.forward(*args)
         for reference, array in zip(program.outputs, results):
             if reference is None:
@@ -122,7 +122,7 @@ class NativeGraph(GraphExecutable):
         return tuple(made)
 
     def find(self, arrays: list[Any]) -> CompiledSchedule | None:
-        """The program for inputs with these sizes and strides, compiled where there is none yet."""
+        """The program for inputs with these sizes and strides, compiled on a cache miss."""
         kept = fixed(arrays)
         for program in self.programs:
             if not program.filled and program.fixed == kept and program.accepts(arrays):
@@ -145,7 +145,7 @@ class NativeGraph(GraphExecutable):
             self.declined = str(error)
             log.info("a graph runs as in eager mode: %s", error)
             return None
-        except Exception as error:  # a mistake of ours, or of LLVM: the graph itself is fine, and runs without native code
+        except Exception as error:  # a bug of ours, or of LLVM: the graph itself is fine, and runs without native code
             self.declined = f"{type(error).__name__}: {error}"
             log.warning("native code failed, and a graph runs as in eager mode: %s", self.declined, exc_info=True)
             return None
@@ -206,12 +206,12 @@ class NativeExecutable(Executable):
         return program.launchers[key]  # type: ignore[no-any-return]
 
     def describe(self) -> str:
-        """What became of the graph, in words."""
+        """A description of how the graph was compiled."""
         return describe(self)
 
 
 def fixed(arrays: list[Any]) -> list[Any]:
-    """The inputs that are no arrays: programs are specialized to them."""
+    """The non-array inputs, which programs are specialized to."""
     return [each for each in arrays if each.__class__ is not np.ndarray]
 
 
@@ -237,7 +237,7 @@ class NativeBackend(Backend):
     defers_first_call = True
 
     def begin(self, code: Any) -> None:
-        """Where there are tensors on a GPU, graphs may become Triton code."""
+        """Prepare to compile graphs of some code: with the Triton back-end, where CUDA is in use."""
         if "cuda" in device_types:
             find("triton").begin(code)
 
@@ -249,7 +249,7 @@ class NativeBackend(Backend):
 
 
 native = register_backend(NativeBackend())
-register_backend(native, name="inductor")  # programs that ask for PyTorch's own mean this one
+register_backend(native, name="inductor")  # an alias under PyTorch's name
 
 
 def explain(module: Any, *inputs: Any) -> str:

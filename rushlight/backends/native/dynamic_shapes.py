@@ -1,6 +1,6 @@
 """Dynamic shapes: a graph with symbolic sizes is compiled once as a template, and instantiated for each size.
 
-For sizes that the guards of no template allow, another template is made, a few times (``shape_templates.py``).  After that, or where none can be made,
+For sizes that no template's guards accept, another template is made, a few times (``shape_templates.py``).  After that, or where none can be made,
 the graph is specialized to the sizes of the call.
 """
 
@@ -36,7 +36,7 @@ from .shape_templates import (
 
 TEMPLATES = 6  # for one graph and one set of input strides
 LAYOUTS = 16  # sets of input strides
-ATTEMPTS, MORE = 2, 8  # that may fail, since a size is equal to another by chance: before the first success, and in all
+ATTEMPTS, MORE = 2, 8  # attempts that may fail, where sizes are equal by chance: before the first success, and in all
 KEPT = 256  # instances: a sequence that grows token by token has one for each length
 
 
@@ -103,7 +103,7 @@ class TemplateCache:
         return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
 
     def without(self, small: Any, values: Mapping[str, int]) -> TemplateCache:
-        """The templates of the graph specialized to such small sizes."""
+        """The templates of the graph specialized to these small sizes."""
         if small not in self.fewer:
             self.fewer[small] = TemplateCache(*self.pinned(dict(small), values), self.attribute)
         return self.fewer[small]
@@ -193,7 +193,7 @@ def example(tensor: Any, laid: InputLayout, values: Mapping[str, int], plain: bo
 
 
 class SymbolicPlans:
-    """SymbolicPlans of a captured graph with symbolic sizes."""
+    """The plans of a captured graph with symbolic sizes."""
 
     def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
         self.owner = owner
@@ -224,7 +224,7 @@ class SymbolicPlans:
         except Pinned as error:
             if error.names and error.names < values.keys():
                 self.inputs = self.inputs.pinned(error.names, values)
-                self.known.clear()  # their guards take all sizes
+                self.known.clear()  # their guards accept all sizes
                 return self.plan(args, gradients)
             self.refused.append(why(error))
             return None

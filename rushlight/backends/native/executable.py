@@ -1,4 +1,4 @@
-"""A compiled schedule: native functions and calls of ops in execution order, and the memory they work in."""
+"""A compiled schedule: native functions and calls of ops in execution order, and their memory."""
 
 from __future__ import annotations
 
@@ -36,10 +36,7 @@ from ...schedule.symbolic_shape import is_symbolic_number, written
 from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 
 WORTH_SPLITTING = 30_000  # nanoseconds of work from which on a function is split among threads: a sleeping thread takes time to wake up
-MUCH, WORTH_WHILE_AWAKE = (
-    500_000,
-    5_000,
-)  # where all functions together take so long, threads stay awake, and each has its part of the data in its cache
+MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # of a schedule whose workers stay awake, with warm caches; its threshold for splitting
 
 # Calls a task with symbolic sizes as a whole, or has the thread pool split it: a number in the table of sizes says which.
 EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
@@ -116,7 +113,7 @@ class Failed(Exception):
 
 
 class CompiledSchedule:
-    """Runs in the place of a graph: called with arrays, it gives arrays."""
+    """The executable of a graph: a function from arrays to arrays."""
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -141,7 +138,7 @@ class CompiledSchedule:
         self.splits = False  # whether the thread pool is used
         self.spaces: list[CallArena] = []  # for calls while another call runs
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
-        self.calls, self.launched_from = 0, 1  # how often it has run; from which call on it has launchers
+        self.calls, self.launched_from = 0, 1  # how often it has run; the call from which on it has launchers
         self.parts = self.compile()
         self.latest = None
         schedule.release()

@@ -1,7 +1,7 @@
 """Templates: schedules with symbolic sizes, compiled once, whose numbers are computed for each size.
 
-The graph is decomposed on symbolic integers (``core/symbolic.py``), and scheduled on sizes that are no numbers at all (``schedule/symbolic_shape.py``);
-every comparison on the way becomes a guard.  The graph is then decomposed again for other sizes, as plain numbers, and must come out the same.
+The graph is decomposed on symbolic integers (``core/symbolic``), and scheduled on purely symbolic sizes (``schedule/symbolic_shape.py``);
+every comparison becomes a guard.  The graph is then decomposed again for other sizes, as plain numbers, and must come out the same.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, is_symbolic_nu
 from ...schedule.tensor_ir import Call, Reference, TensorIRBuilder, Value
 from .executable import CompiledSchedule
 
-# Other sizes for which a template is checked, given one (and how many there are before it): small ones and large ones first.
+# Other sizes for which a template is checked, given one (and the number of sizes before it): small ones and large ones first.
 _OTHERS: tuple[Callable[[int, int], int], ...] = (
     lambda size, at: LEAST + 1 + at, lambda size, at: 64 * size + 1 + at, lambda size, at: 2 * size + 1, lambda size, at: size + 1, lambda size, at: size + 8,
     lambda size, at: max(size - 1, LEAST), lambda size, at: 2 * size, lambda size, at: size + 64,
@@ -92,8 +92,8 @@ class Inputs:
 
     def __init__(self, specs: list[Any]) -> None:
         self.specs = specs
-        self.last: list[Any] = [None] * len(specs)  # of each input: the strides in which it came last, and its layout
-        self.changed = 0  # how often one of those was another
+        self.last: list[Any] = [None] * len(specs)  # by input: the strides of its last call, and its layout
+        self.changed = 0  # how often one of those changed
         self.interned: dict[Any, InputLayouts] = {}  # by that, and by the other layouts
         self.fixed = [
             tuple(each.shape) if isinstance(each, Spec) and all(type(size) is int for size in each.shape) else None for each in specs
@@ -117,7 +117,7 @@ class Inputs:
         return Inputs([spec.sized(tuple([one(size) for size in spec.shape])) if isinstance(spec, Spec) else spec for spec in self.specs])
 
     def values(self, arrays: list[Any]) -> dict[str, int] | None:
-        """The values of symbols in a call; None where no template takes the call."""
+        """The values of symbols in a call; None where no template accepts the call."""
         try:
             found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
@@ -130,7 +130,7 @@ class Inputs:
         return found if found and max(found.values()) <= MOST else None
 
     def laid(self, arrays: list[Any], values: Mapping[str, int]) -> InputLayouts | None:
-        """The layouts of the inputs of a call; None where no template takes them."""
+        """The layouts of the inputs of a call; None where no template accepts them."""
         made, symbolic = [], []
         for at, (array, spec) in enumerate(zip(arrays, self.specs, strict=True)):
             last = self.last[at]
@@ -433,7 +433,7 @@ class Template:
         one.numbers = np.array([numbers[each] for each in self.order], np.int64)
         one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
         one.sizes, one.spaces, one.launchers, one.filled = None, [], {}, True
-        one.calls, one.launched_from = 0, 2  # sizes that grow from call to call are met once
+        one.calls, one.launched_from = 0, 2  # sizes that grow from call to call are seen once
         return one
 
     def laid_out(self, copies: Mapping[Value, Value]) -> tuple[dict[Value, int], int]:

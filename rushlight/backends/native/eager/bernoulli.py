@@ -1,4 +1,4 @@
-"""Bernoulli samples from the words that NumPy's Mersenne Twister would give next, made in its own memory: the same stream.
+"""Bernoulli samples from NumPy's Mersenne Twister, advanced in its own state: the same stream.
 
 An element takes two words of 32 bits, and is one where 53 of their bits are less than a number.
 """
@@ -17,15 +17,15 @@ from ....codegen.llvm.ir import TYPES, IRBuilder, Module, Scalar
 from ....core.process_safety import free_after_fork
 from ....runtime.cpu.jit import jit, log
 
-WORDS, AHEAD = 624, 397  # of the twister: words of its state, and how far ahead a new one looks
-CHUNK = 1024  # elements whose words are made at once
+WORDS, AHEAD = 624, 397  # of the twister: words of its state, and its middle word offset
+CHUNK = 1024  # elements whose words are generated together
 _lock = free_after_fork(threading.Lock())
 _functions: dict[np.dtype[Any], Any] = {}
 _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def run(twister: Any, count: int, dtype: np.dtype[Any], p: float) -> Any:
-    """So many elements that are one with probability ``p``, or None where there is no native code for it.  The twister moves on."""
+    """So many elements that are one with probability ``p``, or None where there is no native code for it.  The twister advances."""
     if dtype not in _functions:
         prepare(dtype)
     found = _functions[dtype]
@@ -46,13 +46,13 @@ def prepare(dtype: np.dtype[Any]) -> None:
             if dtype in TYPES and has_known_layout():
                 compiled = jit().compile(text(TYPES[dtype]))
                 found = (_SIGNATURE(compiled.address("choose")), compiled)
-        except Exception as error:  # nothing is lost: NumPy makes the words
+        except Exception as error:  # falls back to NumPy
             log.info("no native code for bernoulli: %s: %s", type(error).__name__, error)
         _functions[dtype] = found
 
 
 def has_known_layout() -> bool:
-    """Whether the memory of NumPy's twister is its words, followed by the number of those that were used."""
+    """Whether the state of NumPy's twister is its words, followed by the position."""
     twister = np.random.MT19937(1)
     twister.random_raw(3)
     inner: Any = twister.state["state"]

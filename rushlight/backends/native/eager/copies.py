@@ -9,7 +9,7 @@ from typing import Any
 from ....codegen.llvm.ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ....runtime.cpu.parallel_task import Task
 
-SHORT, FEW, DIMENSIONS = 64, 64, 4  # the shortest rows in bytes, rows that are cut so that threads can share them, and dimensions at most
+SHORT, FEW, DIMENSIONS = 64, 64, 4  # the shortest rows in bytes, rows enough for all threads (fewer are cut), and the most dimensions
 
 
 def run(target: Any, source: Any) -> bool:
@@ -24,10 +24,10 @@ def run(target: Any, source: Any) -> bool:
 
 @functools.lru_cache(1024)
 def arranged(shape: tuple[int, ...], target: tuple[int, ...], source: tuple[int, ...], itemsize: int) -> tuple[list[int], int] | None:
-    """The bytes of a row, the sizes of the outer dimensions but the first, the steps of both through these; and the number of rows."""
+    """The bytes of a row, the sizes of the outer dimensions but the first, both arrays' strides in these; and the number of rows."""
     if 0 in shape or min((*target, *source), default=0) < 0:
         return None
-    dims: list[list[int]] = [[1, itemsize, itemsize]]  # from the last dimension: sizes and steps in bytes
+    dims: list[list[int]] = [[1, itemsize, itemsize]]  # from the last dimension: sizes and strides in bytes
     for size, to, from_ in zip(reversed(shape), reversed(target), reversed(source)):
         last = dims[-1]
         if size > 1 and to == last[0] * last[1] and from_ == last[0] * last[2]:

@@ -1,7 +1,7 @@
-"""Products of 8-bit integers with real results: float rows, quantized on the way, times the rows of an int8 weight.
+"""Products of 8-bit integers with real results: float rows, quantized on the fly, times the rows of an int8 weight.
 
 Sums are exact, in 32 bits.  A processor with VNNI multiplies and adds four pairs of bytes in a lane by one instruction; others do the same in several steps.
-The weight is packed once: four neighbours of a row to a lane, and as many rows as there are lanes to a vector, one after the other.
+The weight is packed once: four adjacent elements of a row per lane, one row per lane of a vector, vectors contiguous.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ....runtime.cpu.jit import jit, log
 from ....runtime.cpu.thread_pool import pool
 
 ACROSS = 2  # vectors of columns of a tile
-TILES = (8, 4, 2, 1)  # rows of tiles: of as many as there are, then of what is left
+TILES = (8, 4, 2, 1)  # rows of tiles: full ones, then those of the remainder
 MANY = 1 << 14  # elements of rows that are quantized by several threads
 WORDS = (
     "integers", "made", "rows", "bias", "scale", "weight", "scales", "totals", "count", "width", "depth", "padded", "zero_point", "most",
@@ -34,7 +34,7 @@ _BOTH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
 
 
 def packed(weight: Any) -> Any:
-    """An int8 matrix as it is multiplied by: columns of its transpose in groups of vectors, padded with zeros."""
+    """The packed form of an int8 matrix: columns of its transpose in groups of vectors, padded with zeros."""
     wide = lanes("i32") * ACROSS
     width, depth = (-(-size // unit) * unit for size, unit in zip(weight.shape, (wide, 4)))
     whole = np.zeros((width, depth), np.int8)
@@ -69,7 +69,7 @@ def product(relu: bool) -> Callable[..., None] | None:
         with _lock:
             try:
                 _products[relu] = ByteProduct(relu)
-            except Exception as error:  # nothing is lost: NumPy computes it
+            except Exception as error:  # falls back to NumPy
                 log.info("no native code for products of integers: %s: %s", type(error).__name__, error)
                 _products[relu] = None
     return _products[relu]
@@ -161,7 +161,7 @@ class ProductWriter:
         self.count, self.width, self.padded, self.zero_point = (size[each] for each in ("count", "width", "padded", "zero_point"))
 
     def emit(self) -> None:
-        """All rows, for one group of columns after another: what is read of the weight stays in the cache."""
+        """All rows, one group of columns at a time: the group's weights stay in the cache."""
         c, wide = self.c, self.sums.count
         with c.loop(FIRST, LAST) as group:
             column = c.scale(group, wide * ACROSS)

@@ -1,10 +1,10 @@
 """Native code for single ops of eager mode: a graph of one node, compiled for its shapes.
 
-Ops that NumPy is slow at are compiled when their shapes first come (``run``).  It could wait for a second time; but then the same call would give other last
-digits the first time than it gives from there on.  Where shapes come again and again with other first sizes, as batches may, a program is compiled
-for any such size (``dynamic_shapes.py``), and filled in for those that follow.
+Ops that NumPy is slow at are compiled at the first use of their shapes (``run``).  Compiling at the second use would make the first call differ in the last
+digits from later ones.  Where shapes repeat with other leading sizes, as batches may, a program is compiled
+for symbolic leading sizes (``dynamic_shapes.py``), and instantiated for those that follow.
 
-Other ops are compiled on a thread of their own once their shapes have come several times (``begin``), and used some calls later (``again``).
+Other ops are compiled on a background thread once their shapes have repeated several times (``begin``), and used some calls later (``again``).
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from ..dynamic_shapes import TemplateCache
 from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
-LARGE = 1 << 28  # multiplications in a product of matrices from which on BLAS is as fast as code for vectors
-LIMIT = 256  # programs that are kept: those that came last
-SEVERAL = 3  # sizes that are compiled for by themselves: many programs have no more, of batches, last batches and tests
+LARGE = 1 << 28  # multiplications of a matrix product from which on BLAS is as fast as generated code
+LIMIT = 256  # cached programs: the most recent ones
+SEVERAL = 3  # leading sizes that get specialized programs: many models have no more (batches, last batches, tests)
 BROKEN = "broken"
 
 _programs: OrderedDict[Any, Any] = OrderedDict()  # by what they are for: a program, or that there is none
 _sizes: OrderedDict[Any, list[tuple[int, ...]]] = OrderedDict()  # by the same without first sizes: which these were
 _general: OrderedDict[Any, TemplateCache] = OrderedDict()  # by the same, and by which sizes have differed: the programs for any of them
-_coming: dict[Any, Future[Any]] = {}  # programs that are being compiled on a thread
-_compiler: list[ThreadPoolExecutor] = []  # that thread, once it is needed
+_coming: dict[Any, Future[Any]] = {}  # programs being compiled in the background
+_compiler: list[ThreadPoolExecutor] = []  # the background thread, started on first use
 _lock = free_after_fork(threading.Lock())
 
 
 def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:
-    """Have a program compiled on another thread, which will be asked for by its key."""
+    """Compile a program on the background thread, to be looked up by its key."""
     if name in ("matmul", "linear") and args[0].size * args[1].size // args[0].shape[-1] >= LARGE and how() != "tiles":
         _programs[key] = BROKEN  # BLAS is as fast
         return
@@ -55,7 +55,7 @@ def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:
         if not _compiler:
             _compiler.append(ThreadPoolExecutor(1, "rushlight compiler"))
         _coming[key] = _compiler[0].submit(checked_program, graph, examples)
-    except Exception as error:  # nothing is lost: the op has a kernel
+    except Exception as error:  # falls back to the op's kernel
         log.info("no native code for %s: %s: %s", name, type(error).__name__, error)
         _programs[key] = BROKEN
 
@@ -75,7 +75,7 @@ def checked_program(graph: Graph, examples: list[Spec]) -> CompiledSchedule | No
 
 
 def again(key: Any, args: tuple[Any, ...]) -> Any:
-    """What a program that was begun computes; None where there is none, NotImplemented where it was dropped."""
+    """The result of a program that was begun; None where there is none, NotImplemented where it was evicted."""
     program = _programs.get(key)
     if program is None:
         with _lock:
@@ -96,20 +96,20 @@ def again(key: Any, args: tuple[Any, ...]) -> Any:
 
 
 def bound() -> None:
-    """Drop the oldest programs where there are too many."""
+    """Evict the oldest programs where there are too many."""
     for kept in (_programs, _sizes, _general):
         while len(kept) > LIMIT:
             kept.popitem(last=False)  # type: ignore[attr-defined]
 
 
 def before_fork() -> None:
-    """Wait for what is being compiled: a child would have half of it, and no thread that goes on."""
+    """Before a fork: wait for the background thread, which a child would not have."""
     for each in list(_coming.values()):
         each.exception()
 
 
 def after_fork() -> None:
-    """In a child: start over without the thread."""
+    """In a forked child: start over without the thread."""
     global _lock
     _lock = threading.Lock()
     _compiler.clear()
@@ -143,7 +143,7 @@ def prepare(key: Any, name: str, args: tuple[Any, ...]) -> Any:
             program = filled_in(name, args) or program_for(name, args)
             if any(isinstance(each, Call) for each in program.parts):
                 program = BROKEN
-        except Exception as error:  # nothing is lost: the op has a kernel
+        except Exception as error:  # falls back to the op's kernel
             log.info("no native code for %s: %s: %s", name, type(error).__name__, error)
         _programs[key] = program
         bound()
@@ -151,7 +151,7 @@ def prepare(key: Any, name: str, args: tuple[Any, ...]) -> Any:
 
 
 def filled_in(name: str, args: tuple[Any, ...]) -> CompiledSchedule | None:
-    """A program from one for any first sizes, where several have come before; else None."""
+    """An instance of a program with symbolic leading sizes, where several sizes were seen before; else None."""
     arrays = [each for each in args if each.__class__ is np.ndarray]
     if not all(each.ndim for each in arrays):
         return None

@@ -1,7 +1,7 @@
 """Optimizer steps of eager mode on the CPU: one parallel loop for all parameters of a group, whatever the optimizer.
 
-The arithmetic of an optimizer (its ``update``) is traced to scalar IR, as it is for CUDA.  The instructions are those that NumPy runs one after the other over
-blocks, and round as they do, so a step gives the same bits either way.
+The arithmetic of an optimizer (its ``update``) is traced to scalar IR, as it is for CUDA.  The instructions are those that NumPy runs in sequence over
+blocks, with the same rounding, so a step is bitwise equal either way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _chunks: dict[tuple[int, ...], np.ndarray[Any, Any]] = {}
 def run(update: Any, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[list[Any]]) -> bool:
     """Update parameters in place: each of ``rows`` is a parameter, its gradient and its buffers, contiguous arrays of one shape and dtype.
 
-    False where nothing was done: there is no native code for it, or parameters share memory, and so have to be updated one after the other.
+    False where nothing was done: there is no native code for it, or parameters share memory, and so must be updated sequentially.
     """
     dtype, width = rows[0][0].dtype, len(rows[0])
     key = (*update_key(update, group), dtype, width, len(numbers))
@@ -73,7 +73,7 @@ def prepare(key: Any, update: Any, group: dict[str, Any], dtype: np.dtype[Any], 
                     check_target(each, processor().target)
                 module = Module()
                 task = Task(module, over_chunks(module, traced, dtype, width, numbers), 3)
-        except Exception as error:  # nothing is lost: NumPy does it
+        except Exception as error:  # falls back to NumPy
             log.info("no native step for %s: %s: %s", update.__qualname__, type(error).__name__, error)
         _tasks[key] = task
 

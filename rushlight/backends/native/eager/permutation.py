@@ -1,4 +1,4 @@
-"""The exchanges of a random permutation: each element with another, one pair after the other, which NumPy has no function for."""
+"""The swaps of a random permutation (Fisher-Yates), in sequence, which NumPy has no function for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SIGNATURE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_i
 
 
 def run(order: np.ndarray[Any, Any], others: np.ndarray[Any, Any]) -> bool:
-    """Exchange ``order[i]`` with ``order[others[i]]`` for one ``i`` after another; False where there is no native code for it."""
+    """Swap ``order[i]`` with ``order[others[i]]`` for each ``i`` in sequence; False where there is no native code for it."""
     with _lock:
         if not _compiled:
             _compiled.append(_prepare())
@@ -32,7 +32,7 @@ def _prepare() -> Any:
     try:
         compiled = jit().compile(text())
         return _SIGNATURE(compiled.address("exchange")), compiled
-    except Exception as error:  # nothing is lost: Python makes the exchanges
+    except Exception as error:  # falls back to Python
         log.info("no native code for permutations: %s: %s", type(error).__name__, error)
         return None
 

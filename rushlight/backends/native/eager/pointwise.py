@@ -1,7 +1,7 @@
 """Native loops for single pointwise ops of eager mode: arrays of any length, so that a loop is compiled once for an op and its types.
 
-The kernel of an op is run for its expression, as it is when whole graphs are compiled; the loop computes that for one element after the
-other.  Numbers that take part like tensors are read from memory, so that another number needs no other code.
+The kernel of an op is traced to its expression, as when whole graphs are compiled; the loop computes it for each
+element.  Scalar operands are read from memory, so that code does not depend on their values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SHORT, FEW, DIMENSIONS = (
     16,
     64,
     4,
-)  # of broadcast arrays: the shortest rows, rows that are cut so that threads can share them, and dimensions at most
+)  # of broadcast arrays: the shortest rows, rows enough for all threads (fewer are cut), and the most dimensions
 VARIANTS = 32  # of one op; a program that keeps giving other options is better served by NumPy
 
 BROKEN: Any = object()
@@ -71,7 +71,7 @@ class PointwiseLoop:
 
 
 class Layout:
-    """How arrays are broadcast: rows of a length, over outer dimensions along which each array has a step of its own."""
+    """The broadcast of arrays: rows of a length, over outer dimensions with a stride per array."""
 
     __slots__ = ("inner", "outer", "rows", "words")
 
@@ -91,7 +91,7 @@ def broadcast_layout(shapes: tuple[tuple[int, ...], ...]) -> Layout | None:
         return None
     steps = [[0 if have == 1 else math.prod(each[at + 1 :]) for at, have in enumerate(each)] for each in padded]
     sizes = list(full)
-    for at in range(len(sizes) - 1, -1, -1):  # dimensions of size 1 are dropped, and those that all arrays step through as one are joined
+    for at in range(len(sizes) - 1, -1, -1):  # dimensions of size 1 are dropped, and those that are collapsible in all arrays are collapsed
         if sizes[at] == 1 and len(sizes) > 1:
             joined = at
         elif at + 1 < len(sizes) and all(each[at] == each[at + 1] * sizes[at + 1] for each in steps):
@@ -245,14 +245,14 @@ def prepare(key: Any, expression: Callable[[], ScalarExpression]) -> PointwiseLo
             _variants[key[0]] += 1
             try:
                 loop = PointwiseLoop(expression(), list(key[1]), key[2])
-            except Exception as error:  # nothing is lost: the op has a kernel
+            except Exception as error:  # falls back to the op's kernel
                 log.info("no native loop for %s: %s: %s", key[0], type(error).__name__, error)
         _loops[key] = loop
         return loop
 
 
 def expression_of(op: Op, arguments: list[Any], positions: list[int], compute: np.dtype[Any], dtype: np.dtype[Any]) -> ScalarExpression:
-    """What an op does to one element of each operand."""
+    """The scalar expression of an op."""
     given = list(arguments)
     for at, position in enumerate(positions):
         value = arguments[position]

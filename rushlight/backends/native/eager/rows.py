@@ -24,7 +24,7 @@ _tasks: dict[tuple[str, np.dtype[Any]], Task | None] = {}
 
 
 class RowCode:
-    """Emits what is done to one row: reductions of its elements, and stores."""
+    """The emitter of one row's code: reductions of its elements, and stores."""
 
     def __init__(self, code: IRBuilder, start: Scalar, length: Scalar, type: str) -> None:
         self.code = code
@@ -135,7 +135,7 @@ def prepare(name: str, dtype: np.dtype[Any]) -> Task | None:
             try:
                 module = Module()
                 task = Task(module, body(module, name, TYPES[dtype]), 3)
-            except Exception as error:  # nothing is lost: the op has a kernel
+            except Exception as error:  # falls back to the op's kernel
                 log.info("no native rows for %s: %s: %s", name, type(error).__name__, error)
             _tasks[name, dtype] = task
         return _tasks[name, dtype]
