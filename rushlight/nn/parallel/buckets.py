@@ -1,4 +1,4 @@
-"""Buckets: gradients that are exchanged together, and the memory in which they lie side by side."""
+"""Buckets: gradients that are all-reduced together, and their contiguous memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGE = 1 << 18  # bytes from which several threads copy a gradient
 
 
 class GradBucket:
-    """Gradients that are exchanged together, as a communication hook gets them."""
+    """A bucket of gradients that are reduced together, as a communication hook gets it."""
 
     def __init__(self, index: int, buffer: Any, gradients: list[Any], parameters: list[Any], last: bool) -> None:
         self._index, self._buffer, self._gradients, self._parameters, self._last = index, buffer, gradients, parameters, last
@@ -31,7 +31,7 @@ class GradBucket:
         return self._buffer
 
     def set_buffer(self, buffer: Any) -> None:
-        """Put another tensor in place of the flat one."""
+        """Replace the flat tensor."""
         self._buffer = buffer
 
     def gradients(self) -> list[Any]:
@@ -48,7 +48,7 @@ class GradBucket:
 
 
 class Memory:
-    """The flat tensor of a bucket, and the place of each parameter's gradient in it."""
+    """The flat tensor of a bucket, and the offset of each parameter's gradient in it."""
 
     def __init__(self, parameters: Sequence[Any]) -> None:
         first = parameters[0]
@@ -64,24 +64,24 @@ class Memory:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody has a gradient that lies here, or a view of one."""
+        """Whether nothing references a gradient in this memory, or a view of one."""
         return getrefcount(self.buffer._array) <= self.known
 
     def count(self) -> None:
-        """Note how many references there are before gradients are handed out."""
+        """Record the reference counts before gradients are handed out."""
         self.known = getrefcount(self.buffer._array)
 
     def gradient(self, slot: int) -> Any:
-        """A gradient that lies here, as a tensor of its own: as long as there is one, the memory is not used again."""
+        """A gradient in this memory, as a tensor of its own: while one is referenced, the memory is not reused."""
         array = self.views[slot]._array
         return make(array.view()) if array.__class__ is np.ndarray else self.views[slot].clone()
 
 
 class Bucket:
-    """Parameters whose gradients are exchanged together, and the memory for them.
+    """Parameters whose gradients are reduced together, and the memory for them.
 
-    Where gradients are not views of the bucket by the user's wish, they lie in its memory all the same, which saves copies: while somebody has one of them,
-    the next iteration takes other memory.
+    Also without ``gradient_as_bucket_view``, gradients are in the bucket's memory, which saves copies: while one of them is referenced,
+    the next iteration uses other memory.
     """
 
     def __init__(self, parameters: Sequence[Any], indices: Sequence[int]) -> None:
@@ -92,7 +92,7 @@ class Bucket:
         self.pending = len(self.indices)
         self.work: Any = None
         self.sparse = False
-        self.begun = False  # its memory was chosen before the first gradient came
+        self.begun = False  # its memory was chosen before its first gradient was ready
 
     @property
     def buffer(self) -> Any:
@@ -105,7 +105,7 @@ class Bucket:
         return self.memory.views
 
     def begin(self, fixed: bool) -> None:
-        """Begin an iteration: in memory that nobody has gradients in, unless it is the user's wish that they stay (``fixed``)."""
+        """Begin an iteration: in memory without referenced gradients, unless the memory is ``fixed`` (``gradient_as_bucket_view``)."""
         if fixed or self.memory.is_free:
             return
         self.spare.append(self.memory)
@@ -152,7 +152,7 @@ def bucket_assignment(
 
 
 def scale_into(view: Any, gradient: Any, factor: float) -> None:
-    """Write a gradient into its place, multiplied by a factor."""
+    """Copy a gradient to its offset, multiplied by a factor."""
     array, into = gradient._array, view._array
     plain = array.__class__ is np.ndarray and array.dtype is into.dtype and array.dtype.char in "fd" and array.shape == into.shape
     if plain and factor == 1:

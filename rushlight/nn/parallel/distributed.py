@@ -1,4 +1,4 @@
-"""``DistributedDataParallel``: a module on each process of a group, whose gradients are averaged while backward goes on.
+"""``DistributedDataParallel``: a module on each process of a group, whose gradients are averaged while backward runs.
 
 ``reducer.py`` has the buckets and their reduction; ``join.py`` uneven inputs.
 """
@@ -61,7 +61,7 @@ def _moved(value: Any, device: Any) -> Any:
 
 
 class _DDPJoinHook(JoinHook):
-    """Answers the collectives of ``DistributedDataParallel`` for a process without inputs."""
+    """The join hook of ``DistributedDataParallel``: shadows its collectives for a process without inputs."""
 
     def __init__(self, ddp: DistributedDataParallel, divide_by_initial_world_size: bool) -> None:
         self.ddp = ddp
@@ -78,7 +78,7 @@ class _DDPJoinHook(JoinHook):
             ddp.reducer.shadow()
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Take the model of the process that ended last."""
+        """Receive the model of the process that ended last."""
         ddp = self.ddp
         source = ddp._common_rank(is_last_joiner)
         broadcast_coalesced([*ddp._module_states()], ddp.process_group, source)
@@ -87,8 +87,8 @@ class _DDPJoinHook(JoinHook):
 class DistributedDataParallel(Module, Joinable):
     """A module that is trained by several processes, each with a part of every batch: gradients are averaged over the group.
 
-    Parameters and buffers of the first process are sent to all on construction, buffers again before every forward.  Gradients go in buckets,
-    which are reduced as soon as their gradients are there, while backward computes the others.
+    Parameters and buffers of the first process are broadcast on construction, buffers again before every forward.  Gradients are put in buckets,
+    which are reduced as soon as their gradients are ready, overlapped with backward.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class DistributedDataParallel(Module, Joinable):
         return output
 
     def _sync_buffers_if_needed(self, joined: bool = False) -> None:
-        """Send the buffers of the first process (of one that has inputs left, when processes join) to all."""
+        """Broadcast the buffers of the first process (of one that has inputs left, when processes join)."""
         if not (self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers):
             return
         source = self._common_rank(not joined) if self._join_config.enable else 0
@@ -252,7 +252,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """A context in which gradients are added up on this process; the next iteration outside of it exchanges the sums."""
+        """A context in which gradients accumulate locally; the next iteration outside of it reduces the sums."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -260,7 +260,7 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False) -> Join:
-        """A context for uneven inputs: a process without inputs answers for the others until all have ended."""
+        """A context for uneven inputs: a process without inputs shadows the others' collectives until all have ended."""
         return Join([self], enable, throw_on_early_termination, divide_by_initial_world_size=divide_by_initial_world_size)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
@@ -280,7 +280,7 @@ class DistributedDataParallel(Module, Joinable):
     # -- communication hooks -----------------------------------------------------------------------------------------
 
     def register_comm_hook(self, state: Any, hook: Callable[[Any, Any], Any]) -> None:
-        """Have ``hook(state, bucket)`` exchange gradients; the value of the future that it returns takes their place."""
+        """Register ``hook(state, bucket)`` to reduce gradients; the value of the future that it returns replaces them."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
         signature = inspect.signature(hook)
@@ -302,13 +302,13 @@ class DistributedDataParallel(Module, Joinable):
         )
 
     def _set_static_graph(self) -> None:
-        """Say that every iteration uses the same parameters, as often, in the same way."""
+        """Declare that every iteration uses the same parameters, equally often, in the same way."""
         self.static_graph = self.reducer.static_graph = True
 
     # -- facts -------------------------------------------------------------------------------------------------------
 
     def _get_ddp_logging_data(self) -> dict[str, Any]:
-        """Facts about this object, and how long its parts took (in nanoseconds)."""
+        """Logging data: the configuration, and the times of its parts (in nanoseconds)."""
         reducer, times, count = self.reducer, self.reducer.times, max(1, self.reducer.iterations)
         sizes = ", ".join(str(each.nbytes) for each in reducer.buckets)
         result = {
@@ -338,7 +338,7 @@ class DistributedDataParallel(Module, Joinable):
 
     @staticmethod
     def _set_params_and_buffers_to_ignore_for_model(module: Any, params_and_buffers_to_ignore: Any) -> None:
-        """Name the parameters and buffers that are not exchanged."""
+        """Set the parameters and buffers that are not synchronized."""
         module._ddp_params_and_buffers_to_ignore = params_and_buffers_to_ignore
 
     def _get_data_parallel_params(self, module: Any = None, named_params: bool = False) -> Iterator[Any]:

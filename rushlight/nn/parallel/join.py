@@ -1,4 +1,4 @@
-"""Uneven inputs: processes that have run out of them answer the collectives of those that have not."""
+"""Uneven inputs: processes that have run out of them shadow the collectives of those that have not."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _JoinConfig(NamedTuple):
 
 
 class Joinable(ABC):
-    """An object whose collectives a :class:`Join` answers for processes without inputs."""
+    """An object whose collectives a :class:`Join` shadows on processes without inputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class Join:
             hook.post_hook(last)
 
     def _active(self) -> int:
-        """How many processes have inputs left; asked by one that has not."""
+        """The number of processes with inputs left, reduced by one that has none."""
         count = exports["", "zeros"](1, device=self._device)
         world.collectives.all_reduce(count, group=self._group)
         return int(count.item())

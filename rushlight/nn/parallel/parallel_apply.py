@@ -11,7 +11,7 @@ def parallel_apply(
 ) -> list[Any]:
     """The outputs of several modules, each for its own input: a tuple of arguments, or the only one.
 
-    Modules run one after the other; a device's work is started without waiting, so that devices work at the same time.
+    Modules run sequentially; a device's work is launched asynchronously, so that devices overlap.
     """
     keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
     if not len(modules) == len(inputs) == len(keywords):

@@ -1,4 +1,4 @@
-"""The reducer: gradients in buckets, each reduced over the processes of a group as soon as its gradients are there, while backward goes on.
+"""The reducer: gradients in buckets, each all-reduced over a group as soon as its gradients are ready, overlapped with backward.
 
 In: parameters whose ``.grad`` the engine fills (a hook on each says when).  Out: the same ``.grad``, averaged over the group.  Buckets are
 reduced in their order on every process, so that collectives match; after the first iteration they are built again in the order in which
@@ -33,7 +33,7 @@ _WIDE = (BY_NAME["float32"], BY_NAME["float64"])
 
 
 def broadcast_coalesced(tensors: Sequence[Any], group: Any, source: int = 0) -> None:
-    """Send tensors of one process (a number in the group) to all: those of one dtype go together."""
+    """Broadcast tensors from one process (a rank in the group): those of one dtype together."""
     groups: dict[Any, list[Any]] = {}
     for each in tensors:
         groups.setdefault((each.dtype, each.device), []).append(each.detach())
@@ -54,7 +54,7 @@ def broadcast_coalesced(tensors: Sequence[Any], group: Any, source: int = 0) -> 
 
 
 def leaves_of(outputs: Iterable[Any]) -> set[int]:
-    """The ids of the leaves that gradients of some tensors come to."""
+    """The ids of the leaves that gradients of some tensors reach."""
     leaves: set[int] = set()
     seen: set[Any] = set()
     stack = [each._grad_fn if each._grad_fn is not None else each for each in outputs]
@@ -69,7 +69,7 @@ def leaves_of(outputs: Iterable[Any]) -> set[int]:
 
 
 class ReadyHook:
-    """The hook of a parameter: says that its gradient was accumulated.  A compiled graph hands the gradient over before that."""
+    """The hook of a parameter: signals that its gradient was accumulated.  A compiled graph hands the gradient over before that."""
 
     __slots__ = ("index", "reducer")
     receives = True
@@ -117,7 +117,7 @@ class Reducer:
     # -- buckets ---------------------------------------------------------------------------------------------------
 
     def _build(self, assignment: list[list[int]]) -> None:
-        self.key = f"reducer {next(_numbers)}"  # another one for other buckets: graphs that know the old ones are not used any more
+        self.key = f"reducer {next(_numbers)}"  # changes with the buckets: graphs compiled for the old ones are invalid
         reducers[self.key] = self
         self.buckets = [Bucket(self.parameters, each) for each in assignment]
         self.place = {index: (bucket, slot) for bucket in self.buckets for slot, index in enumerate(bucket.indices)}
@@ -168,7 +168,7 @@ class Reducer:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the buckets stay as they are, so that a graph can have them as nodes."""
+        """Whether the buckets are final, so that a graph can have them as nodes."""
         return self.rebuilt or (self.find_unused and not self.static_graph)
 
     def lend(self, number: int) -> list[Any] | None:
@@ -181,7 +181,7 @@ class Reducer:
         return [each._array for each in bucket.views]
 
     def hand_over(self, indices: Sequence[int], gradients: Sequence[Any]) -> None:
-        """Take gradients that a compiled graph has computed, before they are accumulated; buckets that are full then are reduced at once."""
+        """Take gradients that a compiled graph has computed, before they are accumulated; complete buckets are reduced immediately."""
         if not self.expecting or not self.is_settled:
             return
         bucket = self.place[indices[0]][0]
@@ -225,7 +225,7 @@ class Reducer:
         self._come(index, None)
 
     def _come(self, index: int, gradient: Any) -> None:
-        """A gradient is there: accumulated, or (where it is given) about to be."""
+        """A gradient is ready: accumulated, or (where it is given) about to be."""
         if gradient is not None:
             self.early[index] = gradient
         if not self.rebuilt and index not in self.order:
@@ -285,13 +285,13 @@ class Reducer:
                 queue_callback(self.finish)
 
     def _launch_ready(self) -> None:
-        """Start the reduction of buckets that are full, in their order."""
+        """Start the reduction of complete buckets, in their order."""
         while self.next < len(self.buckets) and self.buckets[self.next].pending == 0:
             self._launch(self.buckets[self.next])
             self.next += 1
 
     def divisor(self) -> int:
-        """By what gradients are divided: the number of processes, or of those that have inputs left."""
+        """The divisor of gradients: the number of processes, or of those that have inputs left."""
         if self.join_work is not None:
             work, count, initial = self.join_work
             work.wait()
@@ -304,7 +304,7 @@ class Reducer:
         return self.divide_by_all and bucket.buffer.dtype in _WIDE
 
     def factor(self, bucket: Bucket) -> float:
-        """By what gradients are multiplied when they are laid into a bucket."""
+        """The factor of gradients when they are copied into a bucket."""
         return 1.0 if self.hook is not None or self.averages(bucket) else 1.0 / self.divisor()
 
     def _fill(self, bucket: Bucket, slot: int) -> None:
@@ -351,7 +351,7 @@ class Reducer:
             bucket.work = self._exchange(bucket)
 
     def _exchange(self, bucket: Bucket) -> Any:
-        """Begin to add up a bucket over all processes, or to average it."""
+        """Start the all-reduce of a bucket: its sum or its average."""
         calls = world.collectives
         op = calls.ReduceOp.AVG if self.averages(bucket) else calls.ReduceOp.SUM
         return calls.all_reduce(bucket.buffer, op=op, group=self.group, async_op=True)
@@ -417,7 +417,7 @@ class Reducer:
             if self.views:
                 if gradient is not view:
                     parameter.grad = view
-            elif gradient is None or (getrefcount(gradient) <= _OWN and gradient.dtype == view.dtype):  # nobody else has it
+            elif gradient is None or (getrefcount(gradient) <= _OWN and gradient.dtype == view.dtype):  # not referenced elsewhere
                 parameter.grad = bucket.memory.gradient(slot)
             else:
                 gradient.copy_(view)

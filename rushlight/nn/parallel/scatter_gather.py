@@ -1,4 +1,4 @@
-"""Batches in parts for several devices, and results together again."""
+"""Scatter of batches to several devices, and gather of their results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def scatter_kwargs(inputs: tuple[Any, ...], kwargs: dict[str, Any] | None, targe
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """The results of several devices as one: tensors are put together along a dimension."""
+    """The gathered results of several devices: tensors are concatenated along a dimension."""
     first = outputs[0]
     if isinstance(first, Tensor):
         moved = [each.to(target_device) for each in outputs]
