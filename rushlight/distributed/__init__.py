@@ -1,8 +1,8 @@
-"""Computing in several processes: groups whose members exchange tensors, by MPI in host memory and by NCCL between GPUs.
+"""Distributed computing: process groups that exchange tensors, by MPI in host memory and by NCCL between GPUs.
 
 In: processes that a launcher has started (``rushlight launch``, ``mpiexec``, ``srun``), and a call of ``init_process_group``.  Out: ranks, groups, collectives,
 and the strategies over them: ``nn.parallel``, ``fsdp``, ``tensor.parallel``, ``pipelining``, ``optim``, ``checkpoint``.  Read ``groups.py`` first, then
-``process_group.py``, which calls the engines (``engines/``); ``watch.py`` sees to it that no fault is silent, ``graph_ops.py`` has exchanges as nodes of graphs.
+``process_group.py``, which calls the engines (``engines/``); ``watch.py`` reports every fault, ``graph_ops.py`` has collectives as graph nodes.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ AsyncCollectiveTensor: Any = type(
 
 
 def _group(group: Any) -> Any:
-    """The process group that an argument means."""
+    """The process group of an argument."""
     if isinstance(group, ProcessGroup) or group is None:
         return groups.member(group)
     if isinstance(group, str):
@@ -39,7 +39,7 @@ def _group(group: Any) -> Any:
 
 
 def wait_tensor(tensor: Any) -> Any:
-    """A tensor whose collective has ended: it has when it is returned."""
+    """The tensor itself: its collective has completed when it is returned."""
     return tensor
 
 
@@ -58,7 +58,7 @@ def broadcast(self: Any, src: int, group: Any, tag: str = "") -> Any:
 
 
 def all_gather_tensor_autograd(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """The tensors of all processes, one after the other along a dimension, with gradients: each gets the sum of those of its part."""
+    """The tensors of all processes, concatenated along a dimension, with gradients: each gets the sum of those of its part."""
     found = _group(group)
     made = graph_ops.wait_tensor(graph_ops.all_gather_into_tensor(self, found.size(), found.group_name))
     if gather_dim % max(1, self.dim()) == 0:
@@ -87,7 +87,7 @@ def all_reduce(self: Any, reduceOp: str, group: Any, tag: str = "") -> Any:
 
 
 def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
-    """The tensors of all processes, one after the other along a dimension."""
+    """The tensors of all processes, concatenated along a dimension."""
     return all_gather_tensor_autograd(self.detach(), gather_dim, group)
 
 
@@ -117,7 +117,7 @@ def reduce_scatter_tensor_coalesced(inputs: list[Any], reduceOp: str, scatter_di
 
 
 def permute_tensor(self: Any, src_dst: list[int], group: Any, tag: str = "") -> Any:
-    """The tensor of another process: number i of the list is who gets that of process i."""
+    """The tensor of another process: element i of the list is the destination rank of process i's."""
     found = _group(group)
     size = found.size()
     outs, ins = [0] * size, [0] * size

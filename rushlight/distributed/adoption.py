@@ -1,4 +1,4 @@
-"""Processes that something else than MPI has started join MPI: MPI's launcher starts stand-ins that lend them their places.
+"""MPI for processes that MPI has not started: its launcher starts stand-ins, whose ranks they take over.
 
 These are children of ``multiprocessing``, or processes that a program or a shell has started with RANK, WORLD_SIZE and MASTER_PORT in their environments.
 
@@ -25,7 +25,7 @@ def companions(port: str, rank: int, about: str) -> bool:
     """Whether there are other processes of the same program: a child, the parent or a brother that was started with the same MASTER_PORT; or rank 0 has
     started the launcher.
 
-    The processes of a program are started within a moment: this waits for as long.
+    The processes of a program are started together: this waits for a short time.
     """
     if not hasattr(socket, "send_fds") or not os.path.isdir("/proc/self/task"):
         return False
@@ -51,7 +51,7 @@ def _children(process: int) -> list[int]:
 
 
 def meeting_place(about: str) -> str:
-    """Where the processes of one group meet."""
+    """The rendezvous folder of one group."""
     folder = os.path.join(tempfile.gettempdir(), f"rushlight-{os.getuid()}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if os.stat(folder).st_uid != os.getuid():
@@ -60,7 +60,7 @@ def meeting_place(about: str) -> str:
 
 
 def adopt(launcher: str, size: int, rank: int, about: str, seconds: float) -> None:
-    """Take the place of a rank among the processes of MPI's launcher, which the first process starts; raises where there is none in time."""
+    """Take over a rank of MPI's launcher, which the first process starts; raises where there is none in time."""
     place = meeting_place(about)
     if rank == 0:
         _kept.append(
@@ -87,12 +87,12 @@ def adopt(launcher: str, size: int, rank: int, about: str, seconds: float) -> No
 
 
 def is_adopted() -> bool:
-    """Whether this process has the place of a stand-in."""
+    """Whether this process has taken over a stand-in's rank."""
     return bool(_kept)
 
 
 def stand_in(place: str) -> None:
-    """Lend this process's place to the process of its rank, and end with it."""
+    """Hand this stand-in's connection to the process of its rank, and exit with it."""
     path = f"{place}.{os.environ['PMI_RANK']}"
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

@@ -1,4 +1,4 @@
-"""A call of a collective, as faults tell it: its number in its group, its name, what must be the same on all processes, and the user's line."""
+"""The record of a collective call, for fault reports: its sequence number, its name, what must be the same on all processes, and the user's line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GENERATED = ("<segment of ", "<call of ", "<gradient of ", "<graph ")  # code o
 
 
 class Call(NamedTuple):
-    """A call of a collective; the user's line is kept as code and number, and put into words when a fault is told."""
+    """A call of a collective; the user's line is kept as code and instruction, and formatted when a fault is reported."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ def line_at(place: Any) -> str:
 def user_place(depth: int = 2) -> Any:
     """The code and the instruction of the user's program that this call came from; ``depth`` frames are known to be ours.
 
-    The number of the line is found when it is told: in a long program that takes longer than a small exchange.
+    The line number is computed when it is reported: in a long program that takes longer than a small collective.
     """
     frame: Any = sys._getframe(depth)
     while frame is not None and (

@@ -1,4 +1,4 @@
-"""Collective operations on tensors: each checks its arguments, and starts the exchange in its group (``process_group.py``)."""
+"""Collective operations on tensors: each checks its arguments, and starts the collective in its group (``process_group.py``)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _check_list(value: Any, name: str) -> None:
 
 
 class _CoalescingManager:
-    """The exchanges that were started together."""
+    """Operations that are coalesced."""
 
     def __init__(self) -> None:
         self.works: list[Work] = []
@@ -90,7 +90,7 @@ def _word(op: Any) -> str:
 
 
 def _root(group: Any, rank: int | None, group_rank: int | None, default: int | None = None) -> int:
-    """The number in its group of the process that an operation starts from or ends at, given as a global rank or as one of the group."""
+    """The group rank of an operation's source or destination, given as a global or a group rank."""
     if group_rank is not None:
         if rank is not None:
             raise ValueError("Can't specify both the rank in the world and the rank in the group")
@@ -283,7 +283,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait for all processes, and name those that do not come in time."""
+    """Wait for all processes, and name those that do not arrive in time."""
     found = member(group)
     if found is not NON_MEMBER:
         found.monitored_barrier(timeout, wait_all_ranks)

@@ -1,4 +1,4 @@
-"""``DeviceMesh``: the processes of a group in rows and columns; along each dimension, a process group."""
+"""``DeviceMesh``: the processes of a group as an n-d array; along each dimension, a process group."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
 class DeviceMesh:
-    """Processes in rows and columns, each with a device; a dimension may have a name.
+    """An n-d array of processes, each with a device; a dimension may have a name.
 
     All processes make it, with the same ranks: the groups along its dimensions are made with it.
     """
@@ -46,7 +46,7 @@ class DeviceMesh:
         self._groups: list[Any] = _groups if _groups is not None else (self._make_groups() if _init_backend else [])
 
     def _place(self, at: int) -> list[int]:
-        """The coordinates of the element with a number."""
+        """The coordinates of a linear index."""
         place = []
         for size in reversed(self.shape):
             place.append(at % size)
@@ -69,7 +69,7 @@ class DeviceMesh:
 
     @property
     def ndim(self) -> int:
-        """How many dimensions it has."""
+        """The number of dimensions."""
         return self.mesh.dim()
 
     @property
@@ -106,11 +106,11 @@ class DeviceMesh:
         return [self.get_group(at) for at in range(self.ndim)]
 
     def get_rank(self) -> int:
-        """The number of this process in the default group."""
+        """The rank of this process in the default group."""
         return self._rank
 
     def get_local_rank(self, mesh_dim: Any = None) -> int:
-        """The number of this process along a dimension."""
+        """The rank of this process along a dimension."""
         if mesh_dim is None and self.ndim > 1:
             raise RuntimeError(
                 f"Found the DeviceMesh have {self.ndim} dimensions. Optional kwarg `mesh_dim` needs to be specified when device_mesh.ndim > 1."
@@ -120,7 +120,7 @@ class DeviceMesh:
         return self._coordinate[self._dim(mesh_dim)]
 
     def get_coordinate(self) -> list[int] | None:
-        """Where this process is in the mesh; None where it is not."""
+        """The coordinates of this process in the mesh; None where it is outside."""
         return self._coordinate
 
     def __getitem__(self, names: Any) -> DeviceMesh:
@@ -148,7 +148,7 @@ class DeviceMesh:
             return self._root._flattened[name]
         if self.ndim == 1:
             return self
-        # Every process makes the groups of all slices alike: those of the root along the dimensions that are flattened.
+        # Every process creates the groups of all slices in the same order: those of the root along the flattened dimensions.
         root, dims = self._root, [self._root._dim(each) for each in self.mesh_dim_names or ()] or list(range(self.ndim))
         others = [each for each in range(root.ndim) if each not in dims]
         own = None

@@ -1,4 +1,4 @@
-"""The program that MPI's launcher starts in the place of each process: it starts the process itself, and forwards its output and signals.
+"""The forwarder, which MPI's launcher starts instead of each process: it starts the process itself, and forwards its output and signals.
 
 It needs nothing but Python, sets the variables that ``torchrun`` sets, and outlives its child: so a process that dies is reported with its status
 and its last words, and the others have time to say what they were doing before MPI's launcher ends them.  Output goes to the launcher
@@ -20,7 +20,7 @@ from typing import Any
 
 FRAME = struct.Struct("<iBH")  # rank, kind, length
 STDOUT, STDERR, STARTED, ENDED = range(4)
-_LONGEST = 4096 - FRAME.size  # a write of so much to a pipe is not mixed with others
+_LONGEST = 4096 - FRAME.size  # writes to a pipe up to this size are atomic
 
 
 def number(*names: str) -> int | None:
@@ -65,7 +65,7 @@ def set_place(environment: Any) -> None:
 
 
 def bind(rank: int, size: int, topology: str = "/sys/devices/system/cpu") -> None:
-    """Give this process, and the one it starts, processors of their own: an equal part of the machine's; nothing where there are less than processes."""
+    """Pin this process, and its child, to an equal share of the machine's CPUs; nothing where there are fewer than processes."""
     if hasattr(os, "sched_setaffinity"):
         chosen = share(sorted(os.sched_getaffinity(0)), rank, size, topology)
         if chosen:
@@ -73,7 +73,7 @@ def bind(rank: int, size: int, topology: str = "/sys/devices/system/cpu") -> Non
 
 
 def share(processors: list[int], rank: int, size: int, topology: str) -> list[int]:
-    """The processors of one of several processes: hardware threads of one core stand together, so that no core is shared where it need not be."""
+    """The CPUs of one of several processes: hardware threads of one core are adjacent, so that cores are not shared needlessly."""
 
     def core(processor: int) -> tuple[int, ...]:
         found = []

@@ -1,8 +1,8 @@
-"""Exchanges as nodes of graphs: PyTorch's functional collectives, and the reduction of the gradients of ``DistributedDataParallel``.
+"""Collectives as nodes of graphs: PyTorch's functional collectives, and the gradient reduction of ``DistributedDataParallel``.
 
-An exchange is two nodes.  The first starts it, as soon as its operands are computed; the second waits for it, just before its result is needed.  What
-lies between them in a compiled graph is computed while MPI or NCCL exchanges.  Nodes name groups and reducers by text, so that graphs hold no
-objects of a run.
+A collective is two nodes.  The first starts it, as soon as its operands are computed; the second waits for it, just before its result is needed.  What
+is between them in a compiled graph overlaps with communication.  Nodes name groups and reducers by text, so that graphs hold no
+run-time objects.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _op(name: str, schema: str, kernel: Any, fake: Any, *, impure: bool = False,
     made = custom_op(name, kernel, mutates_args=(), schema=schema)
     made.register_fake(fake)
     made._definition.strict = not waits  # what waits gives the tensor that was filled
-    made.op.random = starts or impure  # kept in the order of the program, never computed twice and never left out
+    made.op.random = starts or impure  # kept in program order, never recomputed and never eliminated as dead code
     if starts or waits:
         exchange.set("start" if starts else "wait", made.op.name)
     return made
@@ -42,7 +42,7 @@ def _address(array: Any) -> int:
 
 
 def _begun(work: Work, made: Any) -> Any:
-    """The tensor that an exchange which was started will fill."""
+    """The tensor that a started collective will fill."""
     if work._request is not None:
         _started[_address(made._array)] = work._shared(), made
     return made
@@ -183,7 +183,7 @@ def _reduced_gradients(started: Tensor, key: str, bucket: int) -> list[Tensor]:
 
 
 def _memory_for_gradients(key: str, bucket: int, parameters: list[int]) -> Any:
-    """Where a graph computes the gradients of a bucket: in the bucket, in which they are exchanged."""
+    """The memory in which a graph computes the gradients of a bucket: the bucket's own."""
     return reducers[key].lend(bucket) if key in reducers else None
 
 

@@ -75,7 +75,7 @@ ProcessGroupGloo = ProcessGroupMPI = ProcessGroup
 
 
 class _Group(type):
-    """``group.WORLD`` is the default group of the moment."""
+    """``group.WORLD`` is the current default group."""
 
     @property
     def WORLD(cls) -> Any:
@@ -175,7 +175,7 @@ def init_process_group(
         world.default = ProcessGroup(name, "0", store, "default_pg", timeout=limit, device_id=device_id)
     world.used = True
     _Counter.groups = {world.default.group_name: world.default}
-    _Counter.count += 1  # names are not used again: messages about a group before may be on their way
+    _Counter.count += 1  # names are not reused: messages about an earlier group may be in flight
     if "gloo" in named and world.default.size() > 1 and world.default.rank() == 0:
         warnings.warn("backend 'gloo': tensors in host memory are exchanged by MPI here, which is what 'mpi' names", stacklevel=2)
 
@@ -250,13 +250,13 @@ def member(group: Any) -> Any:
 
 
 def get_rank(group: Any = None) -> int:
-    """The number of this process in a group, or -1 where it is no member."""
+    """The rank of this process in a group, or -1 where it is no member."""
     found = member(group)
     return -1 if found == NON_MEMBER else found.rank()
 
 
 def get_world_size(group: Any = None) -> int:
-    """How many processes a group has, or -1 where this is no member."""
+    """The size of a group, or -1 where this process is no member."""
     found = member(group)
     return -1 if found == NON_MEMBER else found.size()
 
@@ -280,7 +280,7 @@ def get_default_backend_for_device(device: Any) -> str:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """The number of this process on its machine: the launcher's LOCAL_RANK."""
+    """The rank of this process on its machine: the launcher's LOCAL_RANK."""
     found = local_rank()
     if found is not None:
         return found
@@ -290,7 +290,7 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_group_rank(group: Any, global_rank: int) -> int:
-    """The number in a group of the process with a number in the default group."""
+    """The group rank of a process, given its global rank."""
     found = member(group)
     if found == NON_MEMBER or global_rank not in found._ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
@@ -298,7 +298,7 @@ def get_group_rank(group: Any, global_rank: int) -> int:
 
 
 def get_global_rank(group: Any, group_rank: int) -> int:
-    """The number in the default group of the process with a number in a group."""
+    """The global rank of a process, given its group rank."""
     found = member(group)
     if found == NON_MEMBER or not 0 <= group_rank < len(found._ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
@@ -306,7 +306,7 @@ def get_global_rank(group: Any, group_rank: int) -> int:
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """The numbers of a group's members."""
+    """The global ranks of a group's members."""
     return list(member(group)._ranks)
 
 

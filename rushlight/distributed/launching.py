@@ -1,7 +1,7 @@
 """Starting a program in several processes, through the launcher of MPI: ``rushlight launch`` and ``torchrun``.
 
 ``mpiexec`` starts a small forwarder (``forward.py``) for each process.  Here its frames become lines with the rank in front; signals are passed on; when
-a process fails the others get time to end by themselves, then they are ended, and whose traceback came first is shown.
+a process fails the others get a grace period to exit, then they are terminated, and the first traceback is shown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Process:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """A free port."""
     with socket.socket() as probe:
         probe.bind(("", 0))
         return int(probe.getsockname()[1])
@@ -182,7 +182,7 @@ class Launcher:
                 return
 
     def _end(self, child: subprocess.Popen[bytes]) -> None:
-        """End what is left: first by a request, then by force."""
+        """End the remaining processes: by SIGTERM, then by SIGKILL."""
         if child.poll() is not None:
             return
         left = [each for each in self.processes if each.status is None and each.pid is not None]

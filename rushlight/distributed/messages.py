@@ -13,7 +13,7 @@ from .stores import DistStoreError, HashStore, Store
 
 
 class Mailbox:
-    """Messages of any picklable content on a communicator of their own; nobody waits for anybody."""
+    """Asynchronous messages of any picklable content on a communicator of their own."""
 
     def __init__(self, mpi: Any, communicator: Any) -> None:
         self.mpi, self.communicator = mpi, communicator
@@ -22,7 +22,7 @@ class Mailbox:
         self._lock = threading.Lock()
 
     def send(self, rank: int, message: Any) -> None:
-        """Put a message on its way."""
+        """Send a message."""
         data = pickle.dumps(message)
         request = self.communicator.Isend([data, self.mpi.BYTE], rank, 0)
         with self._lock:
@@ -30,7 +30,7 @@ class Mailbox:
             self._sending.append(request)
 
     def read(self) -> list[tuple[int, Any]]:
-        """The messages that have come, each with its sender."""
+        """The messages received, each with its sender."""
         found: list[tuple[int, Any]] = []
         status = self.mpi.Status()
         while True:

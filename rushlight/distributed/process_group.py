@@ -1,7 +1,7 @@
 """``ProcessGroup``: processes that exchange tensors.  Its methods have the names of PyTorch's, and each starts an exchange and returns a ``Work``.
 
-Here tensors become arrays in one piece of memory for an engine (``engines/``), and results go back: into tensors with strides, into lists, divided
-for a mean.  Each call is noted with the user's line, so that a fault can be told (``watch.py``).
+Here tensors become contiguous arrays for an engine (``engines/``), and results are copied back: to strided tensors, to lists, divided
+for a mean.  Each call is recorded with the user's line, for fault reports (``watch.py``).
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class ProcessGroup:
     # -- what it is ----------------------------------------------------------------------------------------------
 
     def rank(self) -> int:
-        """The number of this process in the group."""
+        """The rank of this process in the group."""
         return int(self._engine.rank)
 
     def size(self) -> int:
-        """How many processes there are."""
+        """The number of processes."""
         return int(self._engine.size)
 
     def name(self) -> str:
@@ -156,9 +156,9 @@ class ProcessGroup:
         Work([], self._engine.broadcast(array, 0), None, self, Call(self._count, "connection of GPUs", (), user_line(), self._name)).wait()
 
     def _note(self, name: str, *signature: Any, depth: int = 2) -> Call:
-        """Note a call; a fault that another process has told ends the program here.
+        """Record a call; a fault that another process has reported is raised here.
 
-        A program that is being captured exchanges nothing: its graph ends before the call, which then runs by itself.
+        A program that is being captured communicates nothing: its graph breaks before the call, which then runs eagerly.
         """
         if state.capture is not None:
             raise Break("exchange", name=name, reason="only collectives that write one tensor, and are waited for, are nodes of graphs")
@@ -211,7 +211,7 @@ class ProcessGroup:
         return self._watch.broken(self, call, error)  # type: ignore[no-any-return]
 
     def _later(self, work: Work) -> None:
-        """Let the progress thread look after a work."""
+        """Hand a work to the progress thread."""
         if self._watch is not None:
             self._watch.later(work)
 
@@ -235,7 +235,7 @@ class ProcessGroup:
         return self._start(call, lambda: engine.all_reduce(piece, name), [tensor], finish)
 
     def allreduce_now(self, tensor: Any, op: Any) -> None:
-        """Reduce a tensor over all processes, and wait: the way of the least overhead for what is called most."""
+        """Reduce a tensor over all processes, and wait: the low-overhead path of the most frequent call."""
         array, watch = tensor._array, self._watch
         if op is not ReduceOp.SUM or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
@@ -258,7 +258,7 @@ class ProcessGroup:
         Work([tensor], request, None, self, self._now).wait()
 
     def _note_sum(self, tensor: Any, size: int) -> None:
-        """Note a sum over all processes that is waited for."""
+        """Record a blocking sum over all processes."""
         frame = _getframe(4)  # of the program itself, as a rule
         if frame.f_globals is self._program:
             place = frame.f_code, frame.f_lasti
@@ -271,7 +271,7 @@ class ProcessGroup:
         self._calls.append(self._now)
 
     def _back(self, pairs: list[tuple[Any, Any]], op: Any = None, tensor: Any = None) -> Callable[[], None]:
-        """What ends an exchange: copy into arrays that were not in one piece, and divide for a mean."""
+        """The completion of a collective: copies to non-contiguous arrays, and the division of a mean."""
         size = self.size()
 
         def finish() -> None:
@@ -324,7 +324,7 @@ class ProcessGroup:
             raise ValueError(f"{name}: rank {root} is not in a group of {self.size()} processes")
 
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
-        """All processes' tensors one after the other in one."""
+        """All processes' tensors, concatenated in one."""
         if output.dtype != input.dtype:
             raise TypeError("output tensor must have the same type as input tensor")
         if output.numel() != input.numel() * self.size():
@@ -362,7 +362,7 @@ class ProcessGroup:
                 raise ValueError(f"Invalid usage of tensors with different dtypes Found {each.dtype} and {like.dtype}")
 
     def _place(self, tensors: Sequence[Any]) -> tuple[list[int] | None, Any]:
-        """Lengths of tensors (None where they are equal), and an array for all of them one after the other."""
+        """Lengths of tensors (None where they are equal), and an array for their concatenation."""
         lengths = [each.numel() for each in tensors]
         array = tensors[0]._array
         into = np.empty(sum(lengths), array.dtype) if isinstance(array, np.ndarray) else _like(array, sum(lengths))
@@ -381,7 +381,7 @@ class ProcessGroup:
         return finish
 
     def _joined(self, tensors: Sequence[Any]) -> tuple[list[int] | None, Any]:
-        """Lengths of tensors, and their elements one after the other."""
+        """Lengths of tensors, and their concatenated elements."""
         counts, into = self._place(tensors)
         at = 0
         for each in tensors:
@@ -576,18 +576,18 @@ class ProcessGroup:
         return self._count
 
     def abort(self) -> None:
-        """Give the engines back without waiting for the others."""
+        """Release the engines without waiting for the others."""
         self._engines.clear()
 
     def shutdown(self) -> None:
-        """Give the engines back."""
+        """Release the engines."""
         for each in self._engines.values():
             each.close()
         self._engines.clear()
 
 
 def _like(array: Any, length: int) -> Any:
-    """A flat array of a length beside another one: same dtype, same device."""
+    """A new flat array of a length, with another one's dtype and device."""
     import cupy
 
     with cupy.cuda.Device(array.device.id):

@@ -1,4 +1,4 @@
-"""Reductions: how the values of several processes become one, and for which dtypes each is defined."""
+"""Reduction operators of collectives, and the dtypes for which each is defined."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["PremulSum", "ReduceOp", "reduce_op", "reduction", "supports_complex"
 
 
 class ReduceOp:
-    """How the values of several processes become one."""
+    """A reduction operator."""
 
     class RedOpType(Enum):
         """The kinds of reductions."""

@@ -1,4 +1,4 @@
-"""Who this process is among the others: from arguments, from variables that launchers set, and from MPI.
+"""Rendezvous: rank and world size, from arguments, from variables that launchers set, and from MPI.
 
 ``rushlight launch`` and ``torchrun`` set RANK and WORLD_SIZE; ``mpiexec`` and ``srun`` set variables of their own.  Where a launcher of MPI has
 started several processes, MPI's word counts, and everything else must agree with it.
@@ -56,7 +56,7 @@ def launched_size() -> int | None:
 
 
 def launched_rank() -> int | None:
-    """The number that the launcher has given to this process."""
+    """The rank that the launcher has assigned to this process."""
     found = _first(_RANKS)
     if found is None and "SLURM_STEP_ID" in os.environ:
         return _first(("SLURM_PROCID",))
@@ -64,7 +64,7 @@ def launched_rank() -> int | None:
 
 
 def local_rank() -> int | None:
-    """The number of this process on its machine, if a launcher has said it."""
+    """The local rank of this process, if a launcher has set it."""
     return _first(_LOCAL)
 
 

@@ -1,4 +1,4 @@
-"""Stores: keys and values that processes share: in memory, in a file, in one of them that the others ask."""
+"""Key-value stores shared by processes: in memory, in a file, or served by one of them."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class FileStore(Store):
         super().__init__()
         self.path = str(file_name)
         with open(self.path, "a", encoding="utf-8"):
-            pass  # it is there from now on
+            pass  # creates the file
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, str]]:

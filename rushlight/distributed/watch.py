@@ -1,4 +1,4 @@
-"""The watch: a thread of each process that sees to it that no process waits for ever, and that exchanges go on while Python computes.
+"""The watch: a thread of each process that keeps processes from waiting for ever, and makes progress on collectives while Python computes.
 
 It talks to the other processes' watches on a communicator of its own.  It knows the following faults, and tells each to all processes, whose
 exchanges then raise an error with the rank, the collective and the user's line:
@@ -32,9 +32,9 @@ from .messages import Mailbox, MpiStore
 from .stores import DistBackendError
 from .work import Work, pace
 
-_TICK = 0.05  # seconds between looks at the mailbox
+_TICK = 0.05  # seconds between polls of the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
-_POLL = 2e-4  # seconds between looks at exchanges that go on: each takes a core from what computes
+_POLL = 2e-4  # seconds between polls of running collectives: each takes a core from computation
 GRACE = 5.0  # seconds that a process has to end after a fault, if the time limit of its groups is not shorter
 CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 
@@ -47,7 +47,7 @@ class Watch:
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
         self.mailbox = Mailbox(mpi, communicator.Dup())
         self.store = MpiStore(self.mailbox)
-        self.fault: str | None = None  # what has gone wrong, as it is told to the user
+        self.fault: str | None = None  # the fault, as reported to the user
         self.groups: dict[str, Any] = {}
         self._seconds = seconds
         self._raised = False  # the fault has been raised in this process
@@ -116,11 +116,11 @@ class Watch:
         self._stop()
         if self.fault is not None:
             _flush()
-            time.sleep(0.2)  # for messages that are on their way
+            time.sleep(0.2)  # for messages in flight
             if not self._raised:
                 print(f"rank {self.rank}: {self.fault}", file=sys.stderr, flush=True)
             os._exit(self._exit_status)
-        if not self.mpi.Is_finalized() and not is_adopted():  # a place that was lent ends with the stand-in
+        if not self.mpi.Is_finalized() and not is_adopted():  # a rank taken over ends with its stand-in
             self.mpi.Finalize()
 
     def _farewell(self) -> None:
@@ -176,7 +176,7 @@ class Watch:
                     self._note_fault(f"rank {self.rank}: MPI failed in the watch: {error}")
 
     def _progress(self) -> None:
-        """Look after exchanges that go on."""
+        """Make progress on running collectives."""
         with self._lock:
             works = list(self._pending)
         ended = []
@@ -194,7 +194,7 @@ class Watch:
                 self._pending = [each for each in self._pending if each not in ended]
 
     def _look(self, now: float) -> None:
-        """Read the mailbox, see who lives, compare calls, and end a process that does not end itself."""
+        """Read the mailbox, check for dead processes, compare calls, and end a process that does not exit after a fault."""
         for source, (kind, content) in self.mailbox.read():
             if kind == "where":
                 self.mailbox.send(source, ("here", self._status(content)))
@@ -231,7 +231,7 @@ class Watch:
             self.fault = text
 
     def tell(self, text: str) -> None:
-        """Note a fault, and tell it to all processes."""
+        """Record a fault, and report it to all processes."""
         if self.fault is not None:
             return
         self._note_fault(text)
@@ -244,7 +244,7 @@ class Watch:
         return [rank for rank, (descriptor, gone) in self._alive.items() if gone or _has_ended(descriptor)]
 
     def _dead_now(self) -> list[int]:
-        """Processes of this machine that have died since the last look."""
+        """Processes of this machine that have died since the last poll."""
         if self._ended:
             return []
         found = [rank for rank, (descriptor, gone) in self._alive.items() if not gone and _has_ended(descriptor)]

@@ -1,4 +1,4 @@
-"""``Work``: an exchange between processes that was started, and that ends later."""
+"""``Work``: the handle of an asynchronous operation between processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pace:
         self.rest: Callable[[], Any] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
     def crowded(self) -> None:
-        """Wait as one of more processes than cores: those that compute get the core, which yielding alone does not give them."""
+        """Wait with more processes than cores: sleeping frees the core for others, which yielding alone does not."""
         self.spins, self.rest = 10, lambda: time.sleep(1e-6)
 
 
@@ -47,7 +47,7 @@ class Work:
     # -- progress ------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """What is left to do when the data have come: copies back into tensors, a division, a future."""
+        """Complete the operation when its data have arrived: copies to tensors, a division, a future."""
         self._request = None
         finish, self._finish = self._finish, None
         if finish is not None:
@@ -81,7 +81,7 @@ class Work:
         return bool(ended)
 
     def _shared(self) -> Work:
-        """This work, after which the progress thread will look, too."""
+        """This work, handed to the progress thread, too."""
         if self._request is not None:
             self._lock = threading.RLock()
             self._group._later(self)
@@ -177,7 +177,7 @@ class Work:
 
 
 class _WorkFuture(Future[Any]):
-    """The future of a work: who waits for it makes progress himself."""
+    """The future of a work: waiting for it makes progress."""
 
     def __init__(self, work: Work) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class _WorkFuture(Future[Any]):
 
 
 class Works(Work):
-    """Several exchanges as one."""
+    """Several operations as one."""
 
     __slots__ = ("_parts",)
 
@@ -216,7 +216,7 @@ class Works(Work):
         return next((each.exception() for each in self._parts if each.exception() is not None), None)
 
     def _shared(self) -> Work:
-        """This work, after whose parts the progress thread will look, too."""
+        """This work, with its parts handed to the progress thread, too."""
         for each in self._parts:
             each._shared()
         return self

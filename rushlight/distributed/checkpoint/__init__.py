@@ -1,4 +1,4 @@
-"""Checkpoints in parts: every process writes its own, and any number of processes reads them again.
+"""Sharded checkpoints: every process writes its own shards, and any number of processes can read them.
 
 In: a state (models, optimizers, numbers), and a folder.  Out: files, of which ``.metadata`` makes the checkpoint whole.  Read ``filesystem.py`` first,
 then ``state_dict_saver.py`` and ``state_dict_loader.py``; ``state_dict.py`` has states of models and optimizers by full names.

@@ -23,7 +23,7 @@ def plain_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_entered(value: Any) -> bool:
-    """Whether a value is taken apart: a dict, and a list with a dict or a tensor in it."""
+    """Whether a value is flattened: a dict, and a list with a dict or a tensor in it."""
     if isinstance(value, list):
         return any(isinstance(each, Tensor) or _is_entered(each) for each in value)
     return isinstance(value, dict)
@@ -66,7 +66,7 @@ def flatten(state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Path]]:
 
 
 def put(state: Any, path: Path, value: Any) -> None:
-    """Set what lies at a path; containers on the way are made."""
+    """Set the value at a path; missing containers are created."""
     for at, key in enumerate(path[:-1]):
         following: Any = [] if isinstance(path[at + 1], int) and not isinstance(state, list) and key not in state else {}
         if isinstance(state, dict):
@@ -82,7 +82,7 @@ def put(state: Any, path: Path, value: Any) -> None:
 
 
 def chunk_of(value: Any) -> tuple[tuple[int, ...], Any]:
-    """Where this process's part of a tensor begins, and the part."""
+    """The offsets of this process's part of a tensor, and the part."""
     if not isinstance(value, DTensor):
         return (0,) * value.dim(), value.detach()
     spec = value._spec

@@ -29,7 +29,7 @@ class DefaultLoadPlanner(LoadPlanner):
 
 
 class _EmptyStateDictLoadPlanner(DefaultLoadPlanner):
-    """Reads all that a checkpoint has, or what lies under some keys, into an empty dict."""
+    """Reads all of a checkpoint, or what is under some keys, into an empty dict."""
 
     def __init__(self, keys: Any = None, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

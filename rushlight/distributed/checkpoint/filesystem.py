@@ -1,9 +1,9 @@
 """Checkpoints in folders, in PyTorch's format: a file of data from each process, and ``.metadata``, whose appearance makes the checkpoint whole.
 
-In a file of data every chunk and every object is what ``torch.save`` makes of it; the metadata say where each begins.
+In a file of data every chunk and every object is what ``torch.save`` makes of it; the metadata have their offsets.
 
 A save writes files with new names.  When all processes have, the first one writes the metadata beside the old, and renames it into its place: until
-that moment the folder is the checkpoint before, whatever happens to a process.  Files that no metadata names are removed then.
+then the folder is the previous checkpoint, whatever happens to a process.  Files that no metadata names are removed then.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class FileSystemWriter(StorageWriter):
             raise RuntimeError(f"Checkpoint already exists and {self.overwrite=}.")
 
     def write_items(self, rank: int, save_id: str, items: Iterable[tuple[WriteItem, Any]]) -> dict[MetadataIndex, StoredAt]:
-        """Write this process's file; where each item lies."""
+        """Write this process's file; the location of each item."""
         name, places = f"__{rank}_{save_id}.distcp", {}
         with open(self.path / name, "wb") as file:
             for item, value in items:
@@ -77,7 +77,7 @@ class FileSystemWriter(StorageWriter):
         return places
 
     def finish(self, metadata: Metadata) -> None:
-        """Put the metadata in their place, and remove the files of saves before."""
+        """Rename the metadata into place, and remove the files of earlier saves."""
         beside = self.path / f"{METADATA}.tmp"
         with open(beside, "wb") as file:
             file.write(_pickled.written(metadata, str(self.path)))

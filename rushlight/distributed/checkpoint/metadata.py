@@ -1,4 +1,4 @@
-"""What a checkpoint holds: for each name a tensor in chunks, or an object; and where each chunk lies."""
+"""The metadata of a checkpoint: for each name a tensor in chunks, or an object; and the location of each chunk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __getattr__ = missing(__name__)
 
 @dataclass
 class ChunkStorageMetadata:
-    """A part of a tensor: where it begins, and its shape."""
+    """A part of a tensor: its offsets and its shape."""
 
     offsets: Any
     sizes: Any
@@ -54,7 +54,7 @@ class BytesStorageMetadata:
 
 @dataclass(frozen=True)
 class MetadataIndex:
-    """The name of a chunk: that of its tensor, and where it begins."""
+    """The index of a chunk: the name of its tensor, and its offsets."""
 
     fqn: str
     offset: Any = None
@@ -73,17 +73,17 @@ class StorageMeta:
 
 @dataclass(frozen=True)
 class StoredAt:
-    """Where bytes lie: a file of the checkpoint, where they begin in it, and how many they are."""
+    """The location of bytes: a file of the checkpoint, the offset, and the length."""
 
     relative_path: str
     offset: int
     length: int
-    transform_descriptors: Any = None  # how they were changed on their way: compressed, for instance
+    transform_descriptors: Any = None  # how they were transformed: compressed, for instance
 
 
 @dataclass
 class Metadata:
-    """All of it: names, where chunks lie, and how names were made of nested containers."""
+    """The whole metadata: names, locations of chunks, and how names were made of nested containers."""
 
     state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
     planner_data: Any = None

@@ -1,4 +1,4 @@
-"""Reading checkpoints in parts: every process reads what its tensors need, whichever processes, and how many, have written it."""
+"""Reading sharded checkpoints: every process reads what its tensors need, whichever and however many processes wrote it."""
 
 from __future__ import annotations
 

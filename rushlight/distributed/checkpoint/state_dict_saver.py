@@ -1,4 +1,4 @@
-"""Writing checkpoints in parts: every process writes what only it has, and a share of what all have."""
+"""Writing sharded checkpoints: every process writes what only it has, and a share of what is replicated."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def save_state_dict(
 
 
 class _Background:
-    """The group that saves in the background exchange over, so that their collectives do not meet the program's."""
+    """The process group of background saves, so that their collectives do not mix with the program's."""
 
     group: Any = None
     of: Any = None
@@ -158,7 +158,7 @@ def async_save(
     state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str] | None = None, storage_writer: Any = None, planner: Any = None,
     process_group: Any = None, async_checkpointer_type: Any = None, async_stager: Any = None, no_dist: bool = False, use_collectives: bool = True,
 ) -> Any:  # fmt: skip
-    """Copy a state, and write it in the background while the program goes on; a future of the metadata."""
+    """Copy a state, and write it in the background while the program runs; a future of the metadata."""
     alone = no_dist or world.default is None
     writer = _writer(checkpoint_id, storage_writer)
     plan = checked(planner, SavePlanner) if planner is not None else DefaultSavePlanner()

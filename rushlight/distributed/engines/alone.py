@@ -1,4 +1,4 @@
-"""The engine of a group of one process: everything is a copy, and ends when it is called."""
+"""The engine of a group of one process: everything is a copy, and completes at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AloneEngine:
         return None
 
     def all_gather(self, out: Any, array: Any, counts: Sequence[int] | None = None) -> Any:
-        """All processes' arrays one after the other in ``out``; ``counts`` are their lengths where they differ."""
+        """All processes' arrays concatenated in ``out``; ``counts`` are their lengths where they differ."""
         np.copyto(out, array)
 
     def gather(self, out: Any, array: Any, root: int, counts: Sequence[int] | None = None) -> Any:
@@ -65,4 +65,4 @@ class AloneEngine:
         return AloneEngine()
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the engine's resources."""

@@ -1,6 +1,6 @@
 """The engine of MPI, by mpi4py: every exchange is one nonblocking MPI call on arrays in host memory.
 
-Nonblocking, because a blocking one could not be left at its time limit.  Reductions of dtypes that MPI does not know (the 16-bit floats, where
+Nonblocking, because a blocking one could not be abandoned at its timeout.  Reductions of dtypes that MPI does not know (the 16-bit floats, where
 libraries differ, and the 8-bit ones) are operators of our own, which compute in the dtype's own arithmetic.
 """
 
@@ -50,7 +50,7 @@ def load() -> Any:
 
 
 def unlink_files() -> None:
-    """Remove the names of files in shared memory that all processes of the machine have opened: else they stay there for ever when one is killed."""
+    """Unlink shared-memory files that all processes of the machine have opened: else they leak when one is killed."""
     try:
         with open("/proc/self/maps", encoding="utf8", errors="replace") as file:
             found = {line.split(None, 5)[5].strip() for line in file if "/dev/shm/mpich_shm_" in line}
@@ -71,7 +71,7 @@ def is_installed() -> bool:
     return find_spec("mpi4py") is not None
 
 
-PIECE = 16 << 20  # bytes of an all-reduce that are exchanged at a time
+PIECE = 16 << 20  # chunk size of an all-reduce in bytes
 _LOGICAL = {"SUM": "LOR", "MAX": "LOR", "BOR": "LOR", "PROD": "LAND", "MIN": "LAND", "BAND": "LAND", "BXOR": "LXOR"}
 _UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum}
 
@@ -105,7 +105,7 @@ class MpiEngine:
     # -- exchange ------------------------------------------------------------------------------------------------
 
     def all_reduce(self, array: Any, op: str) -> Any:
-        """Reduce an array over all processes, in place; a large one piece by piece, so that what MPI works in stays in the caches."""
+        """Reduce an array over all processes, in place; a large one piece by piece, so that MPI's buffers stay in the caches."""
         if self.segment is not None:
             return self.segment.begin(array, op)
         if array.nbytes > PIECE:
@@ -131,7 +131,7 @@ class MpiEngine:
         return self.communicator.Ibcast(self._bytes(array), root)
 
     def all_gather(self, out: Any, array: Any, counts: Sequence[int] | None = None) -> Any:
-        """All processes' arrays one after the other in ``out``."""
+        """All processes' arrays concatenated in ``out``."""
         if counts is None:
             return self.communicator.Iallgather(self._bytes(array), [_plain(out), array.nbytes, self.mpi.BYTE])
         return self.communicator.Iallgatherv(self._bytes(array), self._counted(out, counts))
@@ -178,9 +178,9 @@ class MpiEngine:
         return self.communicator.Ibarrier()
 
     def roll_call(self, seconds: float, ranks: Sequence[int] | None = None) -> list[int]:
-        """Wait for all of some processes, which all call it; those that have not come in time, as the first of them saw it.
+        """A barrier of some processes, which all call it; those that have not arrived in time, as the first of them saw it.
 
-        The first waits for a word of each of the others, and then tells them who was missing.
+        The first waits for a message from each of the others, and then sends them who was missing.
         """
         ranks = range(self.size) if ranks is None else ranks
         first, tag, end = ranks[0], _ROLL_CALL + _tag(ranks), time.monotonic() + seconds
@@ -218,7 +218,7 @@ class MpiEngine:
         return None if made == self.mpi.COMM_NULL else MpiEngine(self.mpi, made, shared_segment(self.mpi, made))
 
     def close(self) -> None:
-        """Give the communicator back."""
+        """Free the communicator."""
         if not self.mpi.Is_finalized():
             if self.segment is not None:
                 self.segment.close()
@@ -229,7 +229,7 @@ _ROLL_CALL = 31000  # tags above those of groups that are being made
 
 
 def _until(done: Callable[[], bool], end: float) -> bool:
-    """Poll until something is done; False where it is not at a point of time."""
+    """Poll until something is done; False where it is not by a deadline."""
     turns = 0
     while not done():
         turns += 1
@@ -241,7 +241,7 @@ def _until(done: Callable[[], bool], end: float) -> bool:
 
 
 class _Pieces:
-    """The request of an exchange that is done piece by piece: the next begins when one has ended."""
+    """The request of a chunked operation: a chunk begins when the one before has completed."""
 
     def __init__(self, pieces: list[Any], begin: Callable[[Any], Any]) -> None:
         self._left, self._begin = pieces[::-1], begin
@@ -257,7 +257,7 @@ class _Pieces:
 
 
 class _Receiving:
-    """The request of a receive: notes who has sent, and refuses a message of another length."""
+    """The request of a receive: records the sender, and refuses a message of another length."""
 
     def __init__(self, mpi: Any, request: Any, length: int) -> None:
         self._request, self._status, self._length, self._mpi = request, mpi.Status(), length, mpi
@@ -276,7 +276,7 @@ class _Receiving:
 
 
 def _tag(ranks: Sequence[int]) -> int:
-    """A tag for the making of a group: different groups that are made at the same time don't meet."""
+    """A tag for creating a group: groups that are created concurrently don't collide."""
     return functools.reduce(lambda tag, rank: (tag * 31 + rank + 1) % 30011, ranks, 7)
 
 

@@ -1,6 +1,6 @@
 """The engine of NCCL, by CuPy's binding: exchange of arrays between GPUs, one GPU a process.
 
-Exchanges run on a stream of their own, behind what the current stream has computed so far; a request's ``Test`` asks the event at their end.  NCCL
+Collectives run on a side stream, which waits for the current stream; a request's ``Test`` queries the event at their end.  NCCL
 has reductions and moves whole arrays; gathers, scatters and exchanges of parts are sends and receives in one NCCL group.
 """
 
@@ -35,7 +35,7 @@ def is_available() -> bool:
 
 
 def make(group: Any, device: int) -> NcclEngine:
-    """The engine of a group's GPUs: the first process draws the number of the connection, and the group's own engine tells it to the others."""
+    """The engine of a group's GPUs: the first process creates the NCCL id, and the group's own engine broadcasts it."""
     if not is_available():
         raise RuntimeError(
             "Distributed package doesn't have NCCL built in: CUDA tensors need CuPy with NCCL (pip install 'rushlight[cuda]')"
@@ -101,7 +101,7 @@ class NcclEngine:
         return int(getattr(self._nccl, f"NCCL_{names[op]}"))
 
     def _run(self, start: Any, *arrays: Any) -> _Event:
-        """Start something on the stream of exchanges, behind what the current stream does."""
+        """Launch on the side stream, which waits for the current stream."""
         with self._cupy.cuda.Device(self._device):
             ready = self._cupy.cuda.get_current_stream().record()
             self._stream.wait_event(ready)
@@ -109,7 +109,7 @@ class NcclEngine:
             return _Event(self._stream.record(), arrays)
 
     def _group(self, start: Any, *arrays: Any) -> _Event:
-        """Start sends and receives as one."""
+        """Launch sends and receives as one NCCL group."""
 
         def together(stream: int) -> None:
             self._nccl.groupStart()
@@ -141,7 +141,7 @@ class NcclEngine:
         return self._run(lambda stream: self._communicator.broadcast(at, at, count, self._nccl.NCCL_UINT8, root, stream), array)
 
     def all_gather(self, out: Any, array: Any, counts: Sequence[int] | None = None) -> Any:
-        """All processes' arrays one after the other in ``out``."""
+        """All processes' arrays concatenated in ``out``."""
         if counts is None:
             return self._run(
                 lambda stream: self._communicator.allGather(array.data.ptr, out.data.ptr, array.nbytes, self._nccl.NCCL_UINT8, stream),
@@ -216,5 +216,5 @@ class NcclEngine:
             return self.all_reduce(self._cupy.zeros(1, np.int32), "SUM")
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Destroy the communicator."""
         self._communicator.destroy()

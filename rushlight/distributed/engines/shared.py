@@ -1,11 +1,11 @@
-"""Reductions between processes of one machine, in memory that they share (a window of MPI).
+"""Reductions between processes of one machine in shared memory (an MPI window).
 
-MPI reduces by messages: each part is copied into a queue and out of it, one after the other.  Here every process lays its array into its
-own segment of the window, and reads those of the others where they lie: a small array is reduced whole by each process, of a large one each
-reduces its share, and then reads the shares of the others.  Counters in the window say how far each process is.
+MPI reduces by messages: each part is copied into a queue and out of it, sequentially.  Here every process copies its array to its
+own segment of the window, and reads the others' in place: a small array is reduced whole by each process, of a large one each
+reduces its share, and then reads the shares of the others.  Counters in the window have each process's progress.
 
-An exchange is a request with ``Test``, as MPI's own are, so that it can be left when another process fails.  Exchanges of a group are done one after
-the other, in the order in which they were begun, which is the same on all processes.
+An exchange is a request with ``Test``, as MPI's own are, so that it can be abandoned when another process fails.  Exchanges of a group run sequentially,
+in the order in which they were begun, which is the same on all processes.
 
 Counters order the memory only where a processor keeps the order of its stores (x86-64); elsewhere, and between machines, MPI does it all.
 """
@@ -26,17 +26,15 @@ import numpy as np
 
 UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
                           "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor, "AVG": np.add}  # fmt: skip
-PLACES = (
-    3  # for pieces, in turns; two are under way at a time, so that a process that has laid down one has done with that of the same place
-)
+PLACES = 3  # slots of pieces, used round-robin; two are in flight, so that a slot is free when its turn comes
 REDUCED, ENDED = (
     8,
     16,
-)  # which pieces a process has reduced, and done with, in cache lines of their own; before them what lies in its places
+)  # counters of pieces reduced, and finished, in separate cache lines; before them the tags of the slots
 HEADER = 4096
 PIECE = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes
 WHOLE = 16 << 10  # bytes up to which each process reduces everything itself
-NUMBERS = 0x7FFFFFFF  # what is kept of the number of a piece
+NUMBERS = 0x7FFFFFFF  # the bits of a piece's number in a tag
 DIFFER = "processes reduce arrays of different sizes or dtypes, or in different ways"
 
 
@@ -58,7 +56,7 @@ def shared_segment(mpi: Any, communicator: Any) -> SharedSegment | None:
 
 
 def _free_memory() -> int:
-    """How many bytes can be shared: a window that is too large would end the process when it is written."""
+    """The free bytes of shared memory: writing to a larger window would kill the process (SIGBUS)."""
     try:
         found = os.statvfs("/dev/shm")
     except OSError:
@@ -78,7 +76,7 @@ class SharedSegment:
         self.mine = self.counters[self.rank]
         self.others = [each for rank, each in enumerate(self.counters) if rank != self.rank]
         self.places = [[each[HEADER + at * PIECE : HEADER + (at + 1) * PIECE] for each in segments] for at in range(PLACES)]
-        self.count = 0  # pieces that this process has laid down
+        self.count = 0  # pieces that this process has published
         self.whole = 4 * WHOLE if self.size == 2 else WHOLE if self.size <= 4 else WHOLE // 4
         self.waiting: deque[Exchange] = deque()
         self._lock = Lock()
@@ -94,9 +92,9 @@ class SharedSegment:
         return made
 
     def sum_now(self, array: Any, spins: int, note: Callable[..., None], tensor: Any) -> Exchange | None:
-        """Add an array up over all processes, in place; what is left to wait for, where the others have not come at once.
+        """Sum an array over all processes, in place; the request to wait for, where the others have not arrived in time.
 
-        ``note(tensor, size)`` is called as soon as the others can go on.
+        ``note(tensor, size)`` is called once the array is published.
         """
         if array.nbytes > self.whole or self.waiting or self._small:
             note(tensor, array.size)
@@ -126,7 +124,7 @@ class SharedSegment:
             self._small = False
 
     def _make_views(self, dtype: Any, shape: tuple[int, ...], at: int) -> Any:
-        """The places of small arrays: this process's, the first, the second and the further ones; and what is noted beside them."""
+        """The views of a slot for small arrays: this process's, the first, the second and the others; and their signature."""
         size = dtype.itemsize * math.prod(shape)
         views = [each[:size].view(dtype).reshape(shape) for each in self.places[at]]
         if len(self._views) > 256:
@@ -135,7 +133,7 @@ class SharedSegment:
         return found
 
     def advance(self) -> None:
-        """Do what can be done without waiting; another thread may be at it."""
+        """Make progress without blocking; another thread may be doing so."""
         waiting = self.waiting
         while waiting and not self._small and self._lock.acquire(False):
             try:
@@ -149,7 +147,7 @@ class SharedSegment:
                 self._lock.release()
 
     def close(self) -> None:
-        """Give the memory back; all processes call it."""
+        """Free the memory; all processes call it."""
         for each in self.counters:
             each.release()
         self._window.Free()
@@ -187,7 +185,7 @@ class Exchange:
         self.error: Exception | None = None
 
     def Test(self) -> bool:
-        """Go on as far as possible without waiting; whether it is done."""
+        """Make progress without blocking; whether it is done."""
         if not self.ended:
             self._lane.advance()
         if self.error is not None:
@@ -195,7 +193,7 @@ class Exchange:
         return self.ended
 
     def advance(self) -> bool:
-        """Lay down pieces, reduce, and gather; whether all is done."""
+        """Publish pieces, reduce, and gather; whether all is done."""
         segment = self._lane
         mine, others = segment.mine, segment.others
         if self._laid == 0:
@@ -224,7 +222,7 @@ class Exchange:
         return True
 
     def _all_laid(self, at: int) -> bool:
-        """Whether all processes have laid down a piece; raises where it is one of another array."""
+        """Whether all processes have published a piece; raises where signatures differ."""
         number, place = at & NUMBERS, at % PLACES
         for each in self._lane.others:
             found = each[place]
@@ -235,7 +233,7 @@ class Exchange:
         return True
 
     def _views(self, number: int) -> tuple[Any, list[Any]]:
-        """A piece of the array, and its places in the memory of all processes."""
+        """A piece of the array, and its slots in the segments of all processes."""
         piece = self._array[number * self._step : (number + 1) * self._step]
         places = self._lane.places[(self._at + number + 1) % PLACES]
         return piece, [each[: piece.nbytes].view(piece.dtype) for each in places]
@@ -256,7 +254,7 @@ class Exchange:
     def _reduce(self, number: int) -> None:
         piece, places = self._views(number)
         rank, size = self._lane.rank, self._lane.size
-        if self._array.nbytes <= self._lane.whole:  # in the same order on all processes, which have the same result to the last bit
+        if self._array.nbytes <= self._lane.whole:  # in the same order on all processes, so that results are bitwise equal
             self._ufunc(places[0], places[1], piece)
             for each in places[2:]:
                 self._ufunc(piece, each, piece)
@@ -282,7 +280,7 @@ class Exchange:
 
 
 def have_come(counters: list[Any], which: int, to: int) -> bool:
-    """Whether a counter of all of some processes has come to a number."""
+    """Whether a counter of all of some processes has reached a number."""
     for each in counters:  # noqa: SIM110 (a third of the time of all())
         if each[which] < to:
             return False
@@ -291,5 +289,5 @@ def have_come(counters: list[Any], which: int, to: int) -> bool:
 
 @functools.lru_cache(1024)
 def _signature(dtype: Any, op: str, size: int) -> int:
-    """A number for what is reduced: different calls have different ones, as a rule."""
+    """A hash of dtype, reduction and size, to detect mismatched calls."""
     return zlib.crc32(f"{dtype} {op} {size}".encode())

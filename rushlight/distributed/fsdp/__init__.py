@@ -1,4 +1,4 @@
-"""Training with parameters, gradients and optimizer states that are spread over processes.
+"""Training with parameters, gradients and optimizer states sharded over processes.
 
 In: a module.  Out: the module with its parameters in parts (``fully_shard``), or a wrapper around it (``FullyShardedDataParallel``).  Read
 ``_fully_shard/_fully_shard.py`` first.

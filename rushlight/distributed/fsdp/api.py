@@ -14,7 +14,7 @@ __all__ = ["BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullSt
 
 
 class ShardingStrategy(Enum):
-    """What is spread over the processes."""
+    """What is sharded over the processes."""
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -40,7 +40,7 @@ class StateDictType(Enum):
 
 @dataclass
 class MixedPrecision:
-    """Types of parameters, of gradients on their way, and of buffers."""
+    """Dtypes of parameters, of gradient reductions, and of buffers."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -123,7 +123,7 @@ class StateDictSettings:
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """Types of parameters, of gradients on their way, and of results."""
+    """Dtypes of parameters, of gradient reductions, and of outputs."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None

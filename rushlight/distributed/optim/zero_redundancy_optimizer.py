@@ -1,6 +1,6 @@
-"""``ZeroRedundancyOptimizer``: the state of an optimizer in parts, one on each process of a group.
+"""``ZeroRedundancyOptimizer``: the state of an optimizer, sharded over the processes of a group.
 
-Every parameter belongs to one process, which keeps its state and updates it; then its new value is sent to the others.  Memory for state is
+Every parameter belongs to one process, which keeps its state and updates it; then its new value is broadcast.  Memory for state is
 divided by the number of processes.
 """
 
@@ -32,7 +32,7 @@ class _ZeROJoinHook(JoinHook):
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """An optimizer of any class whose state is spread over the processes of a group."""
+    """An optimizer of any class whose state is sharded over the processes of a group."""
 
     def __init__(
         self, params: Any, optimizer_class: type[Optimizer], process_group: Any = None, parameters_as_bucket_view: bool = False,

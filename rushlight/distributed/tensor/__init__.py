@@ -1,4 +1,4 @@
-"""Tensors that are spread over the processes of a device mesh, and layers that are.
+"""Tensors and layers that are sharded over the processes of a device mesh.
 
 In: a mesh and placements.  Out: ``DTensor``, a tensor of which each process has a part, and on which ops mean the whole.  Read ``_api.py``
 first, then ``_rules.py`` and ``_redistribute.py``.

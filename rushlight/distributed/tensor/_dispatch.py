@@ -20,7 +20,7 @@ on_parts: Facet[Any] = Facet("on parts", "how an op runs on parts, where not as 
 
 
 class _Flat:
-    """The tensors among arguments, and the arguments with others in their place."""
+    """The tensors among arguments, and the arguments with those replaced."""
 
     def __init__(self, args: tuple[Any, ...]) -> None:
         self.args = args
@@ -119,7 +119,7 @@ def _in_place(op: Any, args: tuple[Any, ...], tensors: list[Any], dim: int) -> t
 
 @on_parts.register("view_shape")
 def _viewed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
-    """A part may lie in memory otherwise than the whole would."""
+    """A shard may not be viewable where the whole is: it is reshaped."""
     return args[0].reshape(args[1])
 
 

@@ -1,4 +1,4 @@
-"""From one placement to another: which collectives turn this process's part of a tensor into the part that another placement wants."""
+"""Redistribution: the collectives that convert this process's shard to that of another placement."""
 
 from __future__ import annotations
 

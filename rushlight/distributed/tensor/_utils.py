@@ -40,7 +40,7 @@ def normalize_placements(placements: Sequence[Placement] | None, mesh: Any, ndim
 def compute_local_shape_and_global_offset(
     global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement], skip_offset: bool = False
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The shape of this process's part, and where it begins in the whole."""
+    """The shape of this process's shard, and its offsets in the whole."""
     shape, offset = list(global_shape), [0] * len(global_shape)
     for dim, each in enumerate(placements):
         if isinstance(each, Shard):
@@ -65,7 +65,7 @@ def size_before(global_shape: Sequence[int], mesh: Any, placements: Sequence[Pla
 
 
 def compute_global_tensor_info(tensor: Any, mesh: Any, placements: Sequence[Placement]) -> tuple[list[int], list[int]]:
-    """The shape and strides of the whole, from a part: all parts are taken to be alike."""
+    """The shape and strides of the whole, from a shard: all shards are assumed to be equal."""
     shape, stride = list(tensor.shape), list(tensor.stride())
     for dim, each in enumerate(placements):
         if isinstance(each, Shard):

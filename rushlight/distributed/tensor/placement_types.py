@@ -1,4 +1,4 @@
-"""How the dimensions of a device mesh hold a tensor: whole, in parts, or as parts of a sum."""
+"""Placements of a tensor on a dimension of a device mesh: replicated, sharded, or partial sums."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Shard(Placement):
 
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
-        """The length of a part and where it begins."""
+        """The length and the offset of a shard."""
         longest = -(-curr_local_size // num_chunks)
         start = min(longest * rank, curr_local_size)
         return min(longest, curr_local_size - start), start

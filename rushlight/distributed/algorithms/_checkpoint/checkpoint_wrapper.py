@@ -1,4 +1,4 @@
-"""Modules whose activations are computed again in the backward pass."""
+"""Modules whose activations are recomputed in the backward pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX = "_checkpoint_wrapped_module"
 
 
 class CheckpointImpl(Enum):
-    """Which of the two ways to compute activations again is used."""
+    """Which of the two ways to recompute activations is used."""
 
     REENTRANT = auto()
     NO_REENTRANT = auto()

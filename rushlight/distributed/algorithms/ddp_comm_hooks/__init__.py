@@ -1,4 +1,4 @@
-"""Hooks on the exchange of gradients in ``DistributedDataParallel``."""
+"""Communication hooks of ``DistributedDataParallel``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hook that exchanges nothing, to see what the exchange costs."""
+"""A hook that communicates nothing, to measure the cost of communication."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["noop_hook"]
 
 
 def noop_hook(_: Any, bucket: Any) -> Future[Any]:
-    """The gradients of this process, as they are: processes that use it drift apart."""
+    """The gradients of this process, unreduced: models of processes that use it diverge."""
     return completed(bucket.buffer())

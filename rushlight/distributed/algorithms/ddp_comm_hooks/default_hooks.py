@@ -1,4 +1,4 @@
-"""Hooks that average gradients: as they are, or in a shorter type on their way."""
+"""Hooks that average gradients: uncompressed, or communicated in a 16-bit type."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _compressed(process_group: Any, bucket: Any, name: str) -> Future[Any]:
 
 
 def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The average, in float16 on its way."""
+    """The average, communicated in float16."""
     return _compressed(process_group, bucket, "float16")
 
 
 def bf16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
-    """The average, in bfloat16 on its way."""
+    """The average, communicated in bfloat16."""
     return _compressed(process_group, bucket, "bfloat16")
 
 

@@ -1,4 +1,4 @@
-"""PowerSGD: gradients as products of two thin matrices, of which only these are exchanged.
+"""PowerSGD: gradients approximated by products of two thin matrices, and only these are all-reduced.
 
 A gradient M of n rows and m columns is approximated by P Qᵀ of low rank.  One step of power iteration a call: P = M Q is averaged over
 the processes and orthogonalized, then Q = Mᵀ P is averaged.  What the approximation leaves out is added to the next gradient (error
@@ -78,7 +78,7 @@ class PowerSGDState:
         return (self.total_numel_before_compression / after if after else 0, self.total_numel_before_compression, after)
 
     def _draw(self, like: Any, shape: tuple[int, ...]) -> Any:
-        """A random start, the same on all processes: their generators have one seed and are used alike."""
+        """A random start, the same on all processes: their generators have one seed and draw the same sequence."""
         values = np.random.RandomState(self.rng.randint(1_000_000_000)).standard_normal(shape).astype(np.float32)
         return from_numpy(values).to(device=like.device, dtype=like.dtype)
 
@@ -106,7 +106,7 @@ def _fed_back(state: PowerSGDState, at: int, tensor: Any) -> Any:
 
 
 def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
-    """The average of low-rank approximations of the gradients; vectors and small matrices go as they are."""
+    """The average of low-rank approximations of the gradients; vectors and small matrices are uncompressed."""
     group = default_group() if state.process_group is None else state.process_group
     buffer = bucket.buffer()
     if state.iter < state.start_powerSGD_iter:

@@ -1,7 +1,7 @@
-"""``fully_shard``: a module whose parameters, gradients and optimizer states are in parts, one on each process of a mesh.
+"""``fully_shard``: a module whose parameters, gradients and optimizer states are sharded over the processes of a mesh.
 
-Before a module's forward its parameters are gathered, and those of the module that comes next begin to be; afterwards they are resharded.
-Backward goes the other way round, and each module's gradients are reduced while the next computes.
+Before a module's forward its parameters are all-gathered, and those of the next module are prefetched; afterwards they are resharded.
+Backward runs in reverse, and each module's gradients are reduce-scattered while the next computes.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ class _State:
                 state_of.group.reshard_after_forward = True
 
     def before_forward(self, module: Any, args: Any, kwargs: Any) -> Any:
-        """Gather the parameters, and begin with those of the next module."""
+        """Gather the parameters, and prefetch those of the next module."""
         self.find_root()
         order = self.order
         assert order is not None
-        again = state.backward_depth > 0  # activations that are computed again: backward gathers, and gives back
+        again = state.backward_depth > 0  # recomputed activations: backward gathers, and reshards
         if not again and self.is_root and order.active is None:
             order.active, order.now = self, []
         self.group.unshard()
@@ -213,7 +213,7 @@ class FSDPModule:
         return list(dict.fromkeys(found))
 
     def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True) -> None:
-        """Whether backward reduces gradients, or adds them up on this process."""
+        """Whether backward reduces gradients, or accumulates them locally."""
         for each in self._groups(recurse):
             each.reduces = each.all_reduces = requires_gradient_sync
 
@@ -223,25 +223,25 @@ class FSDPModule:
             each.all_reduces = requires_all_reduce
 
     def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True) -> None:
-        """Whether parameters are given back between forward and backward."""
+        """Whether parameters are resharded between forward and backward."""
         for each in self._groups(recurse):
             each.reshard_after_forward = reshard_after_forward
 
     def set_reshard_after_backward(self, reshard_after_backward: bool, *, recurse: bool = True) -> None:
-        """Whether parameters are given back after backward."""
+        """Whether parameters are resharded after backward."""
         for each in self._groups(recurse):
             each.reshards_after_backward = reshard_after_backward
 
     def set_modules_to_forward_prefetch(self, modules: list[Any]) -> None:
-        """Which modules begin to be gathered before this one's forward."""
+        """Set the modules that are prefetched in this one's forward."""
         self._fsdp_state.forward_prefetch = [each._fsdp_state for each in modules]
 
     def set_modules_to_backward_prefetch(self, modules: list[Any]) -> None:
-        """Which modules begin to be gathered before this one's backward."""
+        """Set the modules that are prefetched in this one's backward."""
         self._fsdp_state.backward_prefetch = [each._fsdp_state for each in modules]
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """By what gradients are divided, in place of the number of processes."""
+        """Set the divisor of gradients, instead of the number of processes."""
         for each in self._groups(True):
             each.divisor = factor
 
@@ -316,7 +316,7 @@ _classes: dict[type, type] = {}
 
 
 def register_fsdp_forward_method(module: Any, method_name: str) -> None:
-    """Have another method than ``forward`` gather the parameters."""
+    """Make another method than ``forward`` gather the parameters."""
     if not isinstance(module, FSDPModule):
         return
     plain = getattr(module, method_name)

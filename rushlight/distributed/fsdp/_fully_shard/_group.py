@@ -68,7 +68,7 @@ class ShardedParameter:
         self.whole._array, self.whole._storage = array, None
 
     def drop(self) -> None:
-        """Give the memory of the whole parameter back; graphs keep the object."""
+        """Free the memory of the whole parameter; graphs keep the object."""
         if self.spec is None:
             held = self.whole._array
             self.whole._array, self.whole._storage = Spec(self.shape, held.dtype, None, self.whole.device), None
@@ -83,7 +83,7 @@ class ShardedParameter:
 
 
 class ParameterGroup:
-    """Parameters whose parts go in one collective."""
+    """Parameters that share one collective."""
 
     def __init__(self, parameters: list[ShardedParameter], mesh: Any, policy: Any, reshard: bool | int | None) -> None:
         self.parameters, self.mesh, self.policy = parameters, mesh, policy
@@ -145,7 +145,7 @@ class ParameterGroup:
             self.started = views, [work]
 
     def unshard(self) -> None:
-        """Have the whole parameters in the modules."""
+        """Put the whole parameters into the modules."""
         if self.is_whole:
             return
         self.start()
@@ -161,7 +161,7 @@ class ParameterGroup:
         self.install(True)
 
     def reshard(self) -> None:
-        """Have the parts in the modules, and give the memory of the whole back."""
+        """Put the sharded parameters into the modules, and free the memory of the whole ones."""
         if self.started is not None:
             for work in self.started[1]:
                 work.wait()
@@ -183,7 +183,7 @@ class ParameterGroup:
         return arrive
 
     def after_backward(self) -> None:
-        """Start to reduce the gradients that are there, each process's part to it."""
+        """Start the reduce-scatter of the gradients that are ready."""
         if not self.arrived:
             return
         self.arrived = set()

@@ -1,4 +1,4 @@
-"""``loss_parallel``: cross entropy of logits whose classes are split over a mesh, without putting them together."""
+"""``loss_parallel``: cross entropy of logits whose classes are sharded over a mesh, without gathering them."""
 
 from __future__ import annotations
 
