@@ -195,7 +195,7 @@ class Instructions:
         return self.once(Opcode.FIELD, self.constant(reference), reference(), Layout.referent, self.constant(weakref.ref))
 
     def class_of(self, source: int) -> int:
-        """The register of an object's type as it is now; one that is not the package's may go."""
+        """The register of an object's present type; one that is not the package's may be freed."""
         kind = type(self.values[source])
         stays = kind.__module__ == "builtins" or kind.__module__.startswith(_PACKAGE)
         return self.constant(kind) if stays else self.referent(weakref.ref(kind))

@@ -1,7 +1,7 @@
 """The guard virtual machine: instructions that follow fields, items and attributes and compare objects, run by one built-in function.
 
 A guard program takes a tenth of the time here that it takes in Python (``bench/call_overhead.py``).  No instruction runs Python code or
-changes an object, so the objects that are found live until the end.  A failed check does not say why: the Python guards do.
+changes an object, so the objects that are found live until the end.  A failed check has no reason: the Python guards give it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Opcode(IntEnum):
 REGISTERS: dict[Opcode, tuple[int, ...]] = {  # which words of instructions are registers, besides the first two
     Opcode.FIELD: (4,), Opcode.SAME: (3,), Opcode.OTHER: (3,), Opcode.REFERENT: (3,), Opcode.LENGTH: (3,), Opcode.OPTIONS: (3,),
 }  # fmt: skip
-# The words of a table, before the steps and the addresses of registers that come out.
+# The words of a table, before the instructions and the addresses of result registers.
 _BUSY, _GIVEN, _STEPS, _RESULTS, _HEAD = range(5)
 STEP = 5  # words
 _LOOKUP = "_PyType_Lookup"

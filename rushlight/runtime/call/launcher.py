@@ -61,8 +61,8 @@ def make_launcher(
     """A function of arguments like these (tensors and others) that gives the outputs, as tensors, and whether it leaves gradients to the caller.
 
     It gives NotImplemented where the arguments are not what the program was compiled for.  None where a program can't be called so.
-    ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the very classes,
-    too, and modes are not looked at.  Others take no arguments that require a gradient where gradients are recorded.  ``replaces`` says of
+    ``needs`` says of programs that compute all gradients themselves which arguments require one: then tensors must be of the exact classes,
+    too, and modes are not checked.  Others take no arguments that require a gradient where gradients are recorded.  ``replaces`` says of
     outputs which argument they become the gradient of, replacing the present one: where all of them are found, the function assigns them.
     """
     if not can_launch(program):
@@ -202,7 +202,7 @@ def share_memory(args: Any, writes: Any) -> bool:
 
 
 def may_write(program: Any, args: Any, arrays: list[Any]) -> bool:
-    """Whether a program may write to its arguments: their memory is their own, and not protected."""
+    """Whether a program may write to its arguments: their memory is unshared and writable."""
     return not share_memory(args, program.writes) and all(arrays[at].flags.writeable for at in program.writes)
 
 

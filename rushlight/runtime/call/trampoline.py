@@ -27,7 +27,7 @@ _NEW_FROM_DESCR = 94  # the index in NumPy's C API table of the function that ma
 LONG = 60_000  # nanoseconds: programs that take longer release the GIL
 NEW, BLOCK, INSIDE = range(3)  # results: a tensor of its own, memory for several values, one of those
 
-# The words of a table: what is the same for all, then a record for each tensor, each result and each value in memory that is given.
+# The words of a table: the header, then a record for each tensor, each result and each value in given memory.
 _COUNT, _TENSORS, _RESULTS, _VALUES, _GIVEN, _RANK, _WRITTEN, _SPACE, _PROGRAM, _BUSY, _LONGER, _HEAD = range(12)
 # The words of a tensor's record, before sizes and strides; of a result's, before its sizes; of a given value's.
 _TYPE, _REQUIRES, _DTYPE, _SLOT, _MASK, _WRITES, _DIMENSIONS, _STORAGE, _FOUND, _RECORD = range(10)

@@ -148,7 +148,7 @@ def held_by_graphs() -> int:
 class Allocations:
     """The allocations of a program, in order: those of its results come from memory that other programs never use.
 
-    A run before the capture tells which allocations become results.  The capture allocates in the same order.
+    A run before the capture determines which allocations become results.  The capture allocates in the same order.
     """
 
     def __init__(self, cupy: Any) -> None:
@@ -170,7 +170,7 @@ class Allocations:
         self.results = {last[each.data.mem.ptr]: number for number, each in arrays.items() if each.data.mem.ptr in last}
 
     def begin(self, pool: Any, again: Mapping[int, Any]) -> None:
-        """The allocations of a capture begin, with a pool for what is no result; ``again`` are results, by their numbers, whose memory is used again."""
+        """Begin the allocations of a capture, with a pool for temporaries; ``again`` are indices of results whose memory is reused."""
         self.count, self.pool, self.again = 0, pool, again
         self.given = {each.data.mem.ptr for each in self.again.values()}
 
@@ -187,7 +187,7 @@ class Allocations:
         return made
 
     def right(self, arrays: Iterable[Any]) -> bool:
-        """Whether the capture went as the run before it: all results are in memory of their own."""
+        """Whether the capture allocated as the run before it: all results are in their own memory."""
         return self.count == len(self.places) and all(each.data.mem.ptr in self.given for each in arrays)
 
 

@@ -14,7 +14,7 @@ from .libraries import library
 
 _TRANSPOSE_A, _TRANSPOSE_B, _EPILOGUE, _BIAS_POINTER = 3, 4, 7, 8  # attributes of a product
 _BATCH_COUNT, _BATCH_OFFSET = 5, 6  # of a matrix
-_MOST_WORKSPACE, _REDUCTIONS, _ALIGNMENTS = 1, 3, (5, 6, 7, 8)  # of what is asked for
+_MOST_WORKSPACE, _REDUCTIONS, _ALIGNMENTS = 1, 3, (5, 6, 7, 8)  # of a preference
 _SMALL, _SHORT = 1 << 26, 256  # multiplications, and K, of a product that is shorter than a second launch: no split-k
 _ALGORITHMS = (8, 4)  # algorithms requested for measuring: with the preferred split-k reduction scheme, and with the other
 _NOT_SUPPORTED = 15

@@ -238,7 +238,7 @@ def refuse(name: str, *values: Any) -> Any:
 
 
 def out_of_memory(cupy: Any, what: str) -> OutOfMemoryError:
-    """The error of an allocation that failed: what was asked for, what is free, what is held."""
+    """The error of a failed allocation: the requested, free and reserved bytes."""
     found = re.search(r"allocating ([\d,]+) bytes", what)
     pool, index = cupy.get_default_memory_pool(), cupy.cuda.runtime.getDevice()
     free, total = cupy.cuda.runtime.memGetInfo()
@@ -264,7 +264,7 @@ def memory_order(strides: tuple[int, ...]) -> list[int]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text that says something."""
+    """The first non-empty line of an error's text."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 

@@ -2,7 +2,7 @@
 
 In: the source of a kernel and the types of its arguments.  Out: a :class:`StoredKernel`, whose code is loaded on a device at its first launch.  A kernel
 that is on disk needs no Triton; others are compiled by ``compile_server.py``, which is started while a program is captured, so that it is ready when the
-program's kernels are there.
+program's kernels are generated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .triton_launch import Launch, layout
 log = logging.getLogger("rushlight.triton")
 _FUNCTIONS = Path(__file__).parents[2] / "codegen" / "triton" / "device_functions.py"
 _MOST = 16  # kernels that are compiled at once
-_FEW_CORES = 2  # on so many a process beside this one is of no use
+_FEW_CORES = 2  # with so few cores a second process does not help
 _VERSION = 1
 COMPILES = os.environ.get("TRITON_INTERPRET") != "1"  # else kernels are interpreted
 _STATIC_SHARED = 48 << 10
@@ -260,7 +260,7 @@ def parameters(path: str, name: str) -> list[str]:
 
 
 def of_file(cupy: Any, path: str, name: str, values: dict[str, Any], options: dict[str, Any]) -> Future[StoredKernel]:
-    """A kernel of a file for arguments like these, as Triton specialises it: numbers that are 1, and what is a multiple of 16, are known to the code."""
+    """A kernel of a file for arguments like these, as Triton specialises it: arguments equal to 1, and multiples of 16, are known to the code."""
     signature, constants, aligned = dict[str, str](), dict[str, Any](), list[str]()
     for each in parameters(path, name):
         value: Any = options[each] if each in options else values[each]

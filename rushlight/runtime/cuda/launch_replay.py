@@ -24,7 +24,7 @@ _seen, _plain = object(), object()  # a kind seen once; one whose calls can't be
 def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of CuPy, arrays and options, which launches nothing but kernels of :class:`~.launch.CudaKernel` and :class:`~.triton_launch.Launch`, copies and fills
     of :mod:`.launch_record`, and reads no setting that is not among its options."""
-    if BLOCKING:  # errors are to come from the call itself
+    if BLOCKING:  # errors must be raised by the call itself
         return function
     kinds: dict[
         Any, tuple[Callable[..., Any], dict[Any, Any]]

@@ -1,4 +1,4 @@
-"""NVIDIA's libraries, found and loaded: those that CuPy uses, or those of the ``nvidia-…`` packages beside it."""
+"""The loader of NVIDIA's libraries: those that CuPy uses, or those of installed ``nvidia-…`` packages."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def _loaded(name: str) -> Any:
 def library(cupy: Any, name: str) -> Any:
     """One of NVIDIA's libraries; a DeviceError says what is missing."""
     if name.startswith("cublas"):
-        with contextlib.suppress(ImportError, OSError):  # where CuPy finds none, there may be one beside it
+        with contextlib.suppress(ImportError, OSError):  # where CuPy finds none, a package may have one
             importlib.import_module("cupy_backends.cuda.libs.cublas")  # loads the one that CuPy uses
     return _loaded(name)

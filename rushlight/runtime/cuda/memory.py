@@ -1,4 +1,4 @@
-"""Memory on CUDA: how much of CuPy's caching pool tensors hold and have held at most, and pinned host memory."""
+"""Memory on CUDA: current and peak use of CuPy's caching pool, and pinned host memory."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ class PhiloxGenerator(Generator):
         return self._base
 
     def end_capture(self) -> int:
-        """End what :meth:`begin_capture` began; how many words one replay takes."""
+        """End what :meth:`begin_capture` began; the words that one replay draws."""
         words, self._offset, self._base = self._offset, self._resume, None
         return words
 
@@ -298,7 +298,7 @@ class PhiloxGenerator(Generator):
     # -- launches ------------------------------------------------------------------------------------------------
 
     def _grid(self, count: int, unroll: int) -> tuple[int, int]:
-        """How many blocks draw ``count`` numbers, and by how much the offset grows."""
+        """The grid size for ``count`` numbers, and the increment of the offset."""
         attributes = self.cupy.cuda.Device().attributes
         most = attributes["MultiProcessorCount"] * (attributes["MaxThreadsPerMultiProcessor"] // _BLOCK)
         blocks = min(most, -(-count // _BLOCK))
@@ -451,7 +451,7 @@ class PhiloxGenerator(Generator):
         return values.astype(dtype, copy=False)
 
     def dropout_plan(self, count: int, dtype: np.dtype[Any], p: float) -> tuple[float, int, int, int, int]:
-        """How dropout of so many numbers, each kept with probability ``p``, draws: ``p``, the neighbours that a thread takes, the threads, the seed and the
+        """How dropout of so many numbers, each kept with probability ``p``, draws: ``p``, the vector width, the threads, the seed and the
         first counter.  The stream moves on."""
         if self._base is not None:
             raise NotSupported("attention with dropout can't be captured into a CUDA graph")

@@ -59,7 +59,7 @@ class ReplayLauncher:
         self.writes = list(program.writes)
         self.results = list(gradients)
         self.owners = list(gradients.values())
-        self.tensors: list[Any] = []  # the gradients, once they are there
+        self.tensors: list[Any] = []  # the gradients, once computed
         program.gradients = tuple(self.results)
 
     def __call__(self, *args: Any) -> Any:

@@ -31,7 +31,7 @@ log = logging.getLogger("rushlight.triton")
 
 
 class KernelFailed(Exception):
-    """A kernel that Triton or ptxas does not compile, or that the GPU has not the registers for; the message has its source."""
+    """The error of a kernel that Triton or ptxas fails to compile, or that needs too many registers; the message has its source."""
 
 
 class Quiet:
@@ -81,7 +81,7 @@ class TritonSchedule:
         schedule.release()
 
     def release_arena(self) -> None:
-        """From now on each call has an arena of its own: a captured call keeps its memory, and others are rare."""
+        """Give each later call its own arena: a captured call keeps its memory, and others are rare."""
         self.static, self.keeps_arena = None, False
 
     def laid_out(self, factory: Any = table["empty"]) -> list[Any]:

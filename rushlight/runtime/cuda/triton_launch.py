@@ -47,7 +47,7 @@ def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list
 class Launch:
     """A kernel of Triton with its grid and its numbers; called with the addresses of its tensors, in the order of its parameters.
 
-    Made from a launch by Triton itself, whose compiled kernel is kept.  ``Launch.of`` gives None where a kernel asks for more than that.
+    Made from a launch by Triton itself, whose compiled kernel is kept.  ``Launch.of`` gives None where a kernel needs more than that.
     """
 
     __slots__ = ("_arguments", "_block", "_call", "_driver", "_extra", "_format", "_function", "_grid", "_keep", "_lock", "_pack", "_places", "_refused",

@@ -1,4 +1,4 @@
-"""Kernels of single ops on CUDA, beside those that an op's own kernel gives through the array module.
+"""Kernels of single ops on CUDA, besides the ops' own kernels, which run on the array module.
 
 In: CuPy and an op's values.  Out: its results, or NotImplemented where a call is left to the op's own kernel.
 """

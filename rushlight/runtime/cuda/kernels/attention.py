@@ -94,7 +94,7 @@ def _like(cupy: Any, array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _gradients_like(cupy: Any, inputs: tuple[Any, ...]) -> list[Any]:
-    """Arrays for the gradients of query, key and value: laid out like them, in one array where they are parts of one."""
+    """Arrays for the gradients of query, key and value, with their strides: views of one array where those are."""
     query, key, value = inputs
     batch, heads, length, width = query.shape
     part = heads * width * query.itemsize

@@ -19,7 +19,7 @@ _streams: dict[int, Any] = {}  # by device: where loops are captured
 
 
 def queue(cupy: Any, count: int, key: tuple[Any, ...], run: Callable[[], None]) -> None:
-    """Queue the so many launches of ``run``.  ``key`` has all addresses that it reads or writes, and all else that it depends on."""
+    """Queue the ``count`` launches of ``run``.  ``key`` has all addresses that it reads or writes, and all else that it depends on."""
     stream = cupy.cuda.get_current_stream()
     if count < _FEW or BLOCKING or launch_record.current is not None or measured_products.measuring or stream.is_capturing():
         run()

@@ -28,7 +28,7 @@ _OPERATIONS = {
 
 _BIAS = """
 typedef @T@ T;
-// Adds to each element the number of its channel; where channels are last, inner is 1.
+// Adds to each element the bias of its channel; for channels-last, inner is 1.
 extern "C" __global__ void add_bias(T* x, const T* bias, @INDEX@ n, @INDEX@ channels, @INDEX@ inner) {
     for (@INDEX@ i = (@INDEX@)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (@INDEX@)gridDim.x * blockDim.x) {
         @A@ made = (@A@)value(x[i]) + (@A@)value(bias[(i / inner) % channels]);
@@ -74,7 +74,7 @@ def add_bias(cupy: Any, made: Any, bias: Any, inner: int) -> None:
 
 
 def _settings() -> tuple[Any, ...]:
-    """The settings of ``torch.backends.cudnn``; nobody has changed those of a module that is not loaded."""
+    """The settings of ``torch.backends.cudnn``; those of a module that is not loaded are the defaults."""
     module = sys.modules.get("rushlight.backends.cudnn")
     return (True, False, False, True) if module is None else (module.enabled, module.benchmark, module.deterministic, module.allow_tf32)
 
@@ -303,7 +303,7 @@ def _prepare_gradient(
 
 
 def has_cudnn(cupy: Any) -> bool:
-    """Whether the library is there."""
+    """Whether the library is available."""
     try:
         cudnn.handle(cupy)
     except DeviceError:

@@ -259,7 +259,7 @@ _cast_plans: dict[
 
 
 def cast(cupy: Any, input: Any, dtype: Any) -> Any:
-    """A copy in another floating-point dtype, laid out as the input; other casts are left to the op's own kernel."""
+    """A copy in another floating-point dtype, with the input's strides; other casts are left to the op's own kernel."""
     wanted, shape = dtype.numpy, input.shape
     key = (shape, input.strides, input.dtype, wanted)
     plan = _cast_plans.get(key)

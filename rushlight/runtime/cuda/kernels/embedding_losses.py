@@ -30,7 +30,7 @@ extern "C" __global__ void rows_of(const T* table, const I* index, T* out, long 
 
 _ADD = """
 typedef @T@ T; typedef @I@ I;
-// Sorted by row, so that the sum of a row is one thread's in each column: no atomics, the same numbers every time.
+// Sorted by row, so that one thread per column sums a row: no atomics, deterministic.
 extern "C" __global__ void add_rows(const T* grad, const long long* order, const I* sorted, T* out, long long count, int n, long long padding) {
     long long at = blockIdx.y * 8LL + threadIdx.x / 32;
     if (at >= count) return;
@@ -47,7 +47,7 @@ extern "C" __global__ void add_rows(const T* grad, const long long* order, const
 _FEW = 4096  # indices up to which they are searched, not sorted
 _ADD_FEW = """
 typedef @T@ T; typedef @I@ I;
-// A block for each use: the first of a row finds the others, and adds them in their order.
+// A block per index: the first occurrence of a row finds the others, and adds them in order.
 extern "C" __global__ void add_few(const T* grad, const I* index, T* out, int count, int n, long long padding) {
     __shared__ int uses[@FEW@]; __shared__ int found; __shared__ unsigned int marks[32];
     int at = blockIdx.x; I row = index[at];

@@ -16,11 +16,11 @@ import triton.language as tl
 def _factors(NOISE, head, rows, start, COUNT: tl.constexpr, length, source, keep, stride, VEC: tl.constexpr, QUADS: tl.constexpr):  # type: ignore[no-untyped-def]
     """What dropout multiplies the weights of rows and COUNT columns by: as a dropout of the matrix of weights does, number by number.
 
-    VEC is how many neighbours a thread of that kernel takes, ``stride`` how many threads it has; NOISE holds its seed and its first counter.
+    VEC is that kernel's vector width, ``stride`` its number of threads; NOISE has its seed and its first counter.
     """
     seed, first = tl.load(NOISE), tl.load(NOISE + 1)
     at = (head * length + rows.to(tl.int64)) * source
-    if QUADS:  # four neighbours are of one draw
+    if QUADS:  # four adjacent elements share one draw
         places = at[:, None] // 4 + (start // 4 + tl.arange(0, COUNT // 4))[None, :]
         chunk = places // (VEC // 4)
         thread, counter = chunk % stride, first + chunk // stride * (VEC // 4) + places % (VEC // 4)

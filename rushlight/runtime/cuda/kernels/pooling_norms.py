@@ -48,7 +48,7 @@ extern "C" __global__ void largest(const T* in, T* out, long long* index, long l
         if (index) index[at] = found;
     }
 }
-// Each element of a plane asks the windows that hold it: no atomics, the same sums every time.  Without an index, the windows look again.
+// Each element gathers from the windows that contain it: no atomics, deterministic.  Without an index, maxima are recomputed.
 extern "C" __global__ void spread(const T* grad, const long long* index, const T* in, T* out, long long total, Pool p) {
     long long plane = (long long)p.size[0] * p.size[1] * p.size[2], windows = (long long)p.count[0] * p.count[1] * p.count[2];
     for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < total; at += (long long)gridDim.x * blockDim.x) {
@@ -83,8 +83,8 @@ __device__ inline A block_sum(A x) {
     for (int d = 16; d; d >>= 1) x += __shfl_xor_sync(~0u, x, d);
     return x;
 }
-// A block has one channel: the images' planes of it lie apart.
-// A thread walks over the planes of its channel without a division for each element.
+// A block has one channel, whose planes are strided by image.
+// A thread loops over the planes of its channel without a division per element.
 #define EACH(at) for (long long q = threadIdx.x, rest = q % inner, plane = q / inner; plane < images; rest += blockDim.x) { \\
     if (rest >= inner) { plane += rest / inner; rest %= inner; if (plane >= images) break; } \\
     long long at = (plane * channels + blockIdx.x) * inner + rest;

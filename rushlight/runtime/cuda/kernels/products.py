@@ -1,4 +1,4 @@
-"""Products and fully connected layers: half precision goes to cuBLAS as it is, which accumulates in float32."""
+"""Products and fully connected layers: half precision goes to cuBLAS unconverted, which accumulates in float32."""
 
 from __future__ import annotations
 

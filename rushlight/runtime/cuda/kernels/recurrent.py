@@ -31,7 +31,7 @@ typedef @T@ T; typedef @A@ A;
 #define EACH for (long long at = (long long)blockIdx.x * blockDim.x + threadIdx.x; at < (long long)count * H; at += (long long)gridDim.x * blockDim.x)
 #define PLACE long long row = at / H; int j = (int)(at % H);
 __device__ inline A squash(A x) { return (A)1 / ((A)1 + exp(-x)); }
-// What a gate gets from the input and from the state before.
+// The pre-activation of a gate: from the input and from the previous state.
 #define GATE(k) ((A)value(now[(row * 4 + (k)) * H + j]) + (A)value(gates[(row * 4 + (k)) * H + j]))
 extern "C" __global__ void lstm_step(T* now, const T* gates, T* hidden, T* cell, T* output, T* cells, T* before, int count, int H) {
     EACH { PLACE

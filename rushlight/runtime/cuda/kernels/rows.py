@@ -121,7 +121,7 @@ _BODIES = {
 
 _COLUMNS = """
 typedef @T@ T; typedef @A@ A; typedef @R@ R;
-// Sums of the columns of a matrix (of its product with another, where one is given): a block adds 32 columns of a strip of rows.
+// Column sums of a matrix (of its product with another, where one is given): a block sums 32 columns of a strip of rows.
 // A second matrix of sums, where there is one, is added by the same kernel in the same way.
 extern "C" __global__ void __launch_bounds__(32 * @LANES@) columns(
         const T* __restrict__ x, const T* __restrict__ y, R* __restrict__ out, R* __restrict__ other, long long rows, int n, long long strip,
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(32 * @LANES@) columns(
 """
 
 _kernels: dict[Any, CudaKernel] = {}  # by their text
-_chosen: dict[Any, tuple[CudaKernel, int, int]] = {}  # by what is asked for
+_chosen: dict[Any, tuple[CudaKernel, int, int]] = {}  # by request
 
 
 def _accumulates(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -157,7 +157,7 @@ def _accumulates(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def takes(*arrays: Any) -> bool:
-    """Whether the kernels here take arrays: floating point, contiguous, with fewer than 2^31 columns."""
+    """Whether the kernels here take arrays: floating point and contiguous."""
     return all(
         each.dtype in STORED and (each.dtype.kind == "f" or each.dtype in LOW_PRECISION) and each.flags.c_contiguous for each in arrays
     )
@@ -412,7 +412,7 @@ def strips_of(rows: int, n: int) -> tuple[int, int]:
 
 
 def column_source(dtype: np.dtype[Any], result: np.dtype[Any], lanes: int = 8) -> str:
-    """The source of the kernel that adds columns, so many rows at a time."""
+    """The source of the kernel that sums columns, ``lanes`` rows at a time."""
     source = PRELUDE + _COLUMNS
     marks = {
         "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "R": STORED[result],

@@ -18,7 +18,7 @@ typedef @T@ T; typedef @A@ A;
 #define STORE(x) @STORE@
 #define EACH(j, n) for (int j = threadIdx.x; j < (n); j += blockDim.x)
 __device__ inline A squash(A x) { return (A)1 / ((A)1 + exp(-x)); }
-// The sum of products of a state in shared memory with every step-th element of a weight: several loads are in flight at once.
+// The dot product of a state in shared memory with a weight column of stride step: several loads are in flight.
 __device__ inline A dot(const A* h, const T* w, int n, int step) {
     A sums[4] = {0, 0, 0, 0}; int k = 0;
     for (; k + 16 <= n; k += 16) {
@@ -46,7 +46,7 @@ __device__ inline void spread(const A* given, const T* w, A* made, const A* kept
     __syncthreads();
 }
 extern __shared__ double memory[];
-// times: where the rows of a time begin, and how many sequences run, in the order of running.
+// times: the first row and the number of sequences of each time step, in execution order.
 #define TIMES for (int s = 0; s < count; s++) { int2 time = times[s]; if ((int)blockIdx.x >= time.y) continue; long long at = time.x + (long long)blockIdx.x;
 #define TIMES_BACK for (int s = count - 1; s >= 0; s--) { int2 time = times[s]; if ((int)blockIdx.x >= time.y) continue; long long at = time.x + (long long)blockIdx.x;
 #define OWN ((long long)blockIdx.x * H + j)
