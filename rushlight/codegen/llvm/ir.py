@@ -1,6 +1,6 @@
 """The IR builder: appends instructions to the blocks of a function.
 
-Arithmetic is on scalars unless a vector type says otherwise: LLVM vectorizes the loops, for whatever width the target has, with a loop for the rest.
+Arithmetic is on scalars unless a vector type says otherwise: LLVM vectorizes the loops, for the target's vector width, with a remainder loop.
 No flag lets LLVM take liberties with NaN, infinities or signed zeros.
 """
 
@@ -64,7 +64,7 @@ def pointers(names: Sequence[str], noalias: bool = False) -> list[FunctionParame
 
 
 class IRBuilder:
-    """The body of one function, as it is built.
+    """The builder of one function's body.
 
     Methods for indices (:meth:`add`, :meth:`scale`, :meth:`loop`, …) take plain and symbolic integers as well as registers.
     """
@@ -224,7 +224,7 @@ class IRBuilder:
         return Scalar(str(value), "i64")
 
     def whole(self, value: Any) -> Scalar:
-        """An index as an operand, whatever it is given as."""
+        """An index of any form as an operand."""
         if value.__class__ is Scalar:
             return value  # type: ignore[no-any-return]
         return _new(Scalar, (str(value), "i64")) if value.__class__ is int else self.integer(value)  # type: ignore[no-any-return]

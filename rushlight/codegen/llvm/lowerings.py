@@ -1,4 +1,4 @@
-"""Which file lowers which family of op routines to LLVM IR: it is imported when one of the family's ops is met."""
+"""The file that lowers each family of op routines to LLVM IR: it is imported at the first op of the family."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Module:
         self.bindings: dict[str, int] = {}  # the values of global variables: such addresses, and numbers
         self.quick: set[str] = set()  # functions that are not worth optimizing
         self.sizes: list[int] = []  # symbolic sizes, in the order in which functions read them from a table ...
-        self.sized: dict[str, int] = {}  # ... by whose address, their first parameter, these begin so far from its start
+        self.sized: dict[str, int] = {}  # ... whose address is their first parameter: the offset of each function's sizes
         self.same: dict[str, str] = {}  # functions with the code of others, for other sizes: those
 
     def declare(self, symbol: str, text: str) -> None:

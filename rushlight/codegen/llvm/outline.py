@@ -1,7 +1,7 @@
 """Outlining: functions that differ in numbers alone (sizes, strides, one over a count) become one function with the numbers as arguments.
 
 The layers of a network do the same for different sizes.  Compiled for each, code runs a little faster and takes several times as long to compile; so
-where a program has such functions, there is one, and each of them is a call of it.
+where a program has such functions, one is compiled, and each of them is a call of it.
 """
 
 from __future__ import annotations

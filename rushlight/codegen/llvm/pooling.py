@@ -60,7 +60,7 @@ def plane_routine(
     sources = [contiguous(builder, each) for each in sources]
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        results = [each for each in routine.others if each in program.slots]  # indices that nobody uses are not stored
+        results = [each for each in routine.others if each in program.slots]  # unused indices are not stored
         code = PlaneCode(module, routine, len(results))
         with code.c.loop(FIRST, LAST) as code.plane:
             emit(code)

@@ -57,7 +57,7 @@ class Processor:
 
     @cached_property
     def chunk(self) -> int:
-        """The number of float32 elements that are summed before the sum goes on in float64.
+        """The number of float32 elements that are summed before the partial sum is added in float64.
 
         LLVM interleaves two to four vectors: with these lengths each of their lanes sums about 64 elements.
         """

@@ -41,7 +41,7 @@ def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool
 
 
 def sharing(op: RecurrentLayer) -> int:
-    """How many sequences should share what is read of the weights."""
+    """How many sequences should share a read of the weights."""
     return choose_tile().rows * (4 if op.weight.value.size * op.dtype.itemsize > LARGE else 1)
 
 
@@ -90,13 +90,13 @@ class TimeLoop:
         return name in self.buffers
 
     def name(self, **values: Value | None) -> None:
-        """Give buffers their names; a result that nobody uses has no buffer."""
+        """Name the buffers; an unused result has none."""
         for name, value in values.items():
             if value is not None and value in self.program.slots:
                 self.buffers[name] = value
 
     def packed(self, name: str, source: Reference, transposed: bool, panels: Panels, target: Value) -> None:
-        """Pack a weight, as a piece of its own that comes before."""
+        """Pack a weight, as a separate call before the loop."""
         strides = (source.strides[1], source.strides[0]) if transposed else (source.strides[0], source.strides[1])
         c = IRBuilder(self.module)
         where = c.address("%b1", source.offset, self.type)
@@ -127,7 +127,7 @@ class TimeLoop:
 
     @contextmanager
     def blocks(self) -> Any:
-        """The block that follows is written for a block of sequences, ``rows`` from ``row0`` on, and for some columns of their states."""
+        """A context emitted for a block of sequences, ``rows`` from ``row0`` on, and for some columns of their states."""
         self.begin_block()
         yield
         self.stack.close()
@@ -165,9 +165,9 @@ class TimeLoop:
 
     @contextmanager
     def times(self, after: Callable[[Scalar, Scalar], None] | None = None) -> Any:
-        """The block that follows is written for every time: gives where the rows of the block begin, and how many they are.
+        """A context emitted for every time step: yields the first row of the block, and the number of its rows.
 
-        ``after`` writes what comes after it, given the same: a product that needs all columns of its results.
+        ``after`` emits the code after it, given the same: a product that needs all columns of its results.
         """
         if not self.across:
             with self.c.loop(self.c.number(self.times_in_all)) as step:
@@ -195,7 +195,7 @@ class TimeLoop:
 
     @contextmanager
     def elements(self, rows: Scalar, base: Scalar, width: int) -> Any:
-        """The block that follows is written for every element: gives its row among all, its row among the sequences, its column."""
+        """A context emitted for every element: yields its row among all, its row among the sequences, its column."""
         c = self.c
         with c.loop(rows) as row:
             whole, own = c.add(base, row), c.add(self.row0, row)

@@ -1,7 +1,7 @@
 """Elementary functions as straight-line arithmetic, so that LLVM can vectorize it.
 
-Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate in Chebyshev's
-points, which comes within a few percent of the best there is.  NaN, infinities, denormal numbers and signed zeros are
+Arguments are brought near 0 by exact steps, and a polynomial does the rest.  The polynomials interpolate at Chebyshev
+nodes, which is within a few percent of minimax.  NaN, infinities, denormal numbers and signed zeros are
 right; ``tests/test_native_vector_math.py`` measures the errors over the whole range.
 """
 
@@ -24,7 +24,7 @@ class Format(NamedTuple):
     """What the functions need to know about a floating-point type."""
 
     word: str  # the integer type of the same width
-    fraction: int  # bits behind the point
+    fraction: int  # bits of the fraction
     bias: int
     low: float  # exp of less is 0 ...
     high: float  # ... and of more infinite
@@ -84,7 +84,7 @@ def format_of(x: Scalar) -> Format:
 
 
 def clamp(c: IRBuilder, x: Scalar, low: float, high: float) -> Scalar:
-    """A number held between two bounds; NaN stays NaN."""
+    """A number clamped to two bounds; NaN stays NaN."""
     low_, high_ = c.like(x, low), c.like(x, high)
     x = c.select(c.compare("olt", x, low_), low_, x)
     return c.select(c.compare("ogt", x, high_), high_, x)
@@ -93,7 +93,7 @@ def clamp(c: IRBuilder, x: Scalar, low: float, high: float) -> Scalar:
 def reduced(c: IRBuilder, x: Scalar, offset: int, exact: bool = True, times: float = 1.0) -> tuple[Scalar, Scalar]:
     """``n`` plus an offset in the low bits of a word, and ``r``, with ``x times = n log(2) + r times`` and r near 0.
 
-    A number so large that nothing behind the point is left of it rounds the sum, and shows ``n`` in its last bits.
+    Adding a number too large for fractional bits rounds the sum to an integer, with ``n`` in its last bits.
     """
     f = format_of(x)
     large = 1.5 * 2.0**f.fraction + offset
@@ -121,7 +121,7 @@ def power_of_two(c: IRBuilder, word: Scalar, type: str) -> Scalar:
 
 
 def near_one(c: IRBuilder, r: Scalar, times: float = 1.0) -> Scalar:
-    """exp of a number near 0, times another."""
+    """exp of a reduced argument near 0, times another number."""
     coefficients = (*format_of(r).exp, 1.0, 1.0)
     return c.polynomial(r, tuple([each * times**power for power, each in zip(range(len(coefficients) - 1, -1, -1), coefficients)]))
 
@@ -145,14 +145,14 @@ def scaled(c: IRBuilder, x: Scalar, word: Scalar) -> Scalar:
 
 
 def decay(c: IRBuilder, x: Scalar) -> Scalar:
-    """exp of what is not positive."""
+    """exp of nonpositive arguments."""
     return c.binary("fmul", raised_decay(c, x, True), c.like(x, 2.0 ** -_raised(format_of(x))))
 
 
 def raised_decay(c: IRBuilder, x: Scalar, exact: bool = False) -> Scalar:
-    """exp of what is not positive, times a power of two: for quotients of such, as in softmax.
+    """exp of nonpositive arguments, times a power of two: for quotients of such, as in softmax.
 
-    In single precision, what is next to nothing beside 1 is a little less exact: 1 in 2 ** 24 for each 20 that its logarithm is below.
+    In single precision, tiny results are a little less exact: by a relative 2 ** -24 for each 20 that the argument is below 0.
     """
     f = format_of(x)
     exact = exact or f is DOUBLE
@@ -206,7 +206,7 @@ def log(c: IRBuilder, x: Scalar, correction: Scalar | None = None) -> Scalar:
 
 
 def log_special(c: IRBuilder, x: Scalar, result: Scalar) -> Scalar:
-    """-inf for 0, NaN for what is negative, and inf and NaN as they are."""
+    """-inf for 0, NaN for negative numbers; inf and NaN are kept."""
     result = c.select(c.compare("olt", x, c.like(x, math.inf)), result, x)
     result = c.select(c.compare("olt", x, c.like(x, 0.0)), c.like(x, math.nan), result)
     return c.select(c.compare("oeq", x, c.like(x, 0.0)), c.like(x, -math.inf), result)
@@ -412,13 +412,13 @@ def quarter_turns(c: IRBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """The quarter turn (mod 4) next to an angle of single precision, and the angle from there, in double precision.
 
     The angle is a whole number times a power of two.  Times as many bits of 2 / pi as count, in 64-bit arithmetic that
-    drops whole turns by itself, it gives the position on the circle to 2**-64 for every angle there is.
+    wraps at whole turns, it gives the position on the circle to 2**-64 for every angle.
     """
     bits = c.convert("bitcast", x, "i32")
     exponent = c.binary("and", c.binary("lshr", bits, c.like(bits, 23)), c.like(bits, 255))
     fraction = c.binary("or", c.binary("and", bits, c.like(bits, 0x7FFFFF)), c.like(bits, 0x800000))
     at = c.convert("sext", c.binary("sub", exponent, c.like(exponent, 96)), "i64")
-    at = c.max(at, c.like(at, 0))  # of what is smaller than 2**-31 no quarter turn comes
+    at = c.max(at, c.like(at, 0))  # below 2**-31 the quarter turn is 0
     first = c.load(circle_table(c, 0), at, "i64")
     second = c.load(circle_table(c, 1), at, "i64")
     whole = c.convert("zext", fraction, "i64")

@@ -37,7 +37,7 @@ def vector_type(type: str, count: int) -> str:
 
 
 class Vectors:
-    """Writes vector instructions of one type into code."""
+    """The emitter of vector instructions of one type."""
 
     def __init__(self, code: IRBuilder, type: str, count: int | None = None) -> None:
         self.code = code

@@ -27,7 +27,7 @@ FETCHING = 20  # multiplications in the time of one such read
 
 
 class ConvolutionBlocks(NamedTuple):
-    """Sizes: of a strip of results (along an axis), and how many channels a panel has."""
+    """Block sizes: of a strip of results (along an axis), and the channels of a panel."""
 
     axis: int
     length: int
@@ -70,7 +70,7 @@ def blocks(sweep: WindowSweep, channels: int, itemsize: int, others: int) -> Con
 
 
 def directly(rows: int, taps: int) -> bool:
-    """Whether a group with so many rows of results is done without panels.
+    """Whether a group with so many rows of results uses the direct kernel.
 
     A panel costs something for each of its elements, which the rows that use it pay back; a direct kernel loads both factors for each
     multiplication, and is written out tap by tap.

@@ -81,7 +81,7 @@ class PointwiseConvolution:
         return self.images * -(-self.count // self.high) * -(-self.width // self.across)
 
     def panels(self, module: Module) -> tuple[Panels, Panels]:
-        """The pixels of an image, and the weights, as they are packed."""
+        """The packed pixels of an image, and the packed weights."""
         pixels = Panels(module, self.type, self.depth, self.pixels, self.tile.rows)
         return pixels, Panels(module, self.type, self.depth, self.width, self.wide)
 

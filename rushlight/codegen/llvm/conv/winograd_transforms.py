@@ -2,8 +2,8 @@
 
 Along one dimension, a tile of a few results comes from a few sums of elements of the source, each multiplied by a sum of weights.  Two
 results of 3 taps take 4 multiplications where a plain convolution takes 6; with a stride of 2 (odd and even
-elements separately) they take 5.  Along two dimensions that is 16 or 25 instead of 36.  All coefficients are 0, 1, -1 or 1/2, so little
-is lost: a result is about as far off as one whose sum was added up in another order.
+elements separately) they take 5.  Along two dimensions that is 16 or 25 instead of 36.  All coefficients are 0, 1, -1 or 1/2, so
+little accuracy is lost: the error is about that of summing in another order.
 
 For each of these products there is a matrix of weights, rows by channels, and one of the source, channels by tiles: a product of matrices.
 Sizes are arguments of the functions here, so that they are compiled once for all convolutions.
@@ -60,7 +60,7 @@ _PLAIN = WinogradAxis(
     ((1, 0, 0), (0.5, 0.5, 0.5), (0.5, -0.5, 0.5), (0, 0, 1)),
     ((1, 1, 1, 0), (0, 1, -1, -1)), 2, 0,
 )  # fmt: skip
-_STEPS = WinogradAxis(  # the elements between those that the middle weight belongs to are shared by neighbours
+_STEPS = WinogradAxis(  # adjacent tiles share the elements between those of the middle weight
     ((1, 0, -1, 0, 0), (0, 0, 1, 0, 0), (0, 0, -1, 0, 1), (0, 1, 0, 0, 0), (0, 0, 0, 1, 0)),
     ((1, 0, 0), (1, 0, 1), (0, 0, 1), (0, 1, 0), (0, 1, 0)),
     ((1, 1, 0, 1, 0), (0, 1, 1, 0, 1)), 4, 0,
@@ -153,7 +153,7 @@ def lanes_for(type: str, tiles: int) -> int:
 
 
 def line_length(axes: WinogradAxes, wide: int, tiles: int) -> int:
-    """Of a row of the source with its border: as far as vectors of tiles reach."""
+    """The padded length of a source row: as far as vectors of tiles reach."""
     return axes.across.step * (-(-tiles // wide) * wide + 1)
 
 

@@ -77,7 +77,7 @@ class BlockedProduct:
         return high, across
 
     def panels(self, module: Module) -> tuple[Panels, Panels]:
-        """The matrices as they are packed: the left one, and the right one."""
+        """The packed matrices: the left one, and the right one."""
         return (
             Panels(module, self.type, self.depth, self.rows, self.tile.rows),
             Panels(module, self.type, self.depth, self.width, self.wide),

@@ -71,7 +71,7 @@ class HalfKernel(NamedTuple):
         return Vectors(c, "i32", SIDE).splat(Scalar(str(value), "i32"))
 
     def split(self, c: IRBuilder, given: Scalar) -> list[Scalar]:
-        """Floats as vectors of floats whose lower halves count for nothing: rounded, then what is left, rounded, and what is left of that."""
+        """Floats split into vectors of floats with only upper halves: the rounded value, its rounded residual, and the residual of that."""
         if self.parts == 1:
             return [given]
         floats, words = Vectors(c, "float", SIDE), Vectors(c, "i32", SIDE)

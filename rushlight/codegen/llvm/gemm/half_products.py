@@ -35,13 +35,13 @@ PACKING = 0.15  # nanoseconds for an element
 LARGE = 1 << 18  # multiplications that are worth it
 FLOAT_LEAST, FLOAT_LARGE = 48, 1 << 28  # of float32: rows, columns and steps of the depth, and multiplications
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-_REQUEST_PERMISSION, _TILE_DATA, _ARCH_PRCTL = 0x1023, 18, 158  # of Linux on x86-64: AMX's registers are large, and a process asks for them
+_REQUEST_PERMISSION, _TILE_DATA, _ARCH_PRCTL = 0x1023, 18, 158  # of Linux on x86-64: a process must request AMX's large register state
 _PARTS = (0, 1)
 
 
 @functools.cache
 def tiles_permitted() -> bool:
-    """Whether this process may use AMX's tiles; asks the system for them."""
+    """Whether this process may use AMX's tiles; requests them from the system."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return False
     return bool(ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0)

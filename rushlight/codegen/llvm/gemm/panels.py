@@ -1,6 +1,6 @@
 """Panel packing: a right matrix as panels of a tile's width, row after row, so that a micro-kernel reads memory in order.
 
-Made for what is too small for BLAS, or inside a loop that BLAS can't be called from.
+For products that are too small for BLAS, or inside a loop that can't call BLAS.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Panels:
                     v.masked(masks, copy)
                 return
             parts: list[Any] = [((0, present), (0, rows))]
-            if layout == "columns":  # squares that are transposed in registers; then what is left
+            if layout == "columns":  # squares that are transposed in registers; then the remainder
                 squares, blocks = c.div(rows, lanes), c.div(present, lanes)
                 with c.loop(blocks) as block, c.loop(squares) as square:
                     across, row = c.scale(block, lanes), c.scale(square, lanes)
@@ -126,7 +126,7 @@ class Panels:
 def shared_work(c: IRBuilder, workers: Any, total: Any) -> Iterator[tuple[Scalar, Scalar, Scalar]]:
     """Code for each worker of the function's range: its number, and the range of the work that it does.
 
-    A worker has scratch memory of its own.  Neighbouring work is done by one worker: its rows are in the same cache.
+    A worker has scratch memory of its own.  Adjacent work goes to one worker, so that its rows are in the same cache.
     """
     with c.loop(FIRST, LAST) as worker:
         begin, end = (c.div(c.mul(each, c.number(total)), workers) for each in (worker, c.add(worker, 1)))

@@ -66,7 +66,7 @@ class TileWriter:
         self.c.write(self.vector.multiply_add(a, b, self.c.read(slot, self.vector.type)), slot)
 
     def emit(self) -> None:
-        """The sums, and what is stored."""
+        """Emit the sums, and the stores."""
         sums = self.int8() if self.op.group is None else self.int4(self.op.group)
         c, width = self.c, self.op.weight.shape[0]
         for row, line in zip(self.rows, sums):
