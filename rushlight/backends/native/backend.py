@@ -161,7 +161,7 @@ def graph_compiler(kind: type[NativeGraph] = NativeGraph) -> GraphCompiler:
 
 
 class NativeExecutable(Executable):
-    """A captured graph as native code: as it is, or differentiated ahead of time where gradients are recorded."""
+    """A captured graph as native code: itself, or differentiated ahead of time where gradients are recorded."""
 
     launches = True
     guard_compiler = staticmethod(compile_guards)

@@ -38,7 +38,7 @@ from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 WORTH_SPLITTING = 30_000  # nanoseconds of work from which on a function is split among threads: a sleeping thread takes time to wake up
 MUCH, WORTH_WHILE_AWAKE = 500_000, 5_000  # of a schedule whose workers stay awake, with warm caches; its threshold for splitting
 
-# Calls a task with symbolic sizes as a whole, or has the thread pool split it: a number in the table of sizes says which.
+# Calls a task with symbolic sizes whole, or has the thread pool split it, as a flag in the table of sizes says.
 EITHER = """define void @NAME(ptr %parallel, ptr %pool, ptr %task, ptr %pointers, i64 %extent, i64 %split) #0 {
 entry:
   %alone = icmp eq i64 %split, 0

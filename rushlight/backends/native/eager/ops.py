@@ -61,7 +61,7 @@ def begin(key: Any, name: str, args: tuple[Any, ...]) -> None:
 
 
 def checked_program(graph: Graph, examples: list[Spec]) -> CompiledSchedule | None:
-    """A program whose results are arrays of their own, in the order of rows, as kernels give them; None where there is none."""
+    """A program whose results are new row-major arrays, as kernels give them; None where there is none."""
     try:
         program = compile_graph(graph, examples)
     except Exception as error:

@@ -45,8 +45,8 @@ _variants: Counter[str] = Counter()
 class PointwiseLoop:
     """A compiled loop over contiguous arrays and numbers; it is called with them in the order of its operands.
 
-    Operands are dtypes with, of a number, False; of an array, True; and of an array that is broadcast, whether it has elements of its own along the rows
-    of the result (``"row"``) or one for each (``"column"``).  Then the rows have ``outer`` dimensions.
+    Operands are dtypes with, of a number, False; of an array, True; and of an array that is broadcast, whether it varies along the rows
+    of the result (``"row"``) or has one element for each (``"column"``).  Then the rows have ``outer`` dimensions.
     """
 
     def __init__(self, expression: ScalarExpression, operands: list[tuple[np.dtype[Any], Any]], outer: int) -> None:

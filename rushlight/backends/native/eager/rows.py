@@ -1,6 +1,6 @@
 """Native loops over the rows of large matrices, for eager mode: sums, extremes and softmax, for rows of any number and length.
 
-A sum goes on in single precision for some thousand elements and in double precision from there, as in compiled graphs.
+A sum accumulates in single precision for some thousand elements, and those partial sums in double precision, as in compiled graphs.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def run(name: str, rows: Any) -> Any:
 
 
 def prepare(name: str, dtype: np.dtype[Any]) -> Task | None:
-    """Compile what is done to rows, or find out that it can't be."""
+    """Compile a row kernel, or record that there is none."""
     with _lock:
         if (name, dtype) not in _tasks:
             task = None
