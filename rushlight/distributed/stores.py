@@ -30,7 +30,7 @@ def _text(value: Any) -> str:
 
 
 class Store:
-    """Keys and values; waiting for a key that nobody else could set ends at the time limit."""
+    """A key-value store; waiting for a key ends at the timeout."""
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
@@ -48,7 +48,7 @@ class Store:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[dict[str, str]]:
-        """The values, to be changed by nobody else meanwhile."""
+        """The values, locked for writing."""
         with self._changed:
             yield self._values
             self._changed.notify_all()
@@ -295,7 +295,7 @@ def _key_file(port: int) -> str:
 
 
 def _write_key(port: int, key: bytes) -> None:
-    """Leave the key of a store where this user's processes find it, and nobody else's."""
+    """Write the key of a store to a file that only this user can read."""
     path = _key_file(port)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

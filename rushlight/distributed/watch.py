@@ -6,7 +6,7 @@ exchanges then raise an error with the rank, the collective and the user's line:
 - a process dies (on the same machine it is seen at once, on others by the watch there);
 - a process raises an error that nobody catches, and ends;
 - an exchange does not end in time: the others are asked where they are, and the answers are in the error;
-- two processes call different collectives: each sends the list of its calls to its neighbour in the group, now and then.
+- two processes call different collectives: each periodically sends its calls to the next rank of the group.
 
 A process that does not come to an exchange after a fault is ended by its watch after a grace period.
 """

@@ -1,4 +1,4 @@
-"""A stage of a pipeline: the part of a model that one process has, and what it exchanges with its neighbours."""
+"""A stage of a pipeline: the part of a model that one process has, and its exchange with adjacent stages."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class UnshardHandle:
 
 
 class FSDPModule:
-    """What a module becomes an instance of, beside its own class, when ``fully_shard`` was applied to it."""
+    """The mixin class of a module to which ``fully_shard`` was applied."""
 
     _fsdp_state: _State
 
