@@ -17,7 +17,7 @@ from .process_group import ProcessGroup
 
 __getattr__ = missing(__name__)
 AsyncCollectiveTensor: Any = type(
-    "AsyncCollectiveTensor", (), {"__doc__": "A tensor whose collective goes on: none is, results have ended."}
+    "AsyncCollectiveTensor", (), {"__doc__": "A tensor of a running collective: there are none, as results are complete."}
 )
 
 

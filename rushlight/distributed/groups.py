@@ -347,7 +347,7 @@ def new_group(
     if any(not 0 <= each < size for each in chosen):
         raise ValueError("The new group's rank should be within the world_size set by init_process_group")
     if len(set(chosen)) != len(chosen):
-        raise ValueError(f"the new group names a rank twice: {chosen}")
+        raise ValueError(f"the new group has duplicate ranks: {chosen}")
     name = f"local_{_listed(chosen)}" if use_local_synchronization else str(_Counter.count)
     _Counter.count += 1
     if default.rank() not in chosen:

@@ -242,7 +242,7 @@ class TCPStore(Store):
         end = time.monotonic() + self._timeout.total_seconds()
         while self._kept.add("workers", 0) < count:
             if time.monotonic() > end:
-                raise DistStoreError(f"{self._kept.add('workers', 0)} of {count} processes have come to the store in time")
+                raise DistStoreError(f"{self._kept.add('workers', 0)} of {count} processes have joined the store in time")
             time.sleep(0.01)
 
     def set(self, key: str, value: Any) -> None:

@@ -260,9 +260,9 @@ def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
     for one, plain in zip_longest(graph.nodes, other.nodes):
         same = one is not None and plain is not None and one.name == plain.name and one.op == plain.op and one.target == plain.target
         if not same or not comes_to(one.args, plain.args, values) or not comes_to(one.kwargs, plain.kwargs, values):
-            raise Fixed("the graph is another for other sizes")
+            raise Fixed("the graph differs for other sizes")
         if one.op != "output" and not comes_to(one.meta.get("val"), plain.meta.get("val"), values):
-            raise Fixed("the graph is another for other sizes")
+            raise Fixed("the graph differs for other sizes")
 
 
 def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:

@@ -76,7 +76,7 @@ def _to_replicate(local: Any, current: Placement, size: int, mesh: Any, mesh_dim
     if isinstance(current, _StridedShard):
         count, outer = mesh.size(mesh_dim), current.split_factor
         if size % (outer * count):
-            raise NotSupported("a tensor that was flattened over a dimension that is split unevenly can't be put together again")
+            raise NotSupported("a tensor that was flattened over an unevenly sharded dimension can't be gathered")
         parts = local.reshape(*local.shape[: current.dim], outer, size // outer // count, *local.shape[current.dim + 1 :])
         whole = gather(parts, current.dim + 1, size // outer, mesh, mesh_dim)
         return whole.reshape(*local.shape[: current.dim], size, *local.shape[current.dim + 1 :])

@@ -11,7 +11,7 @@ from ..modules.module import Module
 def _refuse(device_ids: Any) -> None:
     if device_ids:
         raise NotSupported(
-            f"DataParallel over the devices {list(device_ids)}: there are no GPUs here; leave device_ids away to run the module as it is"
+            f"DataParallel over the devices {list(device_ids)}: there are no GPUs here; omit device_ids to run the module itself"
         )
 
 

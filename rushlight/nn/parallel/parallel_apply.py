@@ -15,7 +15,9 @@ def parallel_apply(
     """
     keywords = kwargs_tup if kwargs_tup is not None else [{}] * len(modules)
     if not len(modules) == len(inputs) == len(keywords):
-        raise AssertionError(f"{len(modules)} modules, {len(inputs)} inputs and {len(keywords)} dictionaries of keywords must be as many")
+        raise AssertionError(
+            f"{len(modules)} modules, {len(inputs)} inputs and {len(keywords)} dictionaries of keywords must be equally many"
+        )
     given = (each if isinstance(each, (list, tuple)) else (each,) for each in inputs)
     return [module(*arguments, **more) for module, arguments, more in zip(modules, given, keywords)]
 

@@ -201,7 +201,7 @@ class CallArena:
         for each, output in zip(value.others, result if value.part is not None else (result,)):
             array = output._array if isinstance(output, TensorBase) else np.asarray(output)
             if array.shape != each.shape or array.dtype != each.dtype:
-                raise launcher.Refused(f"{value.node}: {array.shape} {array.dtype} came out where {each!r} was expected")
+                raise launcher.Refused(f"{value.node}: expected {each!r}, but got {array.shape} {array.dtype}")
             if not array.flags.c_contiguous or (array.base is not None and any(np.may_share_memory(array, one) for one in given)):
                 array = np.array(array, order="C")
             made[each] = array

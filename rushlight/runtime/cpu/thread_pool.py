@@ -340,7 +340,7 @@ class ThreadPool:
                 except RuntimeError as error:
                     self.most = self.workers + 1
                     self.limit(self.most)
-                    log.warning("%s: native code goes on with %d of %d threads", error, self.most, wanted)
+                    log.warning("%s: native code continues with %d of %d threads", error, self.most, wanted)
                     return
                 self.workers += 1
 

@@ -246,7 +246,7 @@ def out_of_memory(cupy: Any, what: str) -> OutOfMemoryError:
     return OutOfMemoryError(
         f"CUDA out of memory. {asked}GPU {index} has a total capacity of {sized(total)} of which {sized(free)} is free. Of the allocated memory "
         f"{sized(pool.used_bytes())} is held by tensors, and {sized(pool.total_bytes() - pool.used_bytes())} is reserved but unallocated: "
-        "torch.cuda.empty_cache() gives it back."
+        "torch.cuda.empty_cache() frees it."
     )
 
 

@@ -190,7 +190,7 @@ class StoredKernel:
         found = self._loaded.get(index)
         if found is None:
             if not self.about["plain"]:
-                raise CompileError(f"{self.about['name']} asks for more than a launch gives it")
+                raise CompileError(f"{self.about['name']} needs launch features that are not supported")
             driver = importlib.import_module("cupy_backends.cuda.api.driver")
             module = cupy.cuda.function.Module()
             module.load(self.code)
@@ -198,7 +198,7 @@ class StoredKernel:
             if shared > _STATIC_SHARED:
                 driver.funcSetAttribute(function.ptr, _SHARED_SIZE, shared)
             if driver.funcGetAttribute(_MAX_THREADS, function.ptr) < threads:
-                raise CompileError(f"the GPU has not the registers for {threads} threads of {self.about['name']}")
+                raise CompileError(f"the GPU has too few registers for {threads} threads of {self.about['name']}")
             about = SimpleNamespace(shared=shared, num_warps=self.about["num_warps"])
             found = self._loaded[index] = SimpleNamespace(
                 name=self.about["name"], function=int(function.ptr), metadata=about, keep=(module, function)

@@ -216,7 +216,7 @@ class TritonSchedule:
                 memory[self.schedule.slots[each]] = output  # what one op keeps for another, in a form of the device's own
                 continue
             if not isinstance(output, TensorBase) or output._array.shape != each.shape or output._array.dtype != each.dtype:
-                raise OperationError(f"{value.node}: {output!r:.80} came out where {each!r} was expected")
+                raise OperationError(f"{value.node}: expected {each!r}, but got {output!r:.80}")
             shares = any(device_type_of(output._array).shares_memory(output._array, one._array) for one in given)
             if shares or not output.is_contiguous():
                 made = table["empty"].call(each.shape, dtype=output.dtype, device=device_of(output._array))
@@ -235,7 +235,7 @@ class TritonSchedule:
                 memory[self.schedule.slots[each]] = next(output for output in outputs if output._array is first)
                 continue
             if any(array.shape != own.shape or array.dtype != each.dtype for array, own in parts):
-                raise OperationError(f"{value.node}: {outputs!r:.200} came out where {each!r} was expected")
+                raise OperationError(f"{value.node}: expected {each!r}, but got {outputs!r:.200}")
             size, start = each.dtype.itemsize, kind.address(first) - reference.offset * each.dtype.itemsize
             # Parts must share one allocation: those of allocations that happen to be adjacent have such addresses, too.
             there = all(
