@@ -65,7 +65,10 @@ def adopt(launcher: str, size: int, rank: int, about: str, seconds: float) -> No
     if rank == 0:
         _kept.append(
             subprocess.Popen(
-                [launcher, "-n", str(size), sys.executable, "-I", __file__, place], stdin=subprocess.DEVNULL, start_new_session=True
+                [launcher, "-n", str(size), sys.executable, "-I", __file__, place],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # of stand-ins, and reports on them: where one process ends before another, they are not the user's
+                start_new_session=True,
             )
         )
     end = time.monotonic() + seconds
