@@ -11,6 +11,7 @@ that was switched on and never off sees every later op, and a module of LLVM tha
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
@@ -18,11 +19,24 @@ import threading
 import time
 import weakref
 from types import FrameType, ModuleType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 _LONGEST = 10.0  # seconds that a fork waits for imports of other threads
 _locks: weakref.WeakSet[Any] = weakref.WeakSet()
 _module_locks: dict[str, Any] = getattr(getattr(importlib, "_bootstrap"), "_module_locks", {})  # noqa: B009, no public name
+
+
+Value = TypeVar("Value")
+
+
+class cached_property(functools.cached_property[Value]):
+    """A cached property without a lock: that of Python 3.11 is one for all objects, and held forever where another thread computes at a fork."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        known = instance.__dict__
+        return known[self.attrname] if self.attrname in known else known.setdefault(self.attrname, self.func(instance))
 
 
 def free_after_fork(lock: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import gc
 import logging
 import time
@@ -20,6 +19,7 @@ from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
 from ...core.devices import CPU
+from ...core.process_safety import cached_property
 from ...graph import Graph
 from ...passes.decompose import Declined, decompose
 from ...runtime.call import launcher
@@ -372,7 +372,7 @@ class CompiledSchedule:
         finally:
             self.spaces.append(space)
 
-    @functools.cached_property
+    @cached_property
     def call_arena(self) -> CallArena:
         """The memory of calls that do not overlap."""
         return CallArena(self, alone=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ...core.blas import blas
+from ...core.process_safety import cached_property
 from ...schedule.target import Target
 
 # The levels of x86-64 that compilers and distributions agree on, with those of their features that matter here.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...codegen.llvm.ir import IRBuilder, Module, Part, Scalar
+from ...core.process_safety import cached_property
 from ..cpu.jit import jit
 from .object_layout import OFFSETS
 
@@ -137,7 +137,7 @@ class BuiltinFunction:
         self.part = Part(str(code.module), effort)
         self.bindings = code.module.bindings
 
-    @functools.cached_property
+    @cached_property
     def compiled(self) -> Any:
         return jit().compile([self.part], self.bindings)
 
