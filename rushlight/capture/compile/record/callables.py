@@ -121,7 +121,7 @@ def is_users(kind: type) -> bool:
 
 
 def python_methods(kind: type) -> frozenset[str]:
-    """The special methods that users' classes define in Python, which native code may call."""
+    """The special methods that users' classes define in Python, which native code may call; those that ``dataclasses`` adds are none."""
     counts = [len(each.__dict__) for each in kind.__mro__]
     known = _known.get(kind)
     found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
@@ -132,7 +132,9 @@ def python_methods(kind: type) -> frozenset[str]:
                 names.update(name for name in _CONTAINER_METHODS if name in vars(each))
             elif is_users(each) or each.__module__ == "collections.abc":
                 for name, value in vars(each).items():
-                    written = isinstance(value, FunctionType) and value.__code__.co_filename != "<string>"  # that is what dataclasses make
+                    written = (
+                        isinstance(value, FunctionType) and value.__code__.co_filename != "<string>" and value.__module__ != "dataclasses"
+                    )
                     if name.startswith("__") and name.endswith("__") and written:
                         names.add(name)
         found = frozenset(names)

@@ -35,10 +35,7 @@ class FunctionSource:
         try:
             text = text_of(function)
         except (OSError, TypeError, SyntaxError) as error:
-            raise ScriptError(
-                f"the source of the function '{self.name}' is not available, and scripting reads it: write the function in a file (the "
-                f"interactive prompt and exec() keep no source). {error}"
-            ) from None
+            raise self.without_source(str(error)) from None
         self.first, self.indent, self.lines = text.first, text.indent, text.lines
         self.text = text
         self._definition: ast.FunctionDef | None = None
@@ -47,11 +44,22 @@ class FunctionSource:
         self.attributes: list[tuple[Any, str, Any]] = []
         self._closure: dict[str, Any] | None = None
 
+    def without_source(self, why: str) -> ScriptError:
+        """The error for a function whose text is not known."""
+        return ScriptError(
+            f"the source of the function '{self.name}' is not available, and scripting reads it: write the function in a file (the "
+            f"interactive prompt and exec() keep no source). {why}"
+        )
+
     @property
     def definition(self) -> ast.FunctionDef:
         """The syntax tree of the function."""
         if self._definition is None:
             found = self.text.tree.body[0]
+            if not isinstance(found, (ast.FunctionDef, ast.AsyncFunctionDef)) and self.file.startswith("<"):
+                raise self.without_source(
+                    f"The text of {self.file} is another program's."
+                )  # as that of ``python -c`` is kept since Python 3.13
             if not isinstance(found, ast.FunctionDef):
                 kind = "an async function" if isinstance(found, ast.AsyncFunctionDef) else f"a {type(found).__name__}"
                 raise NotSupportedError(f"'{self.name}' is {kind}, and can't be scripted: only functions defined with def can", self, found)
