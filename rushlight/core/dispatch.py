@@ -285,8 +285,6 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:
     """A tensor over a result; for a view op, one that shares the input's storage and knows the chain of views."""
-    if array.__class__ is Spec:  # a meta rule may return an operand, or one Spec for several results: each tensor has its own
-        array = Spec(array.shape, array.dtype, array._strides, array.device)
     result = make(array)
     if not op.view:
         if state.inference:

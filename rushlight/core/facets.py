@@ -26,6 +26,19 @@ Fact = TypeVar("Fact")
 facets: dict[str, Facet[Any]] = {}  # every facet by its name, for docs/ops.md and the tests
 
 
+class _Resolved(dict[Op, Any]):
+    """The facts that were looked up, by op: a second lookup is one of a dict, without a call in Python."""
+
+    __slots__ = ("facet",)
+
+    def __init__(self, facet: Facet[Any]) -> None:
+        self.facet = facet
+
+    def __missing__(self, op: Op) -> Any:
+        fact = self[op] = self.facet.resolve(op)
+        return fact
+
+
 class Facet(Generic[Fact]):
     """One kind of fact about ops: a mapping from ops to facts, with the ops' names checked on registration."""
 
@@ -41,6 +54,8 @@ class Facet(Generic[Fact]):
         self._customs: dict[str, Fact] = {}  # of ops that programs register, which are no part of the table
         self._source = source
         self._expected: dict[str, str] = {}  # the modules that will register facts, by the names of the ops
+        self._resolved = _Resolved(self)
+        self.of: Callable[[Op], Fact | None] = self._resolved.__getitem__  # the fact of an op, or None
         facets[name] = self
 
     def expect(self, module: str, *names: str) -> None:
@@ -61,6 +76,7 @@ class Facet(Generic[Fact]):
 
     def set(self, fact: Fact, *names: str) -> None:
         """Register a fact for ops, by their names in the op table."""
+        self._resolved.clear()
         for name in names:
             if name in customs:
                 self._customs[name] = fact
@@ -74,6 +90,7 @@ class Facet(Generic[Fact]):
 
     def forget(self, name: str) -> None:
         """Take back the fact of an op that a program had registered, and takes back."""
+        self._resolved.clear()
         self._customs.pop(name, None)
 
     def register(self, *names: str) -> Callable[[Fact], Fact]:
@@ -85,8 +102,8 @@ class Facet(Generic[Fact]):
 
         return decorate
 
-    def of(self, op: Op) -> Fact | None:
-        """The fact of an op, or None."""
+    def resolve(self, op: Op) -> Fact | None:
+        """The fact of an op, or None, by its name; the module that registers it is imported first."""
         if op.name in self._expected:
             load_module(self._expected.pop(op.name))
         elif self._source is not None:

@@ -85,7 +85,14 @@ def infer(op: Op, values: list[Any], place: device) -> Any:
     found = op.meta(op, values)
     if op.layout and place == META and values[0].__class__ is Spec:
         found = arranged_specs(op.layout, values, found)
-    for each in (found,) if found.__class__ is Spec else found:
-        if each.__class__ is Spec and each.device is None:  # one that the rule has just made
-            each.device = place
-    return found
+    return _placed(found, place) if found.__class__ is Spec else [_placed(each, place) for each in found]
+
+
+def _placed(spec: Any, place: device) -> Any:
+    """A Spec that no other tensor has: one that the rule has just made, on a device; a copy of an operand, or of one that is a result already."""
+    if spec.__class__ is not Spec:
+        return spec
+    if spec.device is not None:
+        return Spec(spec.shape, spec.dtype, spec._strides, spec.device)
+    spec.device = place
+    return spec

@@ -14,13 +14,13 @@ _numbers = itertools.count()
 class Recomputed:
     """A checkpointed region: the nodes that a graph gets after this was made, whose values a partition does not keep for the backward.
 
-    Nodes that a pass makes of one belong to its region: ``like`` is that one, and nothing is marked where it belongs to none.
+    Nodes that a pass makes of a node of a region belong to that region (``number``).
     """
 
-    def __init__(self, graph: Graph, like: Node | None = None) -> None:
+    def __init__(self, graph: Graph, number: int | None = None) -> None:
         self.graph = graph
         self.last = next(iter(reversed(graph.nodes)), None)
-        self.number: int | None = next(_numbers) if like is None else like.meta.get("recompute")
+        self.number = next(_numbers) if number is None else number
 
     def nodes(self) -> Iterator[Node]:
         """The nodes of the region, the last one first."""
@@ -28,9 +28,8 @@ class Recomputed:
 
     def mark(self) -> None:
         """Mark the nodes; those of a region inside become the outer one's."""
-        if self.number is not None:
-            for node in self.nodes():
-                node.meta["recompute"] = self.number
+        for node in self.nodes():
+            node.meta["recompute"] = self.number
 
     def writes(self) -> bool:
         """Whether a node of the region writes to a tensor."""

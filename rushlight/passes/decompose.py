@@ -124,10 +124,11 @@ class Runner(Interpreter):
         self.tracer.origin = {"source": n.meta.get("source"), "module": n.meta.get("module", "")}
         if n.op != "call_function":
             return super().run_node(n)
-        region = Recomputed(self.tracer.graph, n)
+        region = Recomputed(self.tracer.graph, n.meta["recompute"]) if "recompute" in n.meta else None
         try:
             result = super().run_node(n)
-            region.mark()
+            if region is not None:
+                region.mark()
             return result
         except Declined:
             raise
@@ -202,13 +203,13 @@ class Decomposer(Tracer):
         formula = decomposition.of(op)
         if self.half_products and formula is _linear and adds_bias(*args):
             formula = None
-        if formula is None and op.body is not None and op not in whole:
+        if formula is None and op.body is not None and not whole.of(op):
             formula = lambda *values: call_body(op, values)  # noqa: E731
-        if formula is not None and out is None and (op in with_integers or all(of_floats(value) for value in args)):
+        if formula is not None and out is None and (with_integers.of(op) or all(of_floats(value) for value in args)):
             made = self.follow(formula, op, args)
             if made is not NotImplemented:
                 return made
-        if op in in_single and out is None and not self.half_products:
+        if in_single.of(op) and out is None and not self.half_products:
             made = self.by_single(op, args)
             if made is not NotImplemented:
                 return made

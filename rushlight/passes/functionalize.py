@@ -165,9 +165,10 @@ class Rerun(Replay):
         return self.tracer.without_constants(found)
 
     def run_node(self, node: Node) -> Any:
-        region = Recomputed(self.tracer.graph, node)
+        region = Recomputed(self.tracer.graph, node.meta["recompute"]) if "recompute" in node.meta else None
         result = super().run_node(node)
-        region.mark()
+        if region is not None:
+            region.mark()
         waiting = [each._grad_fn for each in tensors_in(result)]
         while waiting:
             found = waiting.pop()

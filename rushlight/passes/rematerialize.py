@@ -37,7 +37,8 @@ class Rematerializer:
     def run(self) -> None:
         """Apply the rewrite of each node's op."""
         for node in list(self.graph.nodes):
-            rewrite = None if node.table_op is None else rematerialization.of(node.table_op)
+            op = node.table_op
+            rewrite = None if op is None else rematerialization.of(op)
             if rewrite is not None and not node.kwargs:
                 rewrite(self, node)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .scalar_ir import ScalarExpression
-from .symbolic_shape import is_symbolic_number, same
+from .symbolic_shape import SymbolicNumber, same
 from .target import Target
 from .tensor_ir import PartialReduce, Reduce, Value
 
@@ -377,8 +377,8 @@ class Printer:
     def location(self, at: Location) -> str:
         if isinstance(at, Element):
             steps = [(axis.name, at.strides[axis.dims[-1]]) for axis in self.plan.axes if axis.dims]
-            terms = [name if same(step, 1) else f"{step!r}*{name}" for name, step in steps if is_symbolic_number(step) or step]
-            terms += [repr(at.offset)] if is_symbolic_number(at.offset) or at.offset or not terms else []
+            terms = [name if same(step, 1) else f"{step!r}*{name}" for name, step in steps if isinstance(step, SymbolicNumber) or step]
+            terms += [repr(at.offset)] if isinstance(at.offset, SymbolicNumber) or at.offset or not terms else []
             return f"{self.names[at.buffer]}[{' + '.join(terms)}]"
         if isinstance(at, RowElement):
             return name_of(at.value)

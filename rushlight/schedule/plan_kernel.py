@@ -25,7 +25,7 @@ from .kernel_plan import (
     Store,
 )
 from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression
-from .symbolic_shape import is_symbolic_number, may_reach, same
+from .symbolic_shape import SymbolicNumber, may_reach, same
 from .target import Target
 from .tensor_ir import PartialReduce, Pointwise, Reduce, Reference, Value, operands, strides_of
 
@@ -103,7 +103,7 @@ class Planner:
             for each in self.operands[value]:
                 if not self.inside(each) or each.value in kept:
                     if any(
-                        is_symbolic_number(each.strides[at]) or each.strides[at] for at in self.group.axes or ()
+                        isinstance(each.strides[at], SymbolicNumber) or each.strides[at] for at in self.group.axes or ()
                     ):  # not one element per row
                         reads[value].add((each.value, each.offset, each.strides))
                 elif each.value not in self.group.rows:
@@ -308,7 +308,7 @@ class Planner:
         if value.stored or value in self.borrowed or value in self.plan.scratch:
             return True
         length = math.prod([each.size for each in self.plan.inner]) * (self.target.tile if self.plan.tile is not None else 1)
-        if is_symbolic_number(length):
+        if isinstance(length, SymbolicNumber):
             length = self.target.scratch_elements if length <= self.target.scratch_elements else self.target.scratch_bytes
         if (len(self.plan.scratch) + 1) * length * 8 > self.target.scratch_bytes:
             return False

@@ -16,7 +16,7 @@ from ..core.array_tracer import BOOL, ArrayTracer, NotExpressible, TracedArray
 from ..core.dtypes import HALF_PRECISION
 from ..core.facets import Facet
 from ..core.families import broadcast_shapes
-from .symbolic_shape import Ratio, SymbolicSize, hint, is_symbolic_number
+from .symbolic_shape import Ratio, SymbolicNumber, SymbolicSize, hint
 from .target import Target
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -56,7 +56,7 @@ class ScalarExpression:
 
 def constant(value: Any, dtype: np.dtype[Any]) -> ScalarExpression:
     """A number of a dtype."""
-    if value.__class__ is not int and is_symbolic_number(value):
+    if value.__class__ is not int and isinstance(value, SymbolicNumber):
         if dtype not in (FLOAT32, FLOAT64) and not (dtype == np.int64 and isinstance(value, SymbolicSize)):
             raise NotExpressible(f"a symbolic number as {dtype}")
         return ScalarExpression("constant", (), dtype, value)
@@ -156,7 +156,7 @@ Array.tracer = Functions()
 def typed(op: Any, operands: list[Any]) -> list[Any]:
     """Operands of a pointwise op with symbolic numbers as arrays of the dtype that the op computes in."""
     common, _ = op.family.dtypes(op, op.family.operands(op, [hint(each) for each in operands]))
-    return [Array(constant(each, common), ()) if is_symbolic_number(each) else each for each in operands]
+    return [Array(constant(each, common), ()) if isinstance(each, SymbolicNumber) else each for each in operands]
 
 
 def in_single_precision(op: Any, values: list[Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from .scalar_ir import EXPENSIVE, FLOAT32, ScalarExpression, constant
-from .symbolic_shape import is_symbolic_number, may_reach, same
+from .symbolic_shape import SymbolicNumber, may_reach, same
 from .target import Target
 
 
@@ -149,7 +149,7 @@ def is_column_sum(shape: tuple[int, ...], axes: Sequence[int], target: Target) -
     return (
         tuple(sorted(axes)) == tuple(range(count))
         and may_reach(rows, target.column_rows)
-        and (is_symbolic_number(row) or 16 <= row <= target.cached_row)
+        and (isinstance(row, SymbolicNumber) or 16 <= row <= target.cached_row)
     )
 
 

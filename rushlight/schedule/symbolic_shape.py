@@ -141,7 +141,14 @@ class Sizes:
         return found["function"]  # type: ignore[no-any-return]
 
 
-class SymbolicSize:
+class SymbolicNumber:
+    """A number of a schedule that follows from symbolic sizes; ``value`` is its hint: what it is for the sizes of the first call."""
+
+    __slots__ = ()
+    value: Any
+
+
+class SymbolicSize(SymbolicNumber):
     """A symbolic integer of a schedule."""
 
     __slots__ = ("expression", "sizes", "value")
@@ -181,7 +188,7 @@ class SymbolicSize:
         return str(self.expression)
 
 
-class Ratio:
+class Ratio(SymbolicNumber):
     """A symbolic float: a cost, one over a count."""
 
     __slots__ = ("sizes", "text", "value")
@@ -247,14 +254,9 @@ for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "
         setattr(_class, f"__{_name}__", _comparison(_sign))
 
 
-def is_symbolic_number(value: Any) -> bool:
-    """Whether a number is symbolic."""
-    return isinstance(value, (SymbolicSize, Ratio))
-
-
 def hint(value: Any) -> Any:
     """The hint of a symbolic number; another number as it is."""
-    return value.value if isinstance(value, (SymbolicSize, Ratio)) else value
+    return value.value if isinstance(value, SymbolicNumber) else value
 
 
 def present(value: Any) -> Any:

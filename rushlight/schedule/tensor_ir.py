@@ -36,7 +36,7 @@ from .scalar_ir import (
 )
 from .scalar_ir import make as operation
 from .simplify import axes_summed_first, exp_below_maximum, simplify
-from .symbolic_shape import SymbolicSize, is_symbolic_number, present, same
+from .symbolic_shape import SymbolicNumber, SymbolicSize, present, same
 from .target import Target
 from .view_strides import IncompatibleStrides, elements, has_sizes, reshape_strides, view_of
 
@@ -360,7 +360,7 @@ class TensorIRBuilder:
             else each
             for each in args
         ]
-        arrays = typed(op, arrays) if any(map(is_symbolic_number, arrays)) else arrays
+        arrays = typed(op, arrays) if any(isinstance(each, SymbolicNumber) for each in arrays) else arrays
         written = scalar_kernel.of(op)
         if (op.exact or written is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)

@@ -19,7 +19,7 @@ from ..core.facets import Facet
 from ..ops.shape.memory import view_strides
 from ..passes.decompose import Declined
 from .scalar_ir import NotExpressible
-from .symbolic_shape import Fixed, is_symbolic_number
+from .symbolic_shape import Fixed, SymbolicNumber
 
 
 class IncompatibleStrides(NotExpressible):
@@ -87,7 +87,7 @@ def has_sizes(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(has_sizes(each) for each in value)
     return value.__class__ is not int and (
-        is_symbolic_number(value) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
+        isinstance(value, SymbolicNumber) or hasattr(value, "offset") and has_sizes((value.shape, value.strides, value.offset))
     )
 
 

@@ -32,7 +32,7 @@ from ...schedule.in_place import may_refuse, writes_inside
 from ...schedule.kernel_plan import KernelPlan
 from ...schedule.plan_kernel import plan_kernel
 from ...schedule.schedule import Schedule
-from ...schedule.symbolic_shape import is_symbolic_number, written
+from ...schedule.symbolic_shape import SymbolicNumber, written
 from ...schedule.tensor_ir import SIZES, STATUS, Call, Routine, Value
 
 WORTH_SPLITTING = 30_000  # nanoseconds of work from which on a function is split among threads: a sleeping thread takes time to wake up
@@ -206,7 +206,7 @@ class CompiledSchedule:
             self.written.append((step, slice(before, len(module.functions))))
         work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
         self.nanoseconds += work
-        if self.sizes is not None and is_symbolic_number(work):
+        if self.sizes is not None and isinstance(work, SymbolicNumber):
             worthwhile: Any = self.sizes.name(f"{WORTH_SPLITTING} if {written(work)} < {MUCH} else {WORTH_WHILE_AWAKE}")
         else:
             worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
@@ -221,7 +221,7 @@ class CompiledSchedule:
                     self.call_times(c, module, workers, piece)
                 elif workers is None or not (quiet or isinstance(step, FusionGroup)):
                     self.call_alone(c, piece)
-                elif is_symbolic_number(piece.nanoseconds) or is_symbolic_number(work):
+                elif isinstance(piece.nanoseconds, SymbolicNumber) or isinstance(work, SymbolicNumber):
                     self.call_either(c, module, workers, piece, worthwhile)
                 elif piece.extent > 1 and piece.nanoseconds > worthwhile:
                     self.splits = True

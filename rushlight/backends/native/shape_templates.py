@@ -24,7 +24,7 @@ from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
 from ...schedule.memory_plan import ALIGNMENT, packed
 from ...schedule.schedule import Schedule
-from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, is_symbolic_number, written
+from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, SymbolicNumber, written
 from ...schedule.tensor_ir import Call, Reference, TensorIRBuilder, Value
 from .executable import CompiledSchedule
 
@@ -372,7 +372,7 @@ class Template:
         def placed(value: Any) -> Any:
             if isinstance(value, Reference):
                 return Placed(value.value, (place(value.shape), place(value.strides), place(value.offset)))
-            return Placed(None, (place(value),)) if is_symbolic_number(value) else value
+            return Placed(None, (place(value),)) if isinstance(value, SymbolicNumber) else value
 
         self.shapes = [(place(each.shape), place(each.strides)) for each in self.values]
         self.outputs = [placed(each) for each in program.outputs]
@@ -388,7 +388,7 @@ class Template:
         self.symbolic: list[tuple[Any, ...]] = [
             (value, *placed_at)
             for value, placed_at in zip(self.values, self.shapes)
-            if value in calls or any(map(is_symbolic_number, (*value.shape, *value.strides)))
+            if value in calls or any(isinstance(each, SymbolicNumber) for each in (*value.shape, *value.strides))
         ]
         self.symbolic += list(zip(made, *zip(*self.recipes))) if made else []
         self.renamed = {each for each, *_ in self.symbolic}
@@ -458,12 +458,12 @@ def rounded(size: int) -> int:
 def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
     """The array that a factory op makes, with numbers for its symbolic arguments."""
     name, *arguments = made_by
-    args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if is_symbolic_number(each) else each)
+    args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if isinstance(each, SymbolicNumber) else each)
     return table[name].call(*args, **kwargs)._array.copy(order="C")
 
 
 def sizes_in(value: Any) -> list[Any]:
     """The symbolic numbers in an argument."""
     found: list[Any] = []
-    map_aggregate(value, lambda each: found.append(each) if is_symbolic_number(each) else None)
+    map_aggregate(value, lambda each: found.append(each) if isinstance(each, SymbolicNumber) else None)
     return found

@@ -240,7 +240,7 @@ class Tracer(SymbolicSizes):
             return NotImplemented  # values have no strides: what its body calls has them as arguments
         state.capture = None
         try:
-            if self.symbols and op in changes_shape:
+            if self.symbols and changes_shape.of(op):
                 self.read_sizes(args[0])
             args = tuple(
                 [
@@ -298,7 +298,7 @@ class Tracer(SymbolicSizes):
 
     def emit(self, op: Op, recorded: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> Node:
         """A node for a call of an op on complete arguments."""
-        if self.functional and op in reshapes and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
+        if self.functional and reshapes.of(op) and not any(hasattr(each, "numpy") for each in (*recorded[1], *recorded[2:])):
             # Where nothing is written to, whether memory is shared does not matter; and its strides may differ.
             op, recorded = lookup("reshape"), (recorded[0], tuple(recorded[1]))
         source, module = self.where()

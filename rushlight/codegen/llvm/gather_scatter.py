@@ -28,7 +28,7 @@ from ...schedule.routines.movement import (
     row_major,
 )
 from ...schedule.scalar_ir import NotExpressible
-from ...schedule.symbolic_shape import is_symbolic_number
+from ...schedule.symbolic_shape import SymbolicNumber
 from ...schedule.tensor_ir import STATUS, Reference, Routine, TensorIRBuilder, Value
 from .ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from .native_call import Lowering, NativeCall
@@ -84,7 +84,7 @@ def first_split(sizes: Sequence[Any], skip: int = -1) -> int | None:
 
 def widest_split(sizes: Sequence[Any]) -> int | None:
     """The outermost dimension with enough work for many threads, or the largest one; the last one is vectorized."""
-    if any(map(is_symbolic_number, sizes)):
+    if any(isinstance(each, SymbolicNumber) for each in sizes):
         return 0 if sizes[0] > 1 else None
     outer = list(sizes[:-1]) or list(sizes)
     best = next((at for at, size in enumerate(outer) if size >= MANY), outer.index(max(outer)) if outer else 0)

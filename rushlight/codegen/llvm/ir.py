@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...schedule.symbolic_shape import is_symbolic_number, written
+from ...schedule.symbolic_shape import SymbolicNumber, written
 from .instructions import BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 from .module import Module, Part, alone
 
@@ -199,7 +199,7 @@ class IRBuilder:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
-        if value.__class__ not in _PLAIN_NUMBERS and is_symbolic_number(value):
+        if value.__class__ not in _PLAIN_NUMBERS and isinstance(value, SymbolicNumber):
             if type == "i64":
                 return self.integer(value)
             return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
@@ -219,7 +219,7 @@ class IRBuilder:
 
     def integer(self, value: Any) -> Scalar:
         """A plain or symbolic integer as an operand."""
-        if value.__class__ is not int and is_symbolic_number(value):
+        if value.__class__ is not int and isinstance(value, SymbolicNumber):
             return self._symbolic("i64", value.sizes.place(str(value.expression)))
         return Scalar(str(value), "i64")
 
@@ -240,7 +240,7 @@ class IRBuilder:
 
         So the code for another batch size is the same, and is not compiled again.  Equal numbers are one variable.
         """
-        if value.__class__ is not int and is_symbolic_number(value) or value < 2:  # 0 and 1 shape the code
+        if value.__class__ is not int and isinstance(value, SymbolicNumber) or value < 2:  # 0 and 1 shape the code
             return self.integer(value)
         return self.variable("i64", f"number{self.numbers.setdefault(value, len(self.numbers))}")
 

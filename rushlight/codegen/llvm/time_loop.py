@@ -9,7 +9,7 @@ from typing import Any
 
 from ...core.parallel import pool as eager_pool
 from ...schedule.routines.recurrent import RecurrentLayer
-from ...schedule.symbolic_shape import is_symbolic_number
+from ...schedule.symbolic_shape import SymbolicNumber
 from ...schedule.tensor_ir import Reference, Value
 from .gemm.choose import choose_tile, panel_width
 from .gemm.panels import Panels
@@ -28,7 +28,12 @@ def are_columns_split(op: RecurrentLayer, batch: Any, size: int, projected: bool
     """Whether threads split the columns of the hidden states, not sequences: where the parallelism gained outweighs a barrier per time step."""
     sizes, dtype = op.sizes, op.dtype
     times = len(sizes) if isinstance(sizes, (list, tuple)) else sizes
-    if projected or is_symbolic_number(batch) or is_symbolic_number(times) or (isinstance(sizes, (list, tuple)) and sizes[-1] != sizes[0]):
+    if (
+        projected
+        or isinstance(batch, SymbolicNumber)
+        or isinstance(times, SymbolicNumber)
+        or (isinstance(sizes, (list, tuple)) and sizes[-1] != sizes[0])
+    ):
         return False
     if size % panel_width(TYPES[dtype]):
         return False
@@ -48,7 +53,7 @@ def sharing(op: RecurrentLayer) -> int:
 def rows_of_block(op: RecurrentLayer, batch: Any) -> int:
     """How many sequences a thread runs through all time steps: fewer than should share the weights where threads would be idle."""
     rows = sharing(op)
-    while rows > choose_tile().rows and not is_symbolic_number(batch) and -(-batch // rows) < eager_pool.threads:
+    while rows > choose_tile().rows and not isinstance(batch, SymbolicNumber) and -(-batch // rows) < eager_pool.threads:
         rows //= 2
     return rows
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..lowering import call_layout, routine
-from ..symbolic_shape import is_symbolic_number
+from ..symbolic_shape import SymbolicNumber
 from ..tensor_ir import Reference, TensorIRBuilder
 
 
 def _is_scale(value: Any) -> bool:
-    return isinstance(value, (int, float)) or is_symbolic_number(value)
+    return isinstance(value, (int, float, SymbolicNumber))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..lowering import routine
 from ..scalar_ir import ScalarExpression
-from ..symbolic_shape import is_symbolic_number
+from ..symbolic_shape import SymbolicNumber
 from ..tensor_ir import Product, Reference, TensorIRBuilder
 
 WIDE = 32  # columns of a right matrix that pay for a copy of the left one
@@ -47,7 +47,7 @@ class Gemm:
 def matmul(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any) -> Any:
     """A product of matrices with all dimensions of a batch in front."""
     left, right = args
-    if not is_symbolic_number(left.shape[-1]) and left.shape[-1] == 1:
+    if not isinstance(left.shape[-1], SymbolicNumber) and left.shape[-1] == 1:
         return outer(builder, left, right, spec, node)
     whole = Product(-1, tuple(spec.shape), spec.dtype, node)
     whole.left, whole.right = left, right
@@ -61,7 +61,11 @@ def matmul(builder: TensorIRBuilder, args: tuple[Any, ...], spec: Any, node: Any
 def is_shared(value: Product) -> bool:
     """Whether a batch of matrices, of known sizes, has one right matrix that is wide enough to pay for a copy of the left ones."""
     batch, sizes = value.shape[:-2], (*value.shape, *value.right.shape[-2:])
-    return not any(map(is_symbolic_number, sizes)) and not any(value.right.strides[: len(batch)]) and value.shape[-1] >= WIDE
+    return (
+        not any(isinstance(each, SymbolicNumber) for each in sizes)
+        and not any(value.right.strides[: len(batch)])
+        and value.shape[-1] >= WIDE
+    )
 
 
 def outer(builder: TensorIRBuilder, left: Reference, right: Reference, spec: Any, node: Any) -> Reference:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..lowering import routine
-from ..symbolic_shape import is_symbolic_number, same
+from ..symbolic_shape import SymbolicNumber, same
 from ..tensor_ir import Reference, TensorIRBuilder, strides_of
 
 
@@ -102,7 +102,7 @@ def layer(
     """A description whose operands are contiguous (others may have any strides), or NotImplemented."""
     several = isinstance(sizes, (list, tuple)) and len(sizes) > 0 and all(type(each) is int for each in sizes)
     given = [each for each in (*operands.values(), *others.values()) if isinstance(each, Reference)]
-    known = is_symbolic_number(sizes) or type(sizes) is int or several
+    known = isinstance(sizes, SymbolicNumber) or type(sizes) is int or several
     fits = all(each.dtype == weight.dtype for each in given) and all(0 not in each.shape for each in (weight, *given))
     if not known or not fits or weight.dtype.char not in "fd" or not builder.target.matrix_products:
         return NotImplemented

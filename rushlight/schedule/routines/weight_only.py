@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..lowering import routine
-from ..symbolic_shape import is_symbolic_number
+from ..symbolic_shape import SymbolicNumber
 from ..tensor_ir import Reference, TensorIRBuilder
 
 ROWS = 32  # of the left matrix, at most: with more, it pays to turn the weight into floats and multiply those
@@ -28,7 +28,13 @@ def described(left: Reference, weight: Reference, scales: Reference, group: int 
     """A product of few rows, whose arrays are read row by row; NotImplemented for others."""
     sizes = (*left.shape, *weight.shape)
     single = np.dtype(np.float32)
-    if any(map(is_symbolic_number, sizes)) or 0 in sizes or left.shape[0] > ROWS or left.dtype != single or scales.dtype != single:
+    if (
+        any(isinstance(each, SymbolicNumber) for each in sizes)
+        or 0 in sizes
+        or left.shape[0] > ROWS
+        or left.dtype != single
+        or scales.dtype != single
+    ):
         return NotImplemented
     if left.strides[1] != 1 or weight.strides[1] != 1 or scales.strides[-1] != 1 or weight.shape[0] < 2:
         return NotImplemented

@@ -12,7 +12,7 @@ from typing import Any
 from ....core.base import Spec
 from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from ..gemm.blocked import DEPTH, FLOPS, PACKING, ROWS, BlockedProduct, pack_piece
 from ..gemm.choose import PACKED_BYTES, Tile, choose_tile
@@ -33,7 +33,13 @@ MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: with more, unpacke
 def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int, ...], size: tuple[int, ...]) -> bool:
     """Whether a convolution has one tap, enough channels, and images whose pixels (of such a size) are few enough to be packed."""
     gradient = isinstance(op, ConvolutionWeightGradient)
-    if math.prod(kernel) != 1 or any(op.padding) or op.groups != 1 or is_symbolic_number(op.images) or min(op.channels, op.rows) < LEAST:
+    if (
+        math.prod(kernel) != 1
+        or any(op.padding)
+        or op.groups != 1
+        or isinstance(op.images, SymbolicNumber)
+        or min(op.channels, op.rows) < LEAST
+    ):
         return False
     pixels, channels = math.prod(size), max(op.channels, op.rows if gradient else 0)
     most = MOST_OF_GRADIENT if gradient else MOST

@@ -12,7 +12,7 @@ from typing import Any
 from ....core.base import Spec
 from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Routine
 from ..gemm.blas import FLOPS_PER_NANOSECOND
 from ..gemm.choose import choose_tile
@@ -72,7 +72,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
     @staticmethod
     def is_worthwhile(op: Convolution, plain: WinogradConvolution) -> bool:
         """Whether sizes are known and tiles fill vectors better than those of strips do, of which each reads all weights."""
-        if is_symbolic_number(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
+        if isinstance(op.images, SymbolicNumber) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
             return False
         made = plain.tiles
         tiles = op.images * made.down * made.across
@@ -182,7 +182,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
     @staticmethod
     def is_worthwhile(op: ConvolutionWeightGradient, plain: WinogradWeightGradient) -> bool:
         """Whether sizes are known and the tiles of all images are few."""
-        if is_symbolic_number(op.images) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
+        if isinstance(op.images, SymbolicNumber) or op.groups != 1 or min(op.rows, op.channels) < LEAST:
             return False
         tiles = op.images * plain.tiles.down * plain.tiles.across
         return bool(tiles <= DEEPEST and plain.axes.products * tiles * max(op.rows, op.channels) * BYTES[plain.type] <= MOST_BYTES)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....core.blas import Blas
 from ....schedule.routines.matmul import flattened, layout
-from ....schedule.symbolic_shape import if_many, is_symbolic_number, may_reach
+from ....schedule.symbolic_shape import SymbolicNumber, if_many, may_reach
 from ....schedule.tensor_ir import Product, Reference
 from ..ir import TYPES, IRBuilder, Scalar
 
@@ -36,9 +36,9 @@ class BlasProduct:
             self.block = if_many(self.rows, 2 * ROWS, ROWS, ROWS // 2)
             self.across = 1  # blocks of columns
             if (
-                not is_symbolic_number(self.rows)
-                and not is_symbolic_number(width)
-                and not is_symbolic_number(depth)
+                not isinstance(self.rows, SymbolicNumber)
+                and not isinstance(width, SymbolicNumber)
+                and not isinstance(depth, SymbolicNumber)
                 and -(-self.rows // self.block) < FEW
             ):
                 self.across = max(1, width // COLUMNS)
@@ -59,7 +59,7 @@ class BlasProduct:
                     steps = (a.strides[at], b.strides[at], value.strides[at])
                     places = [c.add(place, c.scale(index, step)) for place, step in zip(places, steps)]
                 self.call(c, a, b, (left, places[0]), (right, places[1]), (result, places[2]), c.integer(a.shape[-2]))
-        elif not is_symbolic_number(self.extent) and self.extent == 1:
+        elif not isinstance(self.extent, SymbolicNumber) and self.extent == 1:
             self.call(c, a, b, (left, a.offset), (right, b.offset), (result, 0), c.number(self.rows))
         else:
             with c.loop(first, last) as block:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ..target import processor
 from ..vectors import lanes
 
@@ -107,7 +107,7 @@ def generated_wins(rows: int, depth: int, width: int, itemsize: int, transposed:
 
 def blocks_win(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
     """Whether a product is so large that packing both matrices pays, and not so large that their copies take much memory."""
-    if any(map(is_symbolic_number, (rows, depth, width))) or rows < 64 or width < 64 or depth < 64:
+    if any(isinstance(each, SymbolicNumber) for each in (rows, depth, width)) or rows < 64 or width < 64 or depth < 64:
         return False
     if depth * max(rows, width) * itemsize > PACKED_BYTES or rows * depth * width < LARGE:
         return False
@@ -116,7 +116,7 @@ def blocks_win(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
 
 def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:
     """Whether a product is so small that packing the right matrix costs more than it saves, and as wide as some panels."""
-    if any(map(is_symbolic_number, (rows, depth, width))) or rows < 8 or depth < 8 or rows * depth * width > TINY:
+    if any(isinstance(each, SymbolicNumber) for each in (rows, depth, width)) or rows < 8 or depth < 8 or rows * depth * width > TINY:
         return False
     return bool(width % panel_width(type) == 0)
 
@@ -128,20 +128,20 @@ def depth_is_split(rows: int, depth: int, width: int) -> bool:
 
 def deep_wins(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
     """Whether a product is so deep, and its result so small, that threads split its depth."""
-    if any(map(is_symbolic_number, (rows, depth, width))) or rows < 16 or width < 64:
+    if any(isinstance(each, SymbolicNumber) for each in (rows, depth, width)) or rows < 16 or width < 64:
         return False
     return bool(depth >= DEEPEST * 4 and rows * width * itemsize <= PART_BYTES and depth * max(rows, width) * itemsize > PACKED_BYTES)
 
 
 def decide(rule: Callable[..., bool], *arguments: Any) -> Any:
     """The outcome of a rule, 0 or 1; for symbolic sizes on which it depends, a symbolic size."""
-    known = next((each.sizes for each in arguments if is_symbolic_number(each)), None)
+    known = next((each.sizes for each in arguments if isinstance(each, SymbolicNumber)), None)
     if known is None:
         return int(rule(*arguments))
-    samples = [[sample if is_symbolic_number(each) else each for each in arguments] for sample in (16, 128, 1024)]
+    samples = [[sample if isinstance(each, SymbolicNumber) else each for each in arguments] for sample in (16, 128, 1024)]
     return known.found_by(rule, *arguments, bounds=(0, 1)) if any(rule(*each) for each in samples) else 0
 
 
 def is_possible(outcome: Any) -> bool:
     """Whether an outcome is 1, or may be."""
-    return is_symbolic_number(outcome) or outcome == 1
+    return isinstance(outcome, SymbolicNumber) or outcome == 1

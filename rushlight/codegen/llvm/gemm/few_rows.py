@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Reference
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..native_call import NativeCall
@@ -25,7 +25,12 @@ BYTES_PER_NANOSECOND = 20
 def is_few(a: Reference, b: Reference) -> bool:
     """Whether a product has few rows, and matrices that can be read so."""
     rows, depth, width = a.shape[0], a.shape[1], b.shape[1]
-    if any(map(is_symbolic_number, (rows, depth, width))) or rows > ROWS or depth < 2 * lanes("float") or depth * width < LEAST:
+    if (
+        any(isinstance(each, SymbolicNumber) for each in (rows, depth, width))
+        or rows > ROWS
+        or depth < 2 * lanes("float")
+        or depth * width < LEAST
+    ):
         return False
     return a.strides[1] == 1 and (by_columns(b) or (b.strides[1] == 1 and b.strides[0] >= width >= lanes("float")))
 

@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from ....core.parallel import pool as eager_pool
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Pointwise, Reference
 from ..instructions import FunctionParameter
 from ..ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
@@ -74,12 +74,17 @@ def half_of(matrix: Reference) -> Reference | None:
 
 def halves_win(rows: Any, depth: Any, width: Any) -> bool:
     """Whether a product is large enough to be worth packing."""
-    return not any(map(is_symbolic_number, (rows, depth, width))) and rows >= SIDE and width >= SIDE and rows * depth * width >= LARGE
+    return (
+        not any(isinstance(each, SymbolicNumber) for each in (rows, depth, width))
+        and rows >= SIDE
+        and width >= SIDE
+        and rows * depth * width >= LARGE
+    )
 
 
 def floats_win(rows: Any, depth: Any, width: Any) -> bool:
     """Whether a float32 product is so large that taking its elements apart pays."""
-    if any(map(is_symbolic_number, (rows, depth, width))) or min(rows, depth, width) < FLOAT_LEAST:
+    if any(isinstance(each, SymbolicNumber) for each in (rows, depth, width)) or min(rows, depth, width) < FLOAT_LEAST:
         return False
     return bool(rows * depth * width >= FLOAT_LARGE)
 

@@ -14,7 +14,7 @@ from ....core.blas import blas
 from ....core.parallel import pool as eager_pool
 from ....schedule.lowering import lowering
 from ....schedule.routines.matmul import Gemm, layout
-from ....schedule.symbolic_shape import is_symbolic_number
+from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Product, Reference, Routine, TensorIRBuilder
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..native_call import Lowering, NativeCall
@@ -82,7 +82,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
             made += only_if(unsplit, packed(module, type, a, b, routine, memory.pop(0)))
         if is_possible(split):
             made += only_if(split, by_depth.pieces(module, routine, memory))
-        return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if is_symbolic_number(generated) else [])
+        return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if isinstance(generated, SymbolicNumber) else [])
 
     shapes: list[Any] = [(Panels(Module(), type, depth, width).size,)] if is_possible(unsplit) else []
     shapes += by_depth.memory if is_possible(split) else []
@@ -108,7 +108,7 @@ def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
 
 def only_if(wanted: Any, pieces: list[NativeCall]) -> list[NativeCall]:
     """Pieces for sizes for which they are wanted (1): for others (0), they are called for an empty range."""
-    if not is_symbolic_number(wanted):
+    if not isinstance(wanted, SymbolicNumber):
         return pieces
     return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
 
@@ -160,7 +160,7 @@ def packed(module: Module, type: str, a: Reference, b: Reference, result: Any, m
 def rows_of_block(rows: Any) -> int:
     """How many rows a piece of work takes: fewer where there would not be two pieces for each thread.  The results are the same."""
     high = BLOCK
-    while high > LEAST and not is_symbolic_number(rows) and rows < 2 * eager_pool.threads * high:
+    while high > LEAST and not isinstance(rows, SymbolicNumber) and rows < 2 * eager_pool.threads * high:
         high //= 2
     return high
 
@@ -170,7 +170,7 @@ def by_blas(module: Module, a: Reference, b: Reference, result: Routine) -> Nati
     product = Product(result.index, (a.shape[0], b.shape[1]), result.dtype, None)
     product.left, product.right = a, b
     work, c, names = BlasProduct(blas(), product), IRBuilder(module), ("%b0", "%b1", "%b2")
-    if is_symbolic_number(work.extent):
+    if isinstance(work.extent, SymbolicNumber):
         work.emit(c, *names, FIRST, LAST)
     else:
         with c.loop(FIRST, LAST) as block:
@@ -195,8 +195,8 @@ class SplitDepth:
         self.depth = -(-a.shape[1] // parts)  # of a part
         self.high, self.blocks = a.shape[0], 1  # of rows, where panels alone would not be two for each thread
         while (
-            not is_symbolic_number(a.shape[0])
-            and not is_symbolic_number(self.panels)
+            not isinstance(a.shape[0], SymbolicNumber)
+            and not isinstance(self.panels, SymbolicNumber)
             and self.high >= BLOCK
             and parts * self.panels * self.blocks < 2 * eager_pool.threads
         ):
