@@ -483,7 +483,7 @@ def _owned(gradient: Any) -> bool:
 
 
 def _owned_on_device(gradient: Any, leaf: Any) -> bool:
-    """Whether nothing else refers to a gradient on another device than the CPU, which lies as its leaf does."""
+    """Whether nothing else refers to a gradient on another device than the CPU, and it has the strides of its leaf."""
     array = gradient._array
     if gradient._storage is not None or isinstance(array, (np.ndarray, Spec)) or array.__class__ is not leaf.__class__:
         return False

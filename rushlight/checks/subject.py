@@ -78,9 +78,9 @@ class Subject:
             args = self.prepared("float64", way)
             if name == "as given" or self.takes(args):
                 yield name, args
-        turned = tuple(turn(each) for each in self.prepared("float64"))
-        if any(isinstance(each, TensorBase) and not each.is_contiguous() for each in turned) and self.takes(turned):
-            yield "not contiguous", turned
+        strided = tuple(non_contiguous(each) for each in self.prepared("float64"))
+        if any(isinstance(each, TensorBase) and not each.is_contiguous() for each in strided) and self.takes(strided):
+            yield "not contiguous", strided
 
     def takes(self, args: tuple[Any, ...]) -> bool:
         """Whether forward runs on arguments."""
@@ -102,7 +102,7 @@ class Subject:
         return context, list(result) if isinstance(result, (tuple, list)) else [result]
 
 
-def turn(value: Any) -> Any:
+def non_contiguous(value: Any) -> Any:
     """The same tensor with its elements in another order in memory."""
     if not isinstance(value, TensorBase) or value._array.ndim < 2:
         return value

@@ -59,14 +59,14 @@ def is_contiguous_for_memory_format(a: Any, *, memory_format: Any) -> bool:
 
 
 def is_channels_last_contiguous(a: Any) -> bool:
-    """Whether the channels of a batch of images, or of volumes, lie side by side."""
+    """Whether a batch of images, or of volumes, is in channels-last order."""
     return (a.dim() == 4 and bool(a.is_contiguous(memory_format=channels_last))) or (
         a.dim() == 5 and bool(a.is_contiguous(memory_format=channels_last_3d))
     )
 
 
 def suggest_memory_format(x: Any) -> Any:
-    """The memory format that a tensor lies in."""
+    """The memory format of a tensor's strides."""
     if x.dim() == 4 and x.is_contiguous(memory_format=channels_last) and not x.is_contiguous():
         return channels_last
     if x.dim() == 5 and x.is_contiguous(memory_format=channels_last_3d) and not x.is_contiguous():

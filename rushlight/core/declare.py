@@ -120,7 +120,7 @@ class Op:
         self.across_devices = False  # whether it reads tensors of other devices
         self.needs_variadic = False  # whether a variadic parameter must be given something
         self.of_storage = False  # whether its result depends on the storage behind a tensor
-        self.layout = ""  # how results lie in memory: "", "channels last", "channels last of either", "preserve" or "contiguous"
+        self.layout = ""  # the memory layout of results: "", "channels last", "channels last of either", "preserve" or "contiguous"
 
     def __getattr__(self, name: str) -> Any:
         # Derived on first use, to keep the import of op files fast.
@@ -276,7 +276,7 @@ def primitive(
     result follows from elements), ``across_devices`` (reads tensors of other devices), ``of_storage`` (the result depends on the storage
     behind a tensor), ``needs_variadic`` (a call without the variadic arguments is refused), ``notes`` (known limits, for the documentation), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
-    (draws random numbers although it has no parameter ``generator``), ``layout`` (how results lie in memory where operands are not
+    (draws random numbers although it has no parameter ``generator``), ``layout`` (the memory layout of results where operands are not
     in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names),
     ``apart`` (its in-place form refuses operands in the memory of the target).
     """

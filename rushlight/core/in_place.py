@@ -107,7 +107,7 @@ def _tensors(value: Any) -> Any:
 
 
 def check_apart(target: TensorBase, others: list[Any]) -> None:
-    """Refuse to write at places that an operand names where that operand lies in the target's own memory, were it the target itself."""
+    """Refuse to write at indices given by an operand that shares the target's own memory."""
     for other in others:
         shared = isinstance(other, TensorBase) and (other is target or (other._storage is not None and other._storage is target._storage))
         if shared and not isinstance(other._array, Spec):

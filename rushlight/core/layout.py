@@ -1,4 +1,4 @@
-"""How the result of an op lies in memory where its operands do not lie in row-major order.
+"""The strides of an op's result where its operands are not in row-major order.
 
 Kernels give what NumPy gives, and compiled programs lay out their own results; what a user sees of an eager call follows PyTorch:
 ``channels last`` of the operands is kept, ``preserve`` keeps the order of dimensions, ``contiguous`` makes it row-major.

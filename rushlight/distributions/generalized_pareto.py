@@ -17,7 +17,7 @@ __all__ = ["GeneralizedPareto"]
 
 
 class GeneralizedPareto(Distribution):
-    """The generalized Pareto distribution: what lies above a high threshold ``loc``."""
+    """The generalized Pareto distribution: the excess over a high threshold ``loc``."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True

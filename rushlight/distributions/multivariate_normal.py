@@ -39,8 +39,8 @@ def _batch_mahalanobis(bL: Tensor, bx: Tensor) -> Tensor:
 
 def _precision_to_scale_tril(P: Tensor) -> Tensor:
     """The Cholesky factor of the inverse, by that of the matrix turned around: nothing is inverted but a triangle."""
-    turned = rushlight.linalg.cholesky(rushlight.flip(P, (-2, -1)))
-    upper = rushlight.transpose(rushlight.flip(turned, (-2, -1)), -2, -1)
+    flipped = rushlight.linalg.cholesky(rushlight.flip(P, (-2, -1)))
+    upper = rushlight.transpose(rushlight.flip(flipped, (-2, -1)), -2, -1)
     identity = rushlight.eye(P.shape[-1], dtype=P.dtype, device=P.device)
     return rushlight.linalg.solve_triangular(upper, identity, upper=False)
 

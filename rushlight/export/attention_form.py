@@ -67,8 +67,8 @@ def attention(
     dropout = dropout_p if training else 0.0
     weights = None
     if need_weights:
-        scaled, turned = rows[0] * math.sqrt(1.0 / size), rows[1].transpose(-2, -1)
-        scores = _run("bmm", scaled, turned) if attn_mask is None else _run("baddbmm", attn_mask, scaled, turned)
+        scaled, keys = rows[0] * math.sqrt(1.0 / size), rows[1].transpose(-2, -1)
+        scores = _run("bmm", scaled, keys) if attn_mask is None else _run("baddbmm", attn_mask, scaled, keys)
         weights = scores.softmax(-1)
         if dropout > 0.0:
             weights = _run("nn_functional_dropout", weights, dropout)

@@ -105,7 +105,7 @@ def strides_of(node: Any, known: dict[Any, Any]) -> tuple[int, ...] | None:
 
 
 def _is_ordered(node: Node, name: str) -> bool:
-    """Whether the elements of a result lie one behind the other, whatever it is computed from."""
+    """Whether a result is contiguous, whatever the strides of its operands."""
     return name in _ORDERED or (name == "clone" and node.kwargs.get("memory_format") is contiguous_format)
 
 
@@ -159,7 +159,7 @@ def view(graph: Graph, node: Node) -> Node | None:
 
 
 def _may_be_moved(node: Any) -> bool:
-    """Whether the elements of a value may lie in another order than its indices say."""
+    """Whether a value may be non-contiguous."""
     while isinstance(node, Node) and node.op == "call_function":
         name = name_of(node).partition(".")[0]
         if _is_ordered(node, name):

@@ -30,7 +30,7 @@ def _place(array: Any) -> tuple[Any, int]:
 
 
 class Handle:
-    """Shared memory on its way to another process, which maps it once, whatever number of tensors lie in it."""
+    """Shared memory on its way to another process, which maps it once for all tensors in it."""
 
     def __init__(self, memory: Any) -> None:
         self.memory = memory  # whose descriptor is closed with it

@@ -9,7 +9,7 @@ from ..core.errors import OperationError
 
 
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Products of matrices that lie side by side in a tensor of two dimensions, or one after the other in one of three.
+    """Products of matrices that are column blocks of a tensor of two dimensions, or the batches of one of three.
 
     ``offs`` says where each group ends: in the rows of ``mat_a``, in the columns of ``mat_b``, or (both have two dimensions) in what is summed.
 

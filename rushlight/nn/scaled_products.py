@@ -22,7 +22,7 @@ class ScalingType(IntEnum):
 
 
 class SwizzleType(IntEnum):
-    """In which order scales lie."""
+    """The memory layout of scales."""
 
     NO_SWIZZLE = 0
     SWIZZLE_32_4_4 = 1

@@ -334,9 +334,9 @@ def tensor_head(array: np.ndarray, name: str) -> bytes:
 
 
 def raw(array: np.ndarray) -> memoryview | bytes:
-    """The elements in ONNX's order of bytes, without a copy where they lie so already."""
-    turned = array.ndim == 2 and array.flags.f_contiguous and array.size > TILE[0] * TILE[1]
-    whole = _transposed(array.T) if turned else np.ascontiguousarray(array)
+    """The elements in ONNX's byte order (little-endian), without a copy where they have it already."""
+    column_major = array.ndim == 2 and array.flags.f_contiguous and array.size > TILE[0] * TILE[1]
+    whole = _transposed(array.T) if column_major else np.ascontiguousarray(array)
     if whole.dtype.byteorder == ">":
         whole = whole.astype(whole.dtype.newbyteorder("<"))
     return whole.reshape(-1).view(np.uint8).data if whole.size else b""

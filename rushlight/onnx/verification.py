@@ -129,7 +129,7 @@ class VerificationInfo:
 
 
 def histogram(values: np.ndarray) -> tuple[Any, Any]:
-    """How many values lie in each bin, and where the bins begin and end."""
+    """A histogram: the counts of the bins, and their edges."""
     counts, edges = np.histogram(np.clip(values, BINS[0], BINS[-1]), BINS)
     return make(counts.astype(np.float32)), make(edges.astype(np.float32))
 

@@ -33,10 +33,10 @@ class Rprop(ElementwiseOptimizer):
     def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, prev: Any, step_size: Any) -> None:
         shrink, grow, smallest, largest, nothing = numbers
         agreement = grad * prev
-        turned = agreement < 0
-        size = xp.where(turned, step_size * shrink, xp.where(agreement > 0, step_size * grow, step_size))
+        sign_changed = agreement < 0
+        size = xp.where(sign_changed, step_size * shrink, xp.where(agreement > 0, step_size * grow, step_size))
         step_size[...] = size = xp.clip(size, smallest, largest)
-        prev[...] = grad = xp.where(turned, nothing, grad)  # after a turn, the next step neither grows nor shrinks
+        prev[...] = grad = xp.where(sign_changed, nothing, grad)  # after a turn, the next step neither grows nor shrinks
         param -= xp.sign(grad) * size
 
 

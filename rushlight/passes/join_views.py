@@ -1,4 +1,4 @@
-"""Tensors joined as they lie in memory: ``cat`` of copies that merge dimensions becomes ``cat`` of the views they are copies of.
+"""Concatenation of views in place of copies: ``cat`` of copies that merge dimensions becomes ``cat`` of the views they are copies of.
 
 The gradients of query, key and value are such: each is turned round, copied to merge its heads, and joined with the others.  Joined along the heads they
 are copied once.

@@ -21,7 +21,7 @@ from .tensor_ir import Call, Computed, Leaf, PartialReduce, Pointwise, Product, 
 exchange: Facet[str] = Facet(
     "exchange",
     "'start' of an op that starts an exchange between processes, which runs as soon as its operands are there; 'wait' of one that waits for it, "
-    "which runs just before its first user: what lies between them is computed in the meantime",
+    "which runs just before its first user: steps between them overlap with the exchange",
     of_custom_ops=True,
 )
 

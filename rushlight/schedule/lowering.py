@@ -48,7 +48,7 @@ direct_kernel: Facet[Callable[..., Any]] = Facet(
     of_custom_ops=True,
 )
 call_layout: Facet[Layout] = Facet(
-    "layout of a call", "how results of an op lie in memory, where a device's kernel lays them out like its arguments"
+    "layout of a call", "the strides of an op's results, where a device's kernel derives them from those of its arguments"
 )
 _lowerings: dict[str, Facet[Lower]] = {}
 

@@ -221,11 +221,11 @@ class Ratio(SymbolicNumber):
         return self.text
 
 
-def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Callable[[Any, Any], Any], turned: bool) -> Any:
+def _arithmetic(sign: str, whole: Callable[[Any, Any], Any] | None, number: Callable[[Any, Any], Any], reflected: bool) -> Any:
     def run(self: Any, other: Any) -> Any:
         if not isinstance(other, (int, float, SymbolicSize, Ratio)):
             return NotImplemented
-        a, b = (other, self) if turned else (self, other)
+        a, b = (other, self) if reflected else (self, other)
         if whole is not None and isinstance(a, (int, SymbolicSize)) and isinstance(b, (int, SymbolicSize)):
             if sign in ("//", "%") and not self.sizes.compare(">", b, 0):
                 raise Fixed("a division by what is not positive")

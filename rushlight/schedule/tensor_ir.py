@@ -515,8 +515,10 @@ class TensorIRBuilder:
         if op.factory and not node.is_impure() and not node.all_input_nodes:
             return self.constant_of(node, op, args, kwargs)
         layout = call_layout.of(op) if self.target.keeps_layouts else None
-        laid = None if layout is None else layout(tuple([self.argument(each) for each in bind(op, node.args, dict(node.kwargs))]), specs)
-        shapes = [each.shape for each in specs] if laid is None else laid[0]
+        result_layout = (
+            None if layout is None else layout(tuple([self.argument(each) for each in bind(op, node.args, dict(node.kwargs))]), specs)
+        )
+        shapes = [each.shape for each in specs] if result_layout is None else result_layout[0]
         made: list[Call] = []
         for part, shape in enumerate(shapes):
             value = self.make(Call, shape, specs[part].dtype, node)
@@ -531,10 +533,12 @@ class TensorIRBuilder:
             made[0].after, self.last_effect = self.last_effect, made[0]
         for source in made[0].inputs:
             source.value.stored = True
-        if laid is None:
+        if result_layout is None:
             references = [Reference(value, value.shape, value.strides) for value in made]
         else:
-            references = [Reference(made[at], tuple(each.shape), strides, offset) for (at, strides, offset), each in zip(laid[1], specs)]
+            references = [
+                Reference(made[at], tuple(each.shape), strides, offset) for (at, strides, offset), each in zip(result_layout[1], specs)
+            ]
             made[0].results = references
         return tuple(references) if several else references[0]
 

@@ -60,7 +60,7 @@ _PATHS: dict[Any, str] = {
     device: "torch.device",
     Generator: "torch._C.Generator",
 }
-# Where PyTorch's functions are said to lie -> where users find them, and what then is left away from their names.
+# The modules that PyTorch's functions name -> those in which users find them, and the prefix of their names that is dropped there.
 _NATIVE = {
     "torch._C._nn": (".nn.functional", ""),
     "torch._C._special": (".special", "special_"),

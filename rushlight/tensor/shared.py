@@ -42,7 +42,7 @@ def shared_bytes(size: int) -> SharedMemory:
 
 
 def memory_of(array: Any) -> SharedMemory | None:
-    """The shared memory that an array lies in, or None."""
+    """The shared memory that holds an array, or None."""
     while isinstance(array, np.ndarray):
         array = array.base
     if isinstance(array, memoryview):

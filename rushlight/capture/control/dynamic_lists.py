@@ -329,7 +329,7 @@ def items_of(tensor: Any) -> list[Any]:
 
 
 def ragged_items_of(tensor: Any, sizes: Any, dim: int) -> list[Any]:
-    """The list whose items lie one after the other in a tensor."""
+    """The list whose items are concatenated in a tensor."""
     return list(lookup("split").call(tensor, sizes.tolist(), dim))
 
 

@@ -37,7 +37,7 @@ def _has_mask(args: tuple[Any, ...]) -> bool:
 
 @uncertain_dim.register("slice")
 def _beyond_bounds(sizes: SymbolicSizes, args: tuple[Any, ...]) -> int | None:
-    """A slice whose bounds may lie beyond the dimension."""
+    """A slice whose bounds may exceed the dimension."""
     shape = sizes.shape_of(args[0])
     return None if known_slice(args, shape[args[1]], sizes.symbols) else args[1] % len(shape)
 

@@ -106,10 +106,10 @@ class SharedSegment:
             key = (array.dtype, array.shape, at)
             own, first, second, rest, what = self._views.get(key) or self._make_views(*key)
             own[...] = array
-            self.mine[at] = laid = (count & NUMBERS) << 32 | what
+            self.mine[at] = published = (count & NUMBERS) << 32 | what
             note(tensor, array.size)
             for each in self.others:
-                while each[at] != laid:
+                while each[at] != published:
                     spins -= 1
                     if spins < 0:
                         made = Exchange(self, array, "SUM", count)
@@ -173,14 +173,14 @@ class Exchange:
         "error",
     )
 
-    def __init__(self, segment: SharedSegment, array: Any, op: str, laid: int = 0) -> None:
+    def __init__(self, segment: SharedSegment, array: Any, op: str, published: int = 0) -> None:
         self._lane, self._array, self._ufunc = segment, array.reshape(-1), UFUNCS[op]
         self._divisor = array.dtype.type(segment.size) if op == "AVG" else None
         self._step = PIECE // array.itemsize
         self._pieces = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
         self._what = _signature(array.dtype, op, array.nbytes)
-        self._at = laid - 1  # pieces of exchanges before this one
-        self._laid, self._reduced, self._gathered = int(laid > 0), 0, 0
+        self._at = published - 1  # pieces of exchanges before this one
+        self._laid, self._reduced, self._gathered = int(published > 0), 0, 0
         self.ended = False
         self.error: Exception | None = None
 

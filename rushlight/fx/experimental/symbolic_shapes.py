@@ -59,7 +59,7 @@ def sym_eq(x: Any, y: Any) -> bool:
 
 
 def constrain_range(a: Any, *, min: int | None = None, max: int | None = None) -> None:
-    """Say between which values a size lies: checked at once."""
+    """Constrain a size to a range, which is checked at once."""
     if (min is not None and a < min) or (max is not None and a > max):
         raise ValueError(f"Invalid value {a} for range [{min}:{max}]")
 

@@ -81,8 +81,8 @@ class MultiheadAttention(Module):
         """What each query gathers from the values, and the weights it gave them (or None)."""
         key_padding_mask = canonical_mask(key_padding_mask, "key_padding_mask", attn_mask, "attn_mask", query.dtype)
         attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, check_other=False)
-        turned = self.batch_first and query.dim() == 3
-        if turned:
+        transposed = self.batch_first and query.dim() == 3
+        if transposed:
             same_key, same_value = key is query, value is key
             query = query.transpose(1, 0)
             key = query if same_key else key.transpose(1, 0)
@@ -95,7 +95,7 @@ class MultiheadAttention(Module):
             k_proj_weight=self.k_proj_weight, v_proj_weight=self.v_proj_weight, average_attn_weights=average_attn_weights,
             is_causal=is_causal,
         )  # fmt: skip
-        return (output.transpose(1, 0) if turned else output), weights
+        return (output.transpose(1, 0) if transposed else output), weights
 
     def merge_masks(self, attn_mask: Any, key_padding_mask: Any, query: Any) -> tuple[Any, int | None]:
         """The masks as one over (batch, heads, length, length), and of which kind it is.

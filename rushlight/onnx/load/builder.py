@@ -100,7 +100,7 @@ class ModelBuilder:
         """Build nodes, values before their uses."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ModelFileError(f"functions and bodies lie in each other more than {DEEPEST} deep")
+            raise ModelFileError(f"functions and bodies are nested more than {DEEPEST} deep")
         for node in in_order(nodes):
             if self.depth > 1:
                 self.written += 1

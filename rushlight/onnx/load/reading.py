@@ -1,6 +1,6 @@
 """From a file to its protobuf message and the arrays of its weights, which stay where they are in the file.
 
-Nothing of the file is trusted: sizes are checked before anything is allocated, and external tensors lie in the file's own folder.
+Nothing of the file is trusted: sizes are checked before anything is allocated, and external tensors are read from the file's own folder alone.
 """
 
 from __future__ import annotations

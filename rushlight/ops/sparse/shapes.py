@@ -94,10 +94,10 @@ def _permuted_compressed(op: Any, args: tuple[Any, ...], array: Any, order: list
         raise unsupported(op, args)
     if not batch:
         return transposed(array)
-    turned = transposed(parts(array)[0])
+    flipped = transposed(parts(array)[0])
     values = array.values.swapaxes(-1, -2) if array.blocked else array.values
     shape = tuple(array.shape[each] for each in order)
-    return Compressed(turned.layout, array.compressed, array.plain, values, shape)
+    return Compressed(flipped.layout, array.compressed, array.plain, values, shape)
 
 
 @rules.register("unsqueeze")

@@ -97,7 +97,7 @@ def _takes_mask(mask: Reference | None, operand: Reference) -> bool:
 
 
 def _split(source: Any) -> bool:
-    """Whether the heads of a place lie beside each other, as layers split them."""
+    """Whether the heads of a position are adjacent in memory, as layers split them."""
     if not isinstance(source, Reference) or len(source.shape) != 4:
         return False
     _, heads, length, _ = source.shape
@@ -119,7 +119,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @call_layout.register("attention")
 def attention_layout(args: tuple[Any, ...], specs: list[Any]) -> Any:
-    """The output lies like the queries."""
+    """The output has the strides of the queries."""
     if not _split(args[0]):
         return None
     found = [_placed(at, each.shape, at == 0) for at, each in enumerate(specs)]
@@ -128,7 +128,7 @@ def attention_layout(args: tuple[Any, ...], specs: list[Any]) -> Any:
 
 @call_layout.register("attention_backward")
 def attention_backward_layout(args: tuple[Any, ...], specs: list[Any]) -> Any:
-    """Gradients lie like what they are gradients of; where those are parts of one tensor, they are parts of one value."""
+    """Gradients have the strides of what they are gradients of; where those are parts of one tensor, they are parts of one value."""
     inputs = args[1:4]
     if not any(map(_split, inputs)):
         return None

@@ -103,7 +103,7 @@ def _histogram_message(low: float, high: float, count: float, total: float, squa
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Message:
-    """How often values lie between limits; limits beyond all values are left out."""
+    """A histogram of values between limits; limits beyond all values are left out."""
     array = as_array(values).astype(float).reshape(-1)
     if array.size == 0:
         raise ValueError("The input has no element.")

@@ -36,14 +36,14 @@ def call(raw: Raw) -> Pairs:
 
 
 def function_parts(flags: int) -> tuple[str, ...]:
-    """What lies on the stack for a new function, as MAKE_FUNCTION's flags say."""
+    """The operands of MAKE_FUNCTION on the stack, as its flags say."""
     return tuple(part for bit, part in enumerate(("defaults", "kwdefaults", "annotations", "closure")) if flags >> bit & 1)
 
 
 def format_value(raw: Raw) -> Pairs:
     has_spec = bool(raw.argument & 4)
     convert: Pairs = [("convert_value", (None, "str", "repr", "ascii")[raw.argument & 3])] if raw.argument & 3 else []
-    if convert and has_spec:  # the value lies below the spec
+    if convert and has_spec:  # the value is below the spec
         convert = [("swap", 2), *convert, ("swap", 2)]
     return [*convert, ("format_value", has_spec)]
 

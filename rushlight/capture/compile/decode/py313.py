@@ -48,7 +48,7 @@ def call_with_names(raw: Raw) -> Pairs:
 
 
 def make_function(raw: Raw) -> Pairs:
-    """MAKE_FUNCTION and the SET_FUNCTION_ATTRIBUTEs behind it, which take what lies below the function one by one."""
+    """MAKE_FUNCTION and the SET_FUNCTION_ATTRIBUTEs behind it, which take the operands below the function one by one."""
     flags, after = 0, raw.following
     while after is not None and after.name == "SET_FUNCTION_ATTRIBUTE":
         flags |= after.argument

@@ -245,8 +245,8 @@ class CompileTracer(Tracer):
         """Call an op that draws numbers in memory order on a permuted value, whose dimensions are in that order."""
         strides = args[0]._array.strides
         order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
-        turned = super().__call__(_permute, (args[0], tuple(order)), None)
-        found = super().__call__(op, (super().__call__(_contiguous, (turned, None), None), *args[1:]), None)
+        permuted = super().__call__(_permute, (args[0], tuple(order)), None)
+        found = super().__call__(op, (super().__call__(_contiguous, (permuted, None), None), *args[1:]), None)
         return super().__call__(_permute, (found, tuple([order.index(dim) for dim in range(len(order))])), None)
 
     def argument(self, value: Any) -> Any:

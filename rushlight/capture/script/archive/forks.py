@@ -66,5 +66,5 @@ def inlined_forks(tree: ast.Module, text: str) -> ast.Module:
     try:
         made: ast.Module = InlinedForks().visit(tree)
     except RecursionError:
-        raise NotSupportedError("the forked functions of the archive lie in each other too deep") from None
+        raise NotSupportedError("the forked functions of the archive are nested too deep") from None
     return made

@@ -117,15 +117,15 @@ def masked_softmax(scores: Any, masked: bool) -> Any:
 def rotary_embedding(node: NodeContext, x: Any, cosines: Any, sines: Any, positions: Any = None) -> Any:
     packed = x.dim() == 3
     y = x.reshape(x.shape[0], x.shape[1], node["num_heads"], -1) if packed else x.transpose(1, 2)  # (batch, sequence, heads, size)
-    turned = node["rotary_embedding_dim"] or y.shape[-1]
-    rotated, rest = y[..., :turned], y[..., turned:]
+    rotary_dim = node["rotary_embedding_dim"] or y.shape[-1]
+    rotated, rest = y[..., :rotary_dim], y[..., rotary_dim:]
     if positions is not None:
         cosines, sines = cosines[positions], sines[positions]
     cosines, sines = cosines.unsqueeze(2), sines.unsqueeze(2)
     if node["interleaved"]:
         first, second = rotated[..., 0::2], rotated[..., 1::2]
     else:
-        first, second = rotated[..., : turned // 2], rotated[..., turned // 2 :]
+        first, second = rotated[..., : rotary_dim // 2], rotated[..., rotary_dim // 2 :]
     real, imaginary = cosines * first - sines * second, sines * first + cosines * second
     rotated = rl.stack([real, imaginary], -1).reshape(rotated.shape) if node["interleaved"] else rl.cat([real, imaginary], -1)
     y = rl.cat([rotated, rest], -1)

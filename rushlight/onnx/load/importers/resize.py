@@ -158,7 +158,7 @@ def weighted(x: Any, axis: int, matrix: np.ndarray) -> Any:
 
 
 def source_positions(each: ResizedAxis, coordinates: str) -> np.ndarray:
-    """Where along an axis the elements after it lie before it; in float32, in which scales are given, so that halves are halves."""
+    """The source coordinates of the output's elements along an axis; in float32, in which scales are given, so that halves are exact."""
     x = np.arange(each.wanted, dtype=np.float32)
     size, wanted = each.size, each.wanted
     if coordinates != "tf_crop_and_resize":
