@@ -10,7 +10,6 @@ import io
 import json
 import math
 import os
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -207,12 +206,3 @@ def _example(archive: ArchiveReader) -> Any:
             return None  # containers of classes of the writer's own
         raise ArchiveError(f"the example inputs can't be read: {error}") from None
     return value if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], tuple) and isinstance(value[1], dict) else None
-
-
-def is_program(path: Any) -> bool:
-    """Whether a file is an archive with an exported program."""
-    try:
-        with zipfile.ZipFile(path) as opened:
-            return any(name.endswith(("/archive_format", f"/{_MODEL}")) for name in opened.namelist())
-    except (OSError, zipfile.BadZipFile):
-        return False

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..compat import pytree
 from ..core.base import TensorBase
-from ..core.symbolic import Expression, SymbolicInt
+from ..core.symbolic import Expression
 from .errors import ConstraintViolationError, UserError
 
 INFINITY = 2**63 - 2  # PyTorch's int_oo as a number, where one is needed
@@ -531,11 +531,6 @@ def _fix(name: str, text: str, known: dict[str, Any]) -> Any:
             offset = how * int(right)
     base = known.get(root.strip()) or Dim(root.strip())
     return base if factor == 1 and not offset else base * factor + offset
-
-
-def symbolic_size(value: Any) -> bool:
-    """Whether a size has a formula."""
-    return isinstance(value, SymbolicInt)
 
 
 __all__ = ["AdditionalInputs", "Dim", "ShapesCollection", "dims", "refine_dynamic_shapes_from_suggested_fixes"]

@@ -540,8 +540,3 @@ def swapped(mod: Module, values: bool) -> Any:
         for place, before in reversed(kept):
             place.clear()
             place.update(before)
-
-
-def getitem_nodes(node: Node) -> dict[int, Node]:
-    """The nodes that take the results of one with several, by number."""
-    return {user.args[1]: user for user in node.users if user.target is operator.getitem}

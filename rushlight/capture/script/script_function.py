@@ -8,7 +8,6 @@ import io
 import pickle
 import sys
 import weakref
-from types import FunctionType
 from typing import Any
 
 from ...graph import Graph
@@ -204,8 +203,3 @@ def caller_frames(depth: int) -> tuple[Any, ...]:
         found.append(frame)
         frame = frame.f_back
     return tuple(found)
-
-
-def is_function(value: Any) -> bool:
-    """Whether this is a plain Python function."""
-    return isinstance(value, FunctionType)

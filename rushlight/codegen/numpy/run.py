@@ -17,11 +17,6 @@ from ...schedule.tensor_ir import Call, Reference, Value
 from .kernel import flat, run_kernel
 
 
-def run_schedule(schedule: Schedule, arrays: list[Any]) -> list[Any]:
-    """The outputs of a schedule (made for ``codegen.numpy.TARGET``) for inputs of the shapes and strides it was made for."""
-    return Run(schedule, arrays).outputs()
-
-
 class Run:
     """One run of a schedule: the memory of its values, and the kernel plans that were run."""
 
