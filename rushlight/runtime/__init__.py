@@ -1,4 +1,5 @@
-"""What runs generated code: the JIT, code cache, threads and memory (``cpu/``), and the way from a Python call to native code and back (``call/``).
+"""What runs generated code, a folder a device: ``cpu/`` (JIT, code cache, thread pool, arenas), ``cuda/`` (memory, launches, libraries, kernels of single ops,
+CUDA graphs); and the way from a Python call to native code and back (``call/``: launchers, the trampoline, the guard VM).
 
-In: LLVM IR and a memory plan.  Out: something that Python can call.  Knows no graph.
+In: code of a target and a memory plan.  Out: something that Python can call.  Knows no graph.
 """
