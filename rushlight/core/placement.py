@@ -85,7 +85,12 @@ def infer(op: Op, values: list[Any], place: device) -> Any:
     found = op.meta(op, values)
     if op.layout and place == META and values[0].__class__ is Spec:
         found = arranged_specs(op.layout, values, found)
-    return _placed(found, place) if found.__class__ is Spec else [_placed(each, place) for each in found]
+    if found.__class__ is not Spec:
+        return [_placed(each, place) for each in found]
+    if found.device is not None:
+        return _placed(found, place)
+    found.device = place  # as _placed has it, without the call
+    return found
 
 
 def _placed(spec: Any, place: device) -> Any:
