@@ -116,9 +116,18 @@ class ProductPlan:
         self.bias, self.adds = bias, adds
         scale = {ctypes.c_float: 0, ctypes.c_double: 1}.get(kind, code)
         self._describe = (right[:3], left[:3], (n, m, k, count), (code, compute, scale), (one, zero))
-        self._products = [self._product(alignment) for alignment in (16, dtype.itemsize)]  # for aligned addresses, and for others
-        if bias and None in self._products:
+        self._itemsize = dtype.itemsize
+        self._aligned = self._product(16)
+        if bias and self._aligned is None:
             raise AcceleratorError("cuBLASLt adds no bias to this product")
+
+    @functools.cached_property
+    def _unaligned(self) -> LtProduct | None:
+        """The product of addresses that are not multiples of 16, which are rare, and cuBLASLt's heuristics take milliseconds."""
+        made = self._product(self._itemsize)
+        if self.bias and made is None:
+            raise AcceleratorError("cuBLASLt adds no bias to this product of addresses that are not multiples of 16")
+        return made
 
     def _product(self, alignment: int) -> LtProduct | None:
         """The product by cuBLASLt; None where it has no algorithm."""
@@ -132,7 +141,7 @@ class ProductPlan:
     def run(self, left: int, right: int, made: int, bias: int = 0) -> None:
         """Compute, given the addresses of operands and result."""
         blas = self.blas
-        product = self._products[1 if (left | right | made | bias) & 15 else 0]
+        product = self._unaligned if (left | right | made | bias) & 15 else self._aligned
         if product is not None:
             stream = blas._stream().ptr
             found = blas.workspaces.get(stream)
