@@ -34,7 +34,9 @@ def tensor(array: np.ndarray, dtype: str | None) -> Any:
 
 def types_of(name: str, kind: Any) -> list[str]:
     """The types of an op's results under autocast."""
-    args, kwargs = calls(table[name], kind, tensor, BY_NUMPY.__getitem__)
+    call = calls(table[name], kind, tensor, BY_NUMPY.__getitem__)
+    assert call is not None
+    args, kwargs = call
     with torch.autocast("cuda", dtype=getattr(torch, kind.target)):
         results = flatten(table[name].call(*args, **kwargs))
     return [each.dtype.name for each in results if isinstance(each, TensorBase)]

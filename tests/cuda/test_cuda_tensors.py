@@ -336,3 +336,8 @@ def test_questions_of_libraries() -> None:
     storage = torch.ones(2).untyped_storage().cuda()
     assert storage.is_cuda and storage.cpu().tolist() == torch.ones(2).untyped_storage().tolist()
     assert torch.ones(2).untyped_storage().pin_memory().is_pinned()
+
+
+def test_an_op_of_no_tensors_is_on_the_cpu() -> None:
+    assert torch.ones(1).cuda().is_cuda
+    assert torch.block_diag().device.type == "cpu"

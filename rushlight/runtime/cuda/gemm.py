@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.errors import AcceleratorError
 from ...core.precision import precision
-from ...core.process_safety import free_after_fork
+from ...core.process_safety import cached_property, free_after_fork
 from . import measured_products
 from .cublas_lt import Lt, LtProduct
 from .libraries import library
@@ -121,7 +121,7 @@ class ProductPlan:
         if bias and self._aligned is None:
             raise AcceleratorError("cuBLASLt adds no bias to this product")
 
-    @functools.cached_property
+    @cached_property
     def _unaligned(self) -> LtProduct | None:
         """The product of addresses that are not multiples of 16, which are rare, and cuBLASLt's heuristics take milliseconds."""
         made = self._product(self._itemsize)
