@@ -92,6 +92,10 @@ class CublasHandle:
         return int(found.ptr)
 
 
+class NoAlgorithm(AcceleratorError):
+    """cuBLASLt has no algorithm that adds a bias to a product: the caller adds it by an op of its own."""
+
+
 class ProductPlan:
     """The plan of one product of given shapes, strides and dtype: all arguments of a call but the addresses."""
 
@@ -119,14 +123,14 @@ class ProductPlan:
         self._itemsize = dtype.itemsize
         self._aligned = self._product(16)
         if bias and self._aligned is None:
-            raise AcceleratorError("cuBLASLt adds no bias to this product")
+            raise NoAlgorithm("cuBLASLt adds no bias to this product")
 
     @cached_property
     def _unaligned(self) -> LtProduct | None:
         """The product of addresses that are not multiples of 16, which are rare, and cuBLASLt's heuristics take milliseconds."""
         made = self._product(self._itemsize)
         if self.bias and made is None:
-            raise AcceleratorError("cuBLASLt adds no bias to this product of addresses that are not multiples of 16")
+            raise NoAlgorithm("cuBLASLt adds no bias to this product of addresses that are not multiples of 16")
         return made
 
     def _product(self, alignment: int) -> LtProduct | None:
@@ -267,7 +271,10 @@ def known_layer(cupy: Any, input: Any, weight: Any, bias: Any) -> Any:
         return NotImplemented
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
-    plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, bias.data.ptr)
+    try:
+        plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, bias.data.ptr)
+    except NoAlgorithm:
+        return NotImplemented
     return made
 
 
@@ -289,14 +296,17 @@ def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
             plan = ProductPlan(
                 handle, (_NORMAL, width, 0, rows, width), (_TRANSPOSED, width, 0, outputs, 1), shape, dtype, tf32, bias is not None
             )
-        except AcceleratorError:
+        except NoAlgorithm:
             plan = None
         handle.plans[key] = plan
         if plan is None:
             return NotImplemented
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
-    plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, 0 if bias is None else bias.data.ptr)
+    try:
+        plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, 0 if bias is None else bias.data.ptr)
+    except NoAlgorithm:
+        return NotImplemented
     return made
 
 
