@@ -6,8 +6,8 @@
 
 A step is forward, loss, backward and SGD.  PyTorch's ways are eager mode, ``torch.compile`` of the model, its mode ``reduce-overhead``, and the whole step
 captured by hand as a CUDA graph.  Each way of each package has a process of its own, for training and for inference: what one compiles, caches or holds is
-no other's.  The processes of a case warm up side by side; then one after another is timed, while the others wait.  Losses of the first steps are compared
-before anything is timed.  Times are the best of several repeats of synchronised runs; ``memory`` is the peak of what tensors and graphs hold; ``limit`` is
+no other's.  The processes of a case (of several with ``--together``) warm up side by side; then one after another is timed, while the others wait.  Losses
+of the first steps are compared before anything is timed.  Times are the best of several repeats of synchronised runs; ``memory`` is the peak of what tensors and graphs hold; ``limit`` is
 what the card needs at least: the operations of the products, or parameters, gradients and what is kept for the backward pass written and read once.
 """
 
@@ -229,11 +229,19 @@ class Worker:
         names = ("TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "RUSHLIGHT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH")
         places = {name: os.path.join(folder, package, name.lower()) for name in names} if folder else {}
         command = [sys.executable, "-P", __file__, "--work", json.dumps([package, name, way, training, seconds])]
+        self.said: dict[str, Any] | None = None  # what was read ahead
         self.title = f"{name}, {way}{'' if training else ', inference'}"
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **places})
 
+    def wait(self) -> None:
+        """Wait until it is ready to be timed, or has failed."""
+        self.said = self.line()
+
     def line(self) -> dict[str, Any]:
         """What the process says next."""
+        if self.said is not None:
+            found, self.said = self.said, None
+            return found
         assert self.process.stdout is not None
         for line in self.process.stdout:
             if line.startswith("{"):
@@ -255,28 +263,46 @@ class Worker:
                 assert self.process.stdin is not None
                 print(file=self.process.stdin, flush=True)
                 found = self.line()
-        self.process.communicate()
         print(f"  {self.title}: { ({key: value for key, value in found.items() if key != 'losses'}) }", flush=True)
         return found
+
+    def end(self) -> None:
+        """Wait until the process has ended."""
+        self.process.communicate()
 
 
 NONE = float("nan")
 
 
-def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str) -> list[str]:
+def started(cases: list[str], peers: list[str], seconds: float, folder: str) -> dict[str, list[list[Worker]]]:
+    """By case, the processes that train, those that infer (each of PyTorch's ways, then ours), and the one that counts; all are ready to be timed."""
+    ways = [*(("torch", each) for each in peers), ("rushlight", "step")]
+    workers = {
+        name: [
+            *([Worker(package, folder, name, way, training, seconds) for package, way in ways] for training in (True, False)),
+            [Worker("torch", folder, name, "limit", True, seconds)],
+        ]
+        for name in cases
+    }
+    for each in [each for parts in workers.values() for part in parts for each in part]:
+        each.wait()
+    return workers
+
+
+def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str, together: int) -> list[str]:
     """A table of steps and of inference: ours beside each of PyTorch's ways."""
     head = f"| case | rushlight | {' | '.join(peers)} | ratio to the best | losses apart | first, s (compile) | memory, MB (peers) | limit, ms | of it |"
     steps, inference = (
         [head, "|---" * head.count(" | ") + "|---|"],
         [f"| inference | rushlight | {' | '.join(peers)} | ratio |", "|---" * (3 + len(peers)) + "|"],
     )
-    for name in cases:
+    workers: dict[str, list[list[Worker]]] = {}
+    for at, name in enumerate(cases):
         tolerance = TOLERANCE[CASES[name][1]]
-        trained = [
-            Worker(package, folder, name, way, True, seconds)
-            for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))
-        ]
-        least = Worker("torch", folder, name, "limit", True, seconds).finish()
+        if at % together == 0:
+            workers = started(cases[at : at + together], peers, seconds, folder)
+        trained, asked, (counting,) = workers[name]
+        least = counting.finish()
         results = [trained[0].finish(None, tolerance)]
         expected = results[0].get("losses")
         results += [each.finish(expected, tolerance) for each in trained[1:]]
@@ -291,10 +317,6 @@ def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str
             f"{own.get('first', NONE):.2f} ({compiled.get('first', NONE):.1f}) | {own.get('memory', NONE):.1f} ({memory}) | "
             f"{least.get('ms', NONE):.4f} {least.get('by', '')} | {least.get('ms', NONE) / took:.2f} |"
         )
-        asked = [
-            Worker(package, folder, name, way, False, seconds)
-            for package, way in (*(("torch", each) for each in peers), ("rushlight", "step"))
-        ]
         *found, own = [each.finish(None, tolerance) for each in asked]
         times = [each.get("ms", NONE) for each in found]
         best = min((each for each in times if each == each), default=NONE)
@@ -303,6 +325,9 @@ def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str
         for way, each in zip((*peers, "step", *peers, "step"), (*results, *found, own)):
             if "error" in each:
                 steps.append(f"  {name}, {way}: {each['error']}")
+        if (at + 1) % together == 0 or at + 1 == len(cases):
+            for worker in [each for parts in workers.values() for part in parts for each in part]:
+                worker.end()
     return [*steps, "", *inference]
 
 
@@ -314,7 +339,10 @@ def first_steps(cases: list[str], peers: list[str]) -> list[str]:
         row = []
         for package, way in ways:
             with tempfile.TemporaryDirectory() as folder:
-                row += [Worker(package, folder, name, way, True, 0).finish().get("first", NONE) for _ in range(2)]
+                for _ in range(2):
+                    worker = Worker(package, folder, name, way, True, 0)
+                    row.append(worker.finish().get("first", NONE))
+                    worker.end()
         lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in row)} |")
     return lines
 
@@ -325,6 +353,7 @@ def main() -> None:
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--seconds", type=float, default=0.4)
+    parser.add_argument("--together", type=int, default=1, help="cases whose processes warm up side by side")
     parser.add_argument("--cold", action="store_true")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -335,7 +364,7 @@ def main() -> None:
         print("\n".join(first_steps(cases, peers)))
     else:
         with tempfile.TemporaryDirectory() as folder:
-            print("\n".join(side_by_side(cases, peers, args.seconds, folder)))
+            print("\n".join(side_by_side(cases, peers, args.seconds, folder, args.together)))
 
 
 if __name__ == "__main__":

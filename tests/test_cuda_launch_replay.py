@@ -80,13 +80,14 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         memcpyAsync=lambda *given: device.queued.append(("copy", *given)), memsetAsync=lambda *given: device.queued.append(("fill", *given)),
     )  # fmt: skip
     made = SimpleNamespace(
-        ndarray=ndarray, RawKernel=lambda source, name, options=(): SimpleNamespace(kernel=SimpleNamespace(ptr=int(source))),
+        ndarray=ndarray,
         cuda=SimpleNamespace(
             runtime=runtime, get_current_stream=lambda: SimpleNamespace(ptr=7), alloc=lambda size: device.allocate(size),
             get_allocator=lambda: device.allocate, using_allocator=using_allocator,
         ),
     )  # fmt: skip
     launch = importlib.import_module("rushlight.runtime.cuda.launch")
+    monkeypatch.setattr(launch, "load_function", lambda cupy, source, name, options: SimpleNamespace(ptr=int(source)))
     formats: dict[int, str] = {1: "PPPqf", 2: "PPi"}
 
     def queue(function: int, *rest: Any) -> None:

@@ -112,6 +112,13 @@ class Product:
     def use(self, number: int) -> None:
         self.used = number
 
+    def stored(self, number: int) -> bytes:
+        return bytes([number] * 8)
+
+    def restore(self, kept: bytes) -> int:
+        assert len(self.found) == 1  # the heuristics are not asked again
+        return kept[0]
+
     def run(self, *args: Any) -> None:
         self.ran += 1
         if math.isinf(self.times[self.used]):

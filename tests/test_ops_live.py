@@ -25,6 +25,12 @@ EXCEPT = {
     "igamma": "PyTorch loses NaN beside 0 and inf",
     "igammac": "PyTorch loses NaN beside 0 and inf",
 }
+# Ops that PyTorch 2.13 computes otherwise than versions before it (seen in 2.11), and how.
+CHANGED = {
+    "addmv": "operands of several dtypes are refused",
+    "clamp": "a bound that is NaN gives NaN",
+    "interpolate": "there is a mode lanczos",
+}
 
 
 @pytest.fixture(scope="session")
@@ -48,6 +54,8 @@ def live(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> tuple[dict
 @pytest.mark.filterwarnings("ignore")
 def test_against_live_pytorch(op: Any, live: tuple[dict[str, np.ndarray], dict[str, Any]]) -> None:
     arrays, notes = live
+    if op.name in CHANGED and tuple(map(int, notes["version"].split(".")[:2])) < (2, 13):
+        pytest.skip(f"since PyTorch 2.13 {CHANGED[op.name]}; here is {notes['version']}")
     compared = 0
     for number, sample in enumerate(vary(op, SAMPLES[op.name])):
         key = f"{op.name}/{number}"

@@ -448,6 +448,9 @@ def test_a_mask_of_another_dtype_than_the_query(wide: Any) -> None:
 
 
 WIDE = (
+    "x.trace()",
+    "torch.inner(x.float(), x.float())",
+    "F.interpolate(x[None, None], scale_factor=2)",
     "x.softmax(-1)",
     "x.exp()",
     "x.sum(0)",
@@ -465,7 +468,7 @@ NARROW = (
     "x.mean(0)",
     "F.mish(x)",
     "x + 1",
-    "x.trace()",
+    "torch.vander(x[0])",
     "x.relu()",
     "torch.cat([x, x])",
 )
@@ -478,6 +481,17 @@ def test_autocast_on_cuda_widens_what_pytorch_widens_there(expression: str) -> N
     with torch.autocast("cuda", dtype=torch.bfloat16):
         made = eval(expression, {"x": x, "F": F, "torch": torch})
     assert made.dtype is (torch.float32 if expression in WIDE else torch.bfloat16)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_autocast_on_cuda_runs_recurrent_networks_in_float16(kind: str) -> None:
+    """PyTorch's way to cuDNN takes float16, whatever autocast's own dtype is."""
+    network = getattr(torch.nn, kind)(4, 3).to("cuda")
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        made, _ = network(torch.randn(2, 1, 4).to("cuda"))
+    assert made.dtype is torch.float16
+    made.float().sum().backward()
+    assert all(each.grad.dtype is torch.float32 for each in network.parameters())
 
 
 def test_a_custom_op_has_gradients_in_the_first_call() -> None:

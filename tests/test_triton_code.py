@@ -31,6 +31,7 @@ from rushlight.core.declare import table
 from rushlight.core.devices import CPU
 from rushlight.nn import functional as F
 from rushlight.passes.decompose import Declined, decompose
+from rushlight.schedule import memory_plan
 from rushlight.schedule.schedule import Schedule
 from rushlight.schedule.tensor_ir import elements
 
@@ -471,6 +472,25 @@ def test_several_threads() -> None:
         with ThreadPoolExecutor(3) as pool:
             for found, wanted in zip(pool.map(lambda x: program((x,))[0], inputs), expected):
                 torch.testing.assert_close(found, wanted)
+
+
+def test_values_use_the_memory_of_results_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values whose last use comes before a result is computed are in its memory, side by side where they are live together."""
+
+    def program(x: Any, w: Any) -> Any:
+        first = (x @ w).tanh()
+        second = (first @ w).sigmoid()
+        third = (second @ w).exp() + (first @ w).cos()
+        return torch.cat([third @ w, third @ x]).sin(), second.sum(0)
+
+    inputs = torch.randn(8, 8), torch.randn(8, 8) / 3
+    plain = check(program, *inputs)
+    assert not plain.schedule.lent  # small results do not lend
+    monkeypatch.setattr(memory_plan, "LEAST_LENT", 1)
+    lending = check(program, *inputs)
+    assert len(lending.schedule.lent) >= 2 and lending.schedule.arena < plain.schedule.arena
+    for value, (root, offset) in lending.schedule.lent.items():
+        assert offset + value.size * value.dtype.itemsize <= root.size * root.dtype.itemsize
 
 
 def test_values_on_another_device_are_declined() -> None:

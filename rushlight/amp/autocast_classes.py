@@ -1,4 +1,4 @@
-"""The dtype in which autocast runs each op on the CPU: recorded from PyTorch (tests/record/amp.py).  Other ops run in the dtype of their inputs."""
+"""The dtype in which autocast runs each op: compared with PyTorch's, recorded on the CPU and on a GPU (tests/record/amp.py).  Other ops run in the dtype of their inputs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from ..core.facets import Facet
 
 LOWER = "lower"  # in autocast's own dtype
 FLOAT32 = "float32"
+FLOAT16 = "float16"
 WIDEST = "widest"  # in the widest dtype among the inputs
 UNCHANGED = "unchanged"  # as they are, and so are the ops that they call
 
@@ -51,21 +52,25 @@ on_cuda: Facet[str] = Facet("autocast on CUDA", "the dtype in which autocast run
 on_cuda.set(
     LOWER,
     *"""
-    addbmm addmm addmv addr baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d gru_cell linalg_vecdot linear
-    lstm_cell matmul mm mv prelu rnn_relu_cell rnn_tanh_cell scaled_dot_product_attention
+    addbmm addmm addmv addr affine_grid affine_grid_generator baddbmm bmm conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+    convolution gru_cell linalg_vecdot linear lstm_cell matmul mm mv prelu rnn_relu_cell rnn_tanh_cell scaled_dot_product_attention
     """.split(),
 )
 on_cuda.set(
     FLOAT32,
     *"""
-    acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus layer_norm group_norm
-    norm nuclear_norm linalg_norm linalg_vector_norm linalg_matrix_norm
-    softmax log_softmax logsumexp prod sum cumprod cumsum dist pdist cdist renorm cosine_similarity
+    acos asin cosh erfinv exp expm1 ldexp log log10 log2 log1p mvlgamma reciprocal rsqrt sinh special_multigammaln tan pow softplus
+    layer_norm group_norm norm norm_except_dim nuclear_norm linalg_norm linalg_vector_norm linalg_matrix_norm resample
+    softmax log_softmax logsumexp prod sum trace cumprod cumsum dist pdist cdist renorm cosine_similarity
     binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy hinge_embedding_loss huber_loss kl_div l1_loss linear_cross_entropy
     margin_ranking_loss mse_loss multi_margin_loss multilabel_margin_loss nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss
     """.split(),
 )
-on_cuda.set(WIDEST, *"addcdiv addcmul atan2 bilinear cat cross dot grid_sample gru index_put scatter_add stack tensordot vdot".split())
-on_cuda.set(UNCHANGED, "mish", "nn_functional_mish", "outer", "trace")  # composed here of what autocast would widen
+on_cuda.set(
+    WIDEST,
+    *"addcdiv addcmul atan2 bilinear cat cross dot grid_sample grid_sampler index_put inner scatter_add stack tensordot vdot".split(),
+)
+on_cuda.set(FLOAT16, "gru", "lstm", "rnn_relu", "rnn_tanh")  # whatever autocast's own dtype is: so does PyTorch's way to cuDNN
+on_cuda.set(UNCHANGED, "mish", "nn_functional_mish", "outer", "vander")  # composed here of what autocast would widen
 
-__all__ = ["FLOAT32", "LOWER", "UNCHANGED", "WIDEST", "autocast_class", "on_cuda"]
+__all__ = ["FLOAT16", "FLOAT32", "LOWER", "UNCHANGED", "WIDEST", "autocast_class", "on_cuda"]

@@ -24,7 +24,7 @@ from ..core.dtypes import BY_NUMPY, bfloat16, float16, float32, float64
 from ..core.errors import ValueRangeError
 from ..core.state import flags, state
 from ..ops.pointwise.copy_cast import cast
-from .autocast_classes import FLOAT32, LOWER, WIDEST, autocast_class, on_cuda
+from .autocast_classes import FLOAT16, FLOAT32, LOWER, WIDEST, autocast_class, on_cuda
 
 _SUPPORTED = (bfloat16, float16)
 
@@ -75,6 +75,8 @@ class _Casting:
             args = _cast_all(args, _settings.dtypes[kind])
         elif found is FLOAT32:
             args = _cast_all(args, float32)
+        elif found is FLOAT16:
+            args = _cast_all(args, float16)
         elif found is WIDEST:
             args = _cast_all(args, _widest(args))
         return dispatch(op, args)

@@ -18,7 +18,7 @@ from ..capture.graph_module import Deferred, GraphModule
 from ..core.base import TensorBase, make
 from ..core.declare import table
 from ..core.node import Node, SavedResult, freed, modified, next_sequence, refresh, replay, save, unpack
-from ..core.process_safety import free_after_fork
+from ..core.process_safety import free_after_fork, paused_collection
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import JointGraph, Place, differentiate, through
@@ -129,6 +129,7 @@ class AheadOfTime(Executable):
             warnings.simplefilter("ignore")  # what the program warns of, it has said when it was captured
             return self.rematerialized(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
 
+    @paused_collection()
     def halves(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)

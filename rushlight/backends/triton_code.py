@@ -19,6 +19,7 @@ from ..codegen.triton import TARGET
 from ..core.base import Spec, TensorBase, alias, storage_of
 from ..core.devices import CPU, device, device_of, device_type_of, device_types
 from ..core.errors import DeviceError, NotSupported
+from ..core.process_safety import paused_collection
 from ..core.state import state
 from ..passes.decompose import Declined, decompose
 from ..passes.join_views import join_views
@@ -149,6 +150,7 @@ def is_numbers(array: Any) -> bool:
     return array.ndim <= 1 and array.size <= NUMBERS and device_of(array) == CPU
 
 
+@paused_collection()
 def compile_graph(module: Any, args: tuple[Any, ...], place: device, numbers: Sequence[int] = ()) -> TritonSchedule:
     """The program of a graph module for inputs like these; ``numbers`` are the positions of those that programs have on the host."""
     examples = [

@@ -49,7 +49,9 @@ _UNARY = """
                     attach(op, ({names},), t)
             return t
         if a.__class__ is alone.array_type and {plain}not flags.special:
-            if name in singles and input._storage is None:
+            if name in singles:
+                if input._storage is not None and input._view is not None:
+                    refresh(input)
                 r = singles[name](a)
                 if r is not NotImplemented:
                     t = new(Tensor)
@@ -164,7 +166,11 @@ _BINARY = """
             return t
         if a.__class__ is alone.array_type and {plain}not flags.special:
             kind = other.__class__
-            if name in pairs and input._storage is None and (kind is float or kind is int or kind is Tensor and other._storage is None):
+            if name in pairs and (kind is float or kind is int or kind is Tensor):
+                if input._storage is not None and input._view is not None:
+                    refresh(input)
+                if kind is Tensor and other._storage is not None and other._view is not None:
+                    refresh(other)
                 r = pairs[name](a, other._array if kind is Tensor else other)
                 if r is not NotImplemented:
                     t = new(Tensor)

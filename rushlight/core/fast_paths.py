@@ -31,6 +31,8 @@ _TENSOR = """\
         requires = True"""
 
 _LIST = """\
+    if not {name}:
+        return NotImplemented
     array_{name} = []
     for each in {name}:
         array = each._array

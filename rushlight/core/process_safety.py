@@ -7,17 +7,22 @@ ops, lowerings and methods are imported when they are first used.  So a fork wai
 Interrupts (Ctrl-C).  Python raises ``KeyboardInterrupt`` at any instruction of the main thread.  A module of ops that is half imported can't be imported again, a tracer
 that was switched on and never off sees every later op, and a module of LLVM that has two owners is freed twice.  Such changes are made under
 ``deferred()``: the interrupt is noted, and raised when the change is whole, or where ``poll`` is called.
+
+Garbage collections, too, come in the middle; they only take time, and ``paused_collection`` puts them off.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import importlib
 import os
 import signal
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
@@ -146,3 +151,15 @@ def load_module(name: str) -> ModuleType:
     """
     with _deferral:
         return importlib.import_module(name)
+
+
+@contextlib.contextmanager
+def paused_collection() -> Iterator[None]:
+    """No garbage collection inside: what a compilation allocates is alive until its end, so that collections would find nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

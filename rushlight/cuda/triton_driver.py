@@ -41,9 +41,25 @@ def _install() -> None:
     mock.wrap_dtype = staticmethod(lambda value: mock(value) if isinstance(value, DType) else theirs(value))
     active = triton.runtime.driver
     if triton.knobs.runtime.interpret:
+        _complete_interpreter(importlib.import_module("triton.runtime.interpreter"))
         active.set_active(HostDriver())
     elif _cupy() is not None:
         active.set_active(cuda_driver())
+
+
+def _complete_interpreter(interpreter: Any) -> None:
+    """Have the interpreter of older Tritons take bounds of loops beside NumPy 2.5, and literals of bfloat16, as newer ones do."""
+    patch, builder = interpreter._patch_lang_tensor, interpreter.InterpreterBuilder
+
+    def patched(tensor: Any, *scope: Any) -> None:
+        patch(tensor, *scope)
+        assign = scope[0].set_attr if scope else setattr
+        assign(tensor, "__index__", lambda self: self.handle.data.item())  # int() of an array of one element is an error since NumPy 2.5
+
+    interpreter._patch_lang_tensor = patched
+    if not hasattr(builder, "get_bf16"):
+        bfloat16 = importlib.import_module("triton.language").bfloat16
+        builder.get_bf16 = lambda self, value: self.create_fp_trunc(self.get_fp32(value), bfloat16)
 
 
 def _load_specialization(triton: Any) -> None:

@@ -1,7 +1,8 @@
-"""The memory plan: live ranges of intermediate values, in-place reuse of their memory, and offsets in the arena."""
+"""The memory plan: live ranges of intermediate values, in-place reuse of their memory, and offsets in the arena or in the memory of results to come."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .symbolic_shape import hint, same
 from .tensor_ir import Call, Pointwise, Value
 
 ALIGNMENT = 64
+LEAST_LENT = 1 << 18  # bytes of a result from which on its memory is lent
 
 
 def plan_memory(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
@@ -27,9 +29,51 @@ def plan_memory(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int,
 
 def assign_offsets(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int]:
     """The offset of every value in the arena, and the arena's size."""
-    sizes = {value: -(-max(hint(value.size), 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT for value in lives}
+    sizes = {value: bytes_of(value) for value in lives}
     offsets = packed([(sizes[value], *life) for value, life in lives.items()])
     return dict(zip(lives, offsets)), max([offset + size for offset, size in zip(offsets, sizes.values())], default=0)
+
+
+def lend_results(steps: list[Any], roots: list[Value], lives: dict[Value, tuple[int, int]]) -> dict[Value, tuple[Value, int]]:
+    """Values that are placed in the memory of a result which is computed after their last use: the result, and the offset in bytes.
+
+    They are taken out of ``lives``.  Gradients are such results: their memory is there during the whole step, and written at its end.
+    """
+    sizes = {value: size for value in (*roots, *lives) if (size := bytes_of(value)) >= LEAST_LENT}
+    first: dict[Value, int] = {}  # the step that computes a result
+    known = {root for root in roots if root in sizes and root.place is None}
+    for at, step in enumerate(steps):
+        for value in step.members:
+            root = value.place or value
+            if root in known:
+                first.setdefault(root, at)
+    lenders = sorted(first, key=first.__getitem__)
+    begins = [first[each] for each in lenders]
+    rooms = {each: hint(each.size) * each.dtype.itemsize for each in lenders}  # their own bytes, and no more
+    placed: dict[Value, list[tuple[int, int, int, int]]] = {each: [] for each in lenders}  # first and last step, first and last byte
+    lent: dict[Value, tuple[Value, int]] = {}
+    for value in sorted((each for each in lives if each in sizes), key=sizes.__getitem__, reverse=True):
+        (start, end), size = lives[value], sizes[value]
+        for root in lenders[bisect_right(begins, end) :]:  # the next to be computed first: others can lend to more
+            offset, room = 0, rooms[root]
+            if size > room:
+                continue
+            for low, high in sorted((low, high) for begin, last, low, high in placed[root] if begin <= end and last >= start):
+                if offset + size <= low:
+                    break
+                offset = max(offset, high)
+            if offset + size <= room:
+                placed[root].append((start, end, offset, offset + size))
+                lent[value] = root, offset
+                break
+    for value in lent:
+        del lives[value]
+    return lent
+
+
+def bytes_of(value: Value) -> int:
+    """The bytes of a value's memory, aligned."""
+    return -(-max(hint(value.size), 1) * value.dtype.itemsize // ALIGNMENT) * ALIGNMENT
 
 
 def live_ranges(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:

@@ -12,7 +12,7 @@ from .fusion import Fusion, FusionGroup
 from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
 from .launch_order import inputs_first, sum_late
-from .memory_plan import assign_offsets, plan_memory
+from .memory_plan import assign_offsets, lend_results, plan_memory
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
 from .target import Target
@@ -52,13 +52,14 @@ class Schedule:
         made = [each.value for each in (*self.outputs, *(each for each, _ in self.copies)) if each is not None]
         self.roots = list(dict.fromkeys(each for each in made if not isinstance(each, (Leaf, Call))))  # values with memory of their own
         self.live_ranges = plan_memory(self.steps, set(self.roots))  # of values in the arena
+        self.lent = lend_results(self.steps, self.roots, self.live_ranges) if self.target.lends_results else {}  # values in results' memory
         self.offsets, self.arena = assign_offsets(self.live_ranges)
         self.slots = self.number_buffers()
 
     def number_buffers(self) -> dict[Value, int]:
         """The position of every value in the table of addresses; those that share memory share a position."""
         slots: dict[Value, int] = {}
-        for value in [*self.inputs, *self.constants, *self.roots, *self.offsets]:
+        for value in [*self.inputs, *self.constants, *self.roots, *self.offsets, *self.lent]:
             slots[value] = len(slots)
         for value in [each for step in self.steps for each in step.members if each.place is not None]:
             slots[value] = slots[value.place]
@@ -101,6 +102,7 @@ class Schedule:
             lines += [f"    {line}" for each in self.kernel_plans(step) for line in str(each).splitlines()]
         for value, (start, end) in self.live_ranges.items():
             lines.append(f"  memory: {name_of(value)} at {self.offsets[value]}, live in steps {start}..{end}")
+        lines += [f"  memory: {name_of(value)} in {name_of(root)} at {offset}" for value, (root, offset) in self.lent.items()]
         return "\n".join([*lines, *(f"  note: {each}" for each in self.notes)])
 
 

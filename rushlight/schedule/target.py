@@ -36,6 +36,7 @@ class Target:
     group_limit: int = 64  # values of one fused kernel
     folds_constants: bool = False  # whether a kernel costs so much that it pays to look for numbers that need none
     sums_late: bool = False  # whether sums of partial sums run together, right before the first of them is needed
+    lends_results: bool = False  # whether the memory of results is there before they are computed, and holds other values until then
     updates_early: bool = True  # whether inputs are updated as soon as their new values are known, while operands are in the cache
     # -- kernels
     recompute_cost: int = 2  # an expression of at most this cost, of at most so many loads, is recomputed in a later pass

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.base import Spec
 from ..core.declare import Op, table
+from ..core.devices import CPU, available, on_device
 from ..core.dtypes import HALF_PRECISION
 from ..core.families import Elementwise, Reduction
 from ..graph import Node
@@ -543,10 +544,14 @@ class TensorIRBuilder:
         return tuple(references) if several else references[0]
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:
-        """The result of a factory function, computed now."""
+        """The result of a factory function, computed now; on the host, so that no kernel is loaded that runs but once."""
         sized = has_sizes((args, list(kwargs.values())))
-        made: Any = table[op.name].call(*present(args), **present(kwargs))
+        given = present(kwargs)
+        place = given.get("device")
+        made: Any = table[op.name].call(*present(args), **(given if place is None else {**given, "device": CPU}))
         array = made._array.copy(order="C")
+        if place is not None:
+            array = on_device(array, available(place))
         value = self.make(Constant, node.meta["val"].shape if sized else array.shape, array.dtype, node)
         value.array, value.made_by = array, (op.name, args, kwargs) if sized else None
         return self.add(value)

@@ -264,3 +264,21 @@ def test_writes_in_place_again_and_again() -> None:
             kept = x, whole
     assert_close(x.cpu(), kept[0])
     assert_close(whole.cpu(), kept[1])
+
+
+@pytest.mark.parametrize("form", [lambda function: function, torch.compile], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16], ids=str)
+def test_negative_numbers_wrap_around_in_small_integers(dtype: Any, form: Any) -> None:
+    x = torch.tensor([-1.5, -200.25, 3.75, 100.0, 0.0])
+    for source in (torch.float32, torch.float64, torch.bfloat16):
+        found = form(lambda x: x.to(dtype))(x.to(source).cuda())
+        assert found.tolist() == x.to(source).to(torch.int64).to(dtype).tolist()
+
+
+@pytest.mark.parametrize("size", [4, 300])
+def test_a_nan_of_either_sign_is_sorted_last(size: int) -> None:
+    x = torch.arange(float(size)).flip(0)
+    x[size // 2] = torch.copysign(torch.tensor(float("nan")), torch.tensor(-1.0))
+    there = x.cuda()
+    for found, wanted in zip((*there.sort(), *there.topk(2), there.median()), (*x.sort(), *x.topk(2), x.median())):
+        assert_close(found.cpu(), wanted, equal_nan=True)

@@ -36,7 +36,7 @@ def main(file: str) -> None:
     """Record in child processes: PyTorch itself may crash on a sample (a division by zero, with some numbers of threads)."""
     warnings.simplefilter("ignore")
     arrays: dict[str, np.ndarray] = {}
-    notes: dict[str, Any] = {}
+    notes: dict[str, Any] = {"version": torch.__version__}
     ops = [op for op in table.values() if op.functional is None and op in makers and resolve(op) is not None]
     waiting = [ops[at : at + 40] for at in range(0, len(ops), 40)]
     while waiting:

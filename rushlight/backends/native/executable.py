@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from ...codegen.llvm.gemm.blas import BlasProduct
@@ -19,7 +17,7 @@ from ...codegen.llvm.target import processor
 from ...core.base import Spec
 from ...core.blas import blas
 from ...core.devices import CPU
-from ...core.process_safety import cached_property
+from ...core.process_safety import cached_property, paused_collection
 from ...graph import Graph
 from ...passes.decompose import Declined, decompose
 from ...runtime.call import launcher
@@ -50,18 +48,6 @@ many:
   call void %parallel(ptr %pool, ptr %task, ptr %pointers, i64 %extent)
   ret void
 }"""
-
-
-@contextlib.contextmanager
-def paused_collection() -> Iterator[None]:
-    """No garbage collection inside: what a compilation allocates is alive until its end, so that collections would find nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 @paused_collection()

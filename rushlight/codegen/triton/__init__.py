@@ -24,6 +24,7 @@ TARGET = Target(
     recompute_cost=2,  # what is kept is in registers
     folds_constants=True,
     sums_late=True,
+    lends_results=True,  # a graph's results are in the same memory in each replay
     updates_early=False,  # updates of many parameters become one launch
     tile=8,
     unit=1,

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ...core.dtypes import LOW_PRECISION
 from ...schedule.scalar_ir import ScalarExpression
 
 TYPES = {
@@ -102,7 +103,9 @@ class Emission:
         if op == "not":
             return f"{first(args[0])} == 0"
         if op == "cast":
-            return f"{first(args[0])}.to({TYPES[dtype]})"
+            narrow = dtype.kind in "iu" and dtype.itemsize < 8 and (args[0].dtype.kind == "f" or args[0].dtype in LOW_PRECISION)
+            through = ".to(tl.int64)" if narrow else ""  # a GPU would make 0 of what is negative; so it wraps around, as in eager mode
+            return f"{first(args[0])}{through}.to({TYPES[dtype]})"
         if op == "where":
             exact = all(constants[1:]) or any(
                 each.op == "constant" and each.data == 0 and math.copysign(1, each.data) < 0 for each in args[1:]

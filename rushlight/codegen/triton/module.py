@@ -25,7 +25,7 @@ _numbers = count()
 
 PARTS = 32  # kernels that are combined at most
 _COMMENTS = 12  # lines of the user's above a combined kernel
-Region = tuple[str, int, int]  # the memory of a value: a byte range of the arena, or a buffer of its own
+Region = tuple[str, int, int]  # the memory of a value: a byte range of the arena, or of a buffer
 
 
 class Pending(NamedTuple):
@@ -93,10 +93,12 @@ class GeneratedModule:
     def region(self, value: Value) -> Region:
         """The memory of a value."""
         root = value.place or value
+        length = max(math.prod(root.shape), 1) * root.dtype.itemsize
         start = self.schedule.offsets.get(root)
-        if start is None:
-            return "buffer", self.schedule.slots[root], self.schedule.slots[root] + 1
-        return "arena", start, start + max(math.prod(root.shape), 1) * root.dtype.itemsize
+        if start is not None:
+            return "arena", start, start + length
+        lender, start = self.schedule.lent.get(root, (root, 0))
+        return f"buffer {self.schedule.slots[lender]}", start, start + length
 
     def settle(self, reads: set[Region], writes: set[Region]) -> None:
         """Launch pending kernels that a step depends on, or whose memory it writes to."""

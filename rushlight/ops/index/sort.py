@@ -26,12 +26,17 @@ _SHORT = 128  # up to this length, sorting everything is as fast as finding the 
 # -- sort --------------------------------------------------------------------------------------------------------
 
 
+def _argsort(xp: Any, array: Any, axis: int) -> Any:
+    """The indices that sort an array in rising order; NumPy's function would call the method through a wrapper."""
+    return array.argsort(axis=axis, kind="stable") if xp is np else xp.argsort(array, axis=axis, kind="stable")
+
+
 def stable_order(xp: Any, array: Any, axis: int, descending: bool) -> Any:
     """The indices that sort an array along an axis, equals in their order."""
     if not descending:
-        return array.argsort(axis=axis, kind="stable")
+        return _argsort(xp, array, axis)
     back = part(axis, None, None, -1)  # sorted backwards from behind, equals come out in their order
-    return array.shape[axis] - 1 - array[back].argsort(axis=axis, kind="stable")[back]
+    return array.shape[axis] - 1 - _argsort(xp, array[back], axis)[back]
 
 
 def _sort_spec(name: str, input: Any, dim: Any) -> list[Spec]:
@@ -154,7 +159,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def by_rank(xp: Any, rows: Any, ranks: Any) -> tuple[Any, Any]:
     """The elements of given ranks (0 is the smallest) along the last axis, and where they are."""
     if rows.shape[-1] <= _SHORT:
-        places = xp.take_along_axis(rows.argsort(axis=-1, kind="stable"), ranks, -1)
+        places = xp.take_along_axis(_argsort(xp, rows, -1), ranks, -1)
         return xp.take_along_axis(rows, places, -1)[..., 0], places[..., 0]
     value = xp.take_along_axis(xp.partition(rows, np.unique(ranks), axis=-1), ranks, -1)
     equal, below = rows == value, rows < value
@@ -291,7 +296,7 @@ def _mode_kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> tuple[Any, Any
     rows = xp.moveaxis(array, axis, -1)
     if not rows.size:
         return _select(xp, input, dim, keepdim, None)
-    order = rows.argsort(axis=-1, kind="stable")
+    order = _argsort(xp, rows, -1)
     ordered = xp.take_along_axis(rows, order, -1)
     positions = xp.arange(rows.shape[-1])
     begins = xp.ones(rows.shape, bool)

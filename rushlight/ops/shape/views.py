@@ -46,22 +46,25 @@ def _view_meta(input: Any, size: Any) -> Spec:
 
 
 def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
-    if input.flags.c_contiguous and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
+    dense = input._c_contiguous if input.__class__ is alone.array_type else input.flags.c_contiguous  # CuPy makes an object of flags
+    if dense and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
         return input.reshape(size)
-    if not _INTEGERS.issuperset(map(type, size)):  # such as tensors without dimensions, whose values may change
-        spec = _view_meta(input, size)
-        return strided(input, spec.shape, spec.element_strides)
-    # Looking symbolic sizes up would compare them, and a comparison is a guard.
-    layout = _view_layout.__wrapped__ if any(map(is_symbolic, size)) else _view_layout
-    shape, strides = layout(input.shape, input.strides, input.itemsize, tuple(size))
-    return strided(input, shape, strides)
+    return strided(input, *_planned(_view_meta, input, tuple(size)))
+
+
+def _planned(meta: Any, input: Any, argument: Any) -> tuple[Any, Any]:
+    """The shape and the strides of a view that an op with one argument, sizes or a dimension, makes of an array."""
+    sizes = argument if argument.__class__ is tuple else (argument,)
+    if not _INTEGERS.issuperset(map(type, sizes)):  # such as tensors without dimensions, whose values may change
+        spec = meta(input, argument)
+        return spec.shape, spec.element_strides
+    return _view_layout(meta, input.shape, input.strides, input.itemsize, argument)
 
 
 @functools.lru_cache(4096)
-def _view_layout(shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, size: tuple[int, ...]) -> tuple[Any, Any]:
+def _view_layout(meta: Any, shape: tuple[int, ...], steps: tuple[int, ...], itemsize: int, argument: Any) -> tuple[Any, Any]:
     """The shape and the strides of a view of memory with strides in bytes: the same again and again where steps of training repeat."""
-    given = Spec(shape, np.dtype(f"V{itemsize}"), tuple([step // itemsize for step in steps]))
-    spec = _view_meta(given, size)
+    spec = meta(Spec(shape, np.dtype(f"V{itemsize}"), tuple([step // itemsize for step in steps])), argument)
     return spec.shape, spec.element_strides
 
 
@@ -73,7 +76,7 @@ def _reshape_gradient(g: Any, input_shape: Any) -> Any:
         return make(array.reshape(input_shape))
     if not views_as(array, input_shape):
         return g.reshape(input_shape)
-    return shared(g, strided(array, *_view_layout(array.shape, array.strides, array.itemsize, tuple(input_shape))))
+    return shared(g, strided(array, *_planned(_view_meta, array, tuple(input_shape))))
 
 
 @primitive(
@@ -145,10 +148,12 @@ def view_dtype(input: Tensor, dtype: Any) -> Tensor:
 @composite(namespace=None, method=True)
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory in another shape, or (given a dtype) the same bytes read as another type."""
-    if dtype is None and len(size) == 1 and hasattr(size[0], "numpy") and not isinstance(size[0], Tensor):
+    if dtype is None and len(size) > 1:
+        return view_shape(input, *size)
+    if dtype is None and size and hasattr(size[0], "numpy") and not isinstance(size[0], Tensor):
         dtype = size[0]
     if dtype is None:
-        return view_shape(input, *size) if len(size) > 1 else view_shape(input, size)
+        return view_shape(input, size)
     if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
         _view_dtype_meta(input._array, dtype, input.storage_offset())
     return view_dtype(input, dtype)
@@ -239,8 +244,7 @@ def _expand_meta(input: Any, size: Any) -> Spec:
 def _expand_kernel(xp: Any, input: Any, size: Any) -> Any:
     if xp is np and not input.ndim and all(each >= 0 for each in size):  # a scalar: the strides are all 0
         return np.ndarray(size, input.dtype, input, 0, (0,) * len(size))
-    spec = _expand_meta(input, size)
-    return strided(input, spec.shape, spec.element_strides)
+    return strided(input, *_planned(_expand_meta, input, tuple(size)))
 
 
 @primitive(
@@ -267,10 +271,9 @@ def _unsqueeze_meta(input: Any, dim: int) -> Spec:
 
 def _unsqueeze_kernel(xp: Any, input: Any, dim: int) -> Any:
     ndim = input.ndim
-    if input.flags.c_contiguous and -ndim - 1 <= dim <= ndim:
+    if input.__class__ is not alone.array_type and input.flags.c_contiguous and -ndim - 1 <= dim <= ndim:
         return input[(slice(None),) * (dim + ndim + 1 if dim < 0 else dim) + (None,)]
-    spec = _unsqueeze_meta(input, dim)
-    return strided(input, spec.shape, spec.element_strides)
+    return strided(input, *_planned(_unsqueeze_meta, input, dim))
 
 
 @primitive(

@@ -1,7 +1,7 @@
 """The array module that kernels get as ``xp`` on CUDA: CuPy's, completed where NumPy has more.
 
 What is added has NumPy's signature and meaning: methods of ufuncs (``maximum.reduce``, ``multiply.at``, ``logaddexp.accumulate``), ``where=``
-of ufuncs, logic on complex numbers, ``initial=`` and ``keepdims=`` of reductions, ``solve`` of a broadcast batch.
+of ufuncs, logic on complex numbers, ``initial=`` and ``keepdims=`` of reductions, ``solve`` of a broadcast batch, NaNs of either sign sorted last.
 """
 
 from __future__ import annotations
@@ -236,7 +236,23 @@ def _extreme(name: str) -> Callable[[Any], Callable[..., Any]]:
     return build
 
 
+def _ordering(name: str) -> Callable[[Any], Callable[..., Any]]:
+    def build(cupy: Any) -> Callable[..., Any]:
+        function = getattr(cupy, name)
+
+        def ordered(array: Any, *args: Any, **options: Any) -> Any:
+            """CuPy's function on NaNs that are all positive: its radix sort puts negative ones, such as 0 % 0, before all numbers."""
+            if array.dtype.kind == "f":
+                array = cupy.where(array != array, array.dtype.type("nan"), array)
+            return function(array, *args, **options)
+
+        return ordered
+
+    return build
+
+
 ADDED: dict[str, Callable[[Any], Any]] = {
     "matmul": gemm.multiplier, "count_nonzero": _count_nonzero, "take": _take, "isin": _isin, "einsum": _einsum, "where": _where,
     **{name: _extreme(name) for name in ("max", "min", "amax", "amin")},
+    **{name: _ordering(name) for name in ("argsort", "sort", "partition", "unique")},
 }  # fmt: skip

@@ -163,6 +163,15 @@ class LtProduct:
                 kept.setdefault(bytes(each.algorithm), each)
         self.found = list(kept.values())
 
+    def stored(self, number: int) -> bytes:
+        """One of the algorithms that were found, as it is kept on disk."""
+        return bytes(self.found[number])
+
+    def restore(self, kept: bytes) -> int:
+        """Add an algorithm that was kept on disk: its number; asking the heuristics for it again takes milliseconds."""
+        self.found.append(_Found.from_buffer_copy(kept))
+        return len(self.found) - 1
+
     def use(self, number: int) -> None:
         """Compute by one of the algorithms that were found."""
         self.used, workspace = number, self.description[-1]

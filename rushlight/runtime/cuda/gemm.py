@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.errors import AcceleratorError
 from ...core.precision import precision
-from ...core.process_safety import free_after_fork
+from ...core.process_safety import cached_property, free_after_fork
 from . import measured_products
 from .cublas_lt import Lt, LtProduct
 from .libraries import library
@@ -92,6 +92,10 @@ class CublasHandle:
         return int(found.ptr)
 
 
+class NoAlgorithm(AcceleratorError):
+    """cuBLASLt has no algorithm that adds a bias to a product: the caller adds it by an op of its own."""
+
+
 class ProductPlan:
     """The plan of one product of given shapes, strides and dtype: all arguments of a call but the addresses."""
 
@@ -116,9 +120,18 @@ class ProductPlan:
         self.bias, self.adds = bias, adds
         scale = {ctypes.c_float: 0, ctypes.c_double: 1}.get(kind, code)
         self._describe = (right[:3], left[:3], (n, m, k, count), (code, compute, scale), (one, zero))
-        self._products = [self._product(alignment) for alignment in (16, dtype.itemsize)]  # for aligned addresses, and for others
-        if bias and None in self._products:
-            raise AcceleratorError("cuBLASLt adds no bias to this product")
+        self._itemsize = dtype.itemsize
+        self._aligned = self._product(16)
+        if bias and self._aligned is None:
+            raise NoAlgorithm("cuBLASLt adds no bias to this product")
+
+    @cached_property
+    def _unaligned(self) -> LtProduct | None:
+        """The product of addresses that are not multiples of 16, which are rare, and cuBLASLt's heuristics take milliseconds."""
+        made = self._product(self._itemsize)
+        if self.bias and made is None:
+            raise NoAlgorithm("cuBLASLt adds no bias to this product of addresses that are not multiples of 16")
+        return made
 
     def _product(self, alignment: int) -> LtProduct | None:
         """The product by cuBLASLt; None where it has no algorithm."""
@@ -132,7 +145,7 @@ class ProductPlan:
     def run(self, left: int, right: int, made: int, bias: int = 0) -> None:
         """Compute, given the addresses of operands and result."""
         blas = self.blas
-        product = self._products[1 if (left | right | made | bias) & 15 else 0]
+        product = self._unaligned if (left | right | made | bias) & 15 else self._aligned
         if product is not None:
             stream = blas._stream().ptr
             found = blas.workspaces.get(stream)
@@ -258,7 +271,10 @@ def known_layer(cupy: Any, input: Any, weight: Any, bias: Any) -> Any:
         return NotImplemented
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
-    plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, bias.data.ptr)
+    try:
+        plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, bias.data.ptr)
+    except NoAlgorithm:
+        return NotImplemented
     return made
 
 
@@ -280,14 +296,17 @@ def layer(cupy: Any, input: Any, weight: Any, bias: Any = None) -> Any:
             plan = ProductPlan(
                 handle, (_NORMAL, width, 0, rows, width), (_TRANSPOSED, width, 0, outputs, 1), shape, dtype, tf32, bias is not None
             )
-        except AcceleratorError:
+        except NoAlgorithm:
             plan = None
         handle.plans[key] = plan
         if plan is None:
             return NotImplemented
     made = handle.new(handle.array)
     made._init(plan.shape, dtype)
-    plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, 0 if bias is None else bias.data.ptr)
+    try:
+        plan.run(input.data.ptr, weight.data.ptr, made.data.ptr, 0 if bias is None else bias.data.ptr)
+    except NoAlgorithm:
+        return NotImplemented
     return made
 
 

@@ -7,7 +7,6 @@ program's kernels are generated.
 
 from __future__ import annotations
 
-import ast
 import atexit
 import contextlib
 import functools
@@ -215,9 +214,7 @@ class GeneratedKernel:
 
     def __init__(self, cupy: Any, source: str, name: str, dtypes: Sequence[Any], constants: dict[str, int]) -> None:
         self.cupy, self.source, self.name = cupy, source, name
-        found = re.search(rf"def {name}\(([^)]*)\):", source)
-        assert found is not None
-        self.parameters = [each.partition(":")[0].strip() for each in found[1].split(",")][: len(dtypes)]
+        self.parameters = parameters_of(source, name)[: len(dtypes)]
         self.options = {each: value for each, value in constants.items() if not each.isupper()}
         self.constants = {each: value for each, value in constants.items() if each.isupper()}
         self.signature = {**dict(zip(self.parameters, map(pointer, dtypes))), **dict.fromkeys(self.constants, "constexpr")}
@@ -255,8 +252,14 @@ class Address:
 @functools.cache
 def parameters(path: str, name: str) -> list[str]:
     """The names of the parameters of a kernel in a file."""
-    found = next(each for each in ast.parse(content(path)).body if isinstance(each, ast.FunctionDef) and each.name == name)
-    return [each.arg for each in found.args.args]
+    return parameters_of(content(path), name)
+
+
+def parameters_of(source: str, name: str) -> list[str]:
+    """The names of the parameters of a kernel in a text: parsing all of it would take longer than loading the kernel does."""
+    found = re.search(rf"^def {name}\(([^()]*)\):", source, re.MULTILINE)
+    assert found is not None
+    return [each.partition(":")[0].strip() for each in found[1].split(",") if each.strip()]
 
 
 def of_file(cupy: Any, path: str, name: str, values: dict[str, Any], options: dict[str, Any]) -> Future[StoredKernel]:

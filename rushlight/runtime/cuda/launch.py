@@ -1,12 +1,13 @@
 """Launches of CUDA kernels: compiled once by NVRTC, then called through the driver with their arguments packed into one buffer.
 
 A launch through CuPy checks and converts every argument, which costs as much as the launch itself; here the argument layout is
-declared once.
+declared once.  What was compiled is kept in the cache on disk: CuPy's own cache asks NVRTC for its version first, which takes as long as a small kernel.
 """
 
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import importlib
 import os
 import re
@@ -16,10 +17,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import AcceleratorError
+from ..cpu.code_cache import cache
 from . import faults, launch_record
 
 _END, _BLOCK, _SIZE = 0, 1, 2  # CU_LAUNCH_PARAM_…
 BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
+_OPTIONS = ("-ftz=true",)  # of the compiler, for all kernels
+_STATIC_SHARED, _SHARED_SIZE = 48 << 10, 8  # shared memory that needs no permission, and the attribute that permits more
+_VERSION = 1  # of the cache entries
 _LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after which the context can't be used
 
 
@@ -58,16 +63,29 @@ def addresses_in(format: str) -> list[bool]:
     return [kind == "P" for count, kind in re.findall(r"(\d*)(\D)", format) for _ in range(int(count or 1))]
 
 
+def load_function(cupy: Any, source: str, name: str, options: tuple[str, ...]) -> Any:
+    """A kernel on the current device, compiled once on a machine."""
+    told = ("cuda", _VERSION, cupy.__version__, cupy.cuda.Device().compute_capability, options, source)
+    key = hashlib.sha256(repr(told).encode()).hexdigest()
+    code = cache.find(key)
+    if code is None:
+        code, _ = importlib.import_module("cupy.cuda.compiler").compile_using_nvrtc(source, (*options, *_OPTIONS), None, f"{name}.cu")
+        cache.store(key, code)
+    module = cupy.cuda.function.Module()
+    module.load(code)
+    return module.get_function(name)
+
+
 class CudaKernel:
     """A kernel of CUDA C and how its arguments are packed (``format``, as in :mod:`struct`: ``"QQq"``)."""
 
     __slots__ = ("_block", "_extra", "_functions", "_launch", "_lock", "_only", "_pack", "_refused", "_stream", "buffer", "cupy", "driver", "format",
-                 "name", "raw", "what")  # fmt: skip
+                 "name", "options", "source", "what")  # fmt: skip
 
     def __init__(self, cupy: Any, source: str, name: str, format: str, what: str = "", options: tuple[str, ...] = ()) -> None:
         self.cupy, self.name, self.what = cupy, name, what or name
-        self.raw = cupy.RawKernel(source, name, options=options)
-        self._functions: dict[int, Any] = {}
+        self.source, self.options = source, options
+        self._functions: dict[int, Any] = {}  # by device
         self._only: Any = None  # the function, where there is but one device
         self._stream = cupy.cuda.get_current_stream
         self.format, self._block = format, Block(format)
@@ -105,12 +123,12 @@ class CudaKernel:
         index = self.cupy.cuda.runtime.getDevice()
         function = self._functions.get(index)
         if function is None:
-            if shared > 48 << 10:
-                self.raw.max_dynamic_shared_size_bytes = shared
-            function = self._functions[index] = int(self.raw.kernel.ptr)
+            function = self._functions[index] = load_function(self.cupy, self.source, self.name, self.options)
+        if shared > _STATIC_SHARED:
+            self.driver.funcSetAttribute(function.ptr, _SHARED_SIZE, shared)
         if self.cupy.cuda.runtime.getDeviceCount() == 1:
-            self._only = function
-        return function
+            self._only = function.ptr
+        return function.ptr
 
 
 def check(cupy: Any, what: str) -> None:

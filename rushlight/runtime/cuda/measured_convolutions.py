@@ -18,7 +18,7 @@ import numpy as np
 from ...core.dtypes import HALF_PRECISION
 from ..cpu.code_cache import cache
 from .kernel_store import StoredKernel, has_triton, of_file
-from .measured_products import fill_array, measured
+from .measured_products import device_name, fill_array, measured
 
 log = logging.getLogger("rushlight.triton")
 _FILE = str(Path(__file__).parent / "kernels" / "implicit_convolution.py")
@@ -108,7 +108,7 @@ def measure_convolutions(cupy: Any) -> None:
     """Measure each convolution that was recorded; nothing is measured during a graph capture."""
     if not _pending or cupy.cuda.get_current_stream().is_capturing():
         return
-    waiting, device = dict(_pending), cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
+    waiting, device = dict(_pending), device_name(cupy, cupy.cuda.runtime.getDevice())
     _pending.clear()
     unknown = []
     for key, (own, by_cudnn, shapes) in waiting.items():

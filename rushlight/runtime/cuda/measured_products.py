@@ -32,7 +32,7 @@ _LEAST = 1 << 22  # multiplications from which on that is tried
 _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
 _PROCESSORS = 132
 _ALIGNED = 1 << 12  # an address that kernels are compiled for
-_VERSION = 3  # of the cache entries
+_VERSION = 4  # of the cache entries
 _FILE = str(Path(__file__).parent / "kernels" / "split_product.py")
 _NO_BIAS, _OF_COLUMNS, _OF_ROWS = 0, 1, 2  # what a bias is added to
 _LENGTH, _GROUP = 32, 8  # of a K step; block rows that share the second operand in the L2 cache
@@ -42,6 +42,7 @@ _DTYPES: dict[int, Any] = {0: np.float32, 1: np.float64, 2: np.float16, 14: ml_d
 _SIZES = {0: 4, 1: 8, 2: 2, 14: 2, 4: 8, 5: 16}  # bytes of an element, by cuBLAS's numbers of dtypes
 
 measuring = False
+_device_names: dict[int, bytes] = {}
 pending: dict[Any, None] = {}  # unmeasured products of compiled programs
 
 
@@ -145,10 +146,23 @@ class SplitProduct:
         self.launch("split_product", (-(-rows // sizes["BM"]) * -(-columns // sizes["BN"]),), values, options)
 
 
+def device_name(cupy: Any, index: int) -> bytes:
+    """The name of a device, asked for once: the driver takes a millisecond to collect all properties."""
+    if index not in _device_names:
+        _device_names[index] = bytes(cupy.cuda.runtime.getDeviceProperties(index)["name"])
+    return _device_names[index]
+
+
 def digest(cupy: Any, product: Any) -> str:
     """What the fastest algorithm depends on."""
-    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.runtime.getDevice())["name"]
-    told = ("product", _VERSION, device, product.lt.version, product.description, bytes(product.found[0].algorithm))
+    told = (
+        "product",
+        _VERSION,
+        device_name(cupy, cupy.cuda.runtime.getDevice()),
+        product.lt.version,
+        product.description,
+        bytes(product.found[0].algorithm),
+    )
     return hashlib.sha256(repr(told).encode()).hexdigest()
 
 
@@ -164,12 +178,11 @@ def measure_pending(cupy: Any) -> None:
         split = SplitProduct(cupy, product.description) if SplitProduct.takes(product.description) and has_triton() else None
         name = digest(cupy, product)
         known = cache.find(name)
-        best = known[0] if known is not None and len(known) == 1 else None
-        if best not in (0, _SPLIT):  # the first is known, and querying more takes host time
-            product.find_more()
-        if best is not None and (best < len(product.found) or (best == _SPLIT and split is not None)):
-            use(product, best, split)
-        elif split is not None or len(product.found) > 1:
+        if known is not None and (known[0] != _SPLIT or split is not None):
+            use(product, known[0] if known[0] in (0, _SPLIT) else product.restore(known[1:]), split)
+            continue
+        product.find_more()
+        if split is not None or len(product.found) > 1:
             waiting.append((product, split, name))
     splits = [split for _, split, _ in waiting if split is not None]
     for one in splits:
@@ -208,7 +221,7 @@ def choose(cupy: Any, stream: Any, workspace: int, product: Any, split: SplitPro
     use(product, best, split)
     told = "three products" if best == _SPLIT else f"algorithm {best} of {len(product.found)}"
     log.info("a product of %s: %s, %.1f µs, the first %.1f", product.description[2], told, times[best], times[0])
-    cache.store(name, bytes([best]))
+    cache.store(name, bytes([best]) + (product.stored(best) if best not in (0, _SPLIT) else b""))
 
 
 @functools.cache

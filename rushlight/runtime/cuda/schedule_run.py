@@ -89,12 +89,25 @@ class TritonSchedule:
         schedule, made = self.schedule, list(self.constants)
         arena = factory.call((schedule.arena,), dtype=uint8, device=self.place) if schedule.arena else None
         for value, offset in schedule.offsets.items():
-            length = max(math.prod(value.shape), 1) * value.dtype.itemsize
-            part = table["slice"].call(arena, 0, offset, offset + length, 1)
-            kind = BY_NUMPY[value.dtype]
-            flat = part.view(kind)
-            made[schedule.slots[value]] = flat.view(value.shape) if math.prod(value.shape) else self.empty(value.shape, kind)
+            made[schedule.slots[value]] = self.part(arena, value, offset)
         return made
+
+    def part(self, memory: Any, value: Value, offset: int) -> Any:
+        """The tensor of a value in a dense tensor of bytes."""
+        kind, length = BY_NUMPY[value.dtype], math.prod(value.shape) * value.dtype.itemsize
+        return (
+            table["slice"].call(memory, 0, offset, offset + length, 1).view(kind).view(value.shape)
+            if length
+            else self.empty(value.shape, kind)
+        )
+
+    def make_results(self, memory: list[Any], factory: Any = table["empty"]) -> None:
+        """Add the memory of results, and of the values that are in it before."""
+        schedule, slots = self.schedule, self.schedule.slots
+        for value in schedule.roots:
+            memory[slots[value]] = factory.call(value.shape, dtype=BY_NUMPY[value.dtype], device=self.place)
+        for value, (root, offset) in schedule.lent.items():
+            memory[slots[value]] = self.part(memory[slots[root]].view(-1).view(uint8), value, offset)
 
     def empty(self, shape: tuple[int, ...], kind: Any) -> Any:
         return table["empty"].call(shape, dtype=kind, device=self.place)
@@ -140,8 +153,7 @@ class TritonSchedule:
             memory = self.laid_out(table["zeros"])
             for given in self.inputs:
                 memory[self.schedule.slots[given]] = args[given.position]
-            for value in self.schedule.roots:
-                memory[self.schedule.slots[value]] = table["zeros"].call(value.shape, dtype=BY_NUMPY[value.dtype], device=self.place)
+            self.make_results(memory, table["zeros"])
             with measured_products():
                 run(memory, lambda number: self.call(self.calls[number], memory))
             kind: Any = device_types["cuda"]
@@ -167,8 +179,7 @@ class TritonSchedule:
                 self.static = list(memory)
             for given in self.inputs:
                 memory[slots[given]] = args[given.position]
-            for value in schedule.roots:
-                memory[slots[value]] = self.empty(value.shape, BY_NUMPY[value.dtype])
+            self.make_results(memory)
             self.module.run(memory, lambda number: self.call(self.calls[number], memory))
             results = [None if each is None else self.seen_through(each, memory) for each in self.outputs]
             copied = [(self.seen_through(each, memory).clone(), position) for each, position in schedule.copies if each is not None]

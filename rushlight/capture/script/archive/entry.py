@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
 from ....core.errors import CaptureError, NotSupported, RushlightError
+from ....core.process_safety import paused_collection
 from ....serialization.records import ArchiveReader
 from .described import DescribedReader
 from .reader import ProgramReader
@@ -31,10 +31,9 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
             wanted[name] = archive.read(f"extra/{name}")
     if "data.pkl" not in archive and "model.json" not in archive:
         raise CaptureError("the archive has no data.pkl, and so no Module")
-    collecting = gc.isenabled()
-    gc.disable()  # syntax trees are many objects, which a collection would walk again and again
     try:
-        return (DescribedReader if "model.json" in archive else ProgramReader)(archive, map_location).read()
+        with paused_collection():  # syntax trees are many objects, which a collection would walk again and again
+            return (DescribedReader if "model.json" in archive else ProgramReader)(archive, map_location).read()
     except RecursionError:
         raise CaptureError("the archive is nested more deeply than any model is") from None
     except MemoryError:
@@ -43,6 +42,3 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         if isinstance(error, RushlightError):
             raise
         raise CaptureError(f"the archive is damaged: it holds no whole program ({type(error).__name__}: {error})") from error
-    finally:
-        if collecting:
-            gc.enable()

@@ -259,7 +259,7 @@ _cast_plans: dict[
 
 
 def cast(cupy: Any, input: Any, dtype: Any) -> Any:
-    """A copy in another floating-point dtype, with the input's strides; other casts are left to the op's own kernel."""
+    """A copy in another dtype, with the input's strides; complex numbers are left to the op's own kernel."""
     wanted, shape = dtype.numpy, input.shape
     key = (shape, input.strides, input.dtype, wanted)
     plan = _cast_plans.get(key)
@@ -283,7 +283,7 @@ def _planned_cast(cupy: Any, input: Any, wanted: np.dtype[Any]) -> Any:
     have, n = input.dtype, input.size
     variant = _casts.get((have, wanted))
     if variant is None:
-        if have not in STORED or wanted not in _FLOATS:
+        if have not in STORED or wanted not in STORED:
             return None
         value: Any = ScalarExpression("operand", (), have, 0)
         if wanted in LOW_PRECISION or have in LOW_PRECISION:  # narrow floats are computed with, and rounded from, float32
