@@ -420,3 +420,30 @@ def test_memory_that_is_written_needs_no_name_in_a_schema():
     lib.impl("twice.out", lambda x, out: out.copy_(x * 2), "CPU")
     out = torch.zeros(2)
     assert torch.ops.tests_written.twice.out(torch.ones(2), out) is None and out.tolist() == [2.0, 2.0]
+
+
+def test_types_of_schemas_are_named_where_they_are_wrong() -> None:
+    with torch.library._scoped_library("testnames", "FRAGMENT") as library:
+        with pytest.raises(RuntimeError, match="Use `SymInt` or `int` instead of `int64_t`"):
+            library.define("wrong(int64_t a) -> Tensor")
+        with pytest.raises(RuntimeError, match="Use `float` instead of `double`"):
+            library.define("wrong(double a) -> Tensor")
+    with pytest.raises(NotImplementedError, match="custom_op with kwarg-only Tensor args"):
+        torch.library.custom_op("testnames::only", lambda x, *, y: x, mutates_args=(), schema="(Tensor x, *, Tensor y) -> Tensor")
+
+
+def test_annotations_that_hold_strings_are_resolved() -> None:
+    def listed(x):  # type: ignore[no-untyped-def]
+        return [x]
+
+    listed.__annotations__ = {"x": "Tensor", "return": list["Tensor"]}
+    assert torch.library.infer_schema(listed, mutates_args=()) == "(Tensor x) -> Tensor[]"
+
+
+def test_a_fake_is_refused_beside_implementations_that_stand_for_it() -> None:
+    with torch.library._scoped_library("testfakes", "FRAGMENT") as library:
+        for key in ("CompositeImplicitAutograd", "Meta"):
+            library.define(f"op_{key}(Tensor x) -> Tensor")
+            library.impl(f"op_{key}", lambda x: x.clone(), key)
+            with pytest.raises(RuntimeError, match=f"DispatchKey::{key}"):
+                torch.library.register_fake(f"testfakes::op_{key}", lambda x: x)

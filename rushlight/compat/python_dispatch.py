@@ -66,7 +66,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a dispatch mode is on in this thread."""
-    return bool(state.dispatch_modes)
+    return any(include_infra_modes or not each.is_infra_mode() for each in state.dispatch_modes)
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:

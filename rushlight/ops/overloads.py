@@ -43,6 +43,7 @@ class OpOverload:
         self.__qualname__ = self._name
         self.__module__ = packet.__module__
         self.tags: list[Any] = []
+        self._defined_in_python = packet.namespace not in _SOURCES
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:

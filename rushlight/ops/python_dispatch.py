@@ -150,7 +150,11 @@ def bind(schema: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[tuple[An
         values = schema.bind(tuple(fitted), kwargs)
     except OperationError:
         return None
-    pairs = list(zip(wanted, values))
+    return without_defaults(list(zip(wanted, values)))
+
+
+def without_defaults(pairs: list[tuple[Any, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a schema with their values as a call has them: defaults at the end, and of keywords, are left out."""
     positional = [(each, value) for each, value in pairs if not each.kwarg_only]
     while positional and positional[-1][0].has_default and _same(positional[-1][1], positional[-1][0].default_value):
         positional.pop()
@@ -169,6 +173,23 @@ def _fitted(value: Any, argument: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and "List[int]" in kind:
         return [value]
     return value
+
+
+def offer_custom(overload: OpOverload, values: tuple[Any, ...], rules: dict[type, Callable[..., Any]]) -> Any:
+    """Offer a call of an op that a program registered to modes and subclasses; NotImplemented where its implementation is to run."""
+    if state.dispatch_disabled:
+        return NotImplemented
+    asked = dispatched(values)
+    if not state.dispatch_modes and (not asked or hasattr(type(asked[0]), "run_op")):
+        return NotImplemented
+    arguments = overload._schema.arguments
+    bound = without_defaults(list(zip(arguments, values)))
+    grad, outside = state.grad_enabled, state.grad_outside
+    state.grad_enabled, state.grad_outside = False, grad
+    try:
+        return ask_handlers(overload, asked, *bound, rules)
+    finally:
+        state.grad_enabled, state.grad_outside = grad, outside
 
 
 def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Callable[..., Any] | None) -> Any:
@@ -190,7 +211,8 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
             recording.build(functional)
         if "input" in functional.node_type.saved_names:
             saved = (keep_copy(args[0]), *args[1:])
-    state.grad_enabled = False
+    outside = state.grad_outside
+    state.grad_enabled, state.grad_outside = False, grad
     try:
         result = handle()
         if result is NotImplemented:
@@ -203,7 +225,7 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
             finally:
                 state.dispatch_modes = modes
     finally:
-        state.grad_enabled = grad
+        state.grad_enabled, state.grad_outside = grad, outside
     if functional is not None:
         target = args[0]
         if recorded and functional.vjp != {}:
@@ -277,19 +299,31 @@ def _apart(result: Any, tensors: list[Any], grad: bool) -> Any:
     return result
 
 
-def ask_handlers(overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the innermost mode, which is off meanwhile, then the subclasses, until one does not return NotImplemented."""
+def ask_handlers(
+    overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], rules: dict[type, Callable[..., Any]] | None = None
+) -> Any:
+    """Call the innermost mode, which is off meanwhile, then the subclasses, until one does not return NotImplemented.
+
+    ``rules``, by the class of a mode or tensor, take the place of its ``__torch_dispatch__``.
+    """
     kinds = tuple([type(each) for each in asked])
     if state.dispatch_modes:
         mode = state.dispatch_modes.pop()
+        rule = rules.get(type(mode)) if rules else None
+        if getattr(mode.__torch_dispatch__, "__self__", mode) is not mode:
+            state.dispatch_modes.append(mode)
+            raise OperationError(
+                f"Defining your mode's `__torch_dispatch__` ({type(mode)}) as a classmethod is not supported, please make it a plain method"
+            )
         try:
-            result = mode.__torch_dispatch__(overload, kinds, args, kwargs)
+            result = mode.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(mode, overload, kinds, args, kwargs)
         finally:
             state.dispatch_modes.append(mode)
         if result is not NotImplemented:
             return result
-    for each in asked:
-        result = type(each).__torch_dispatch__(overload, kinds, args, kwargs)
+    for kind in kinds:
+        rule = rules.get(kind) if rules else None
+        result = kind.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(kind, overload, kinds, args, kwargs)
         if result is not NotImplemented:
             return result
     names = "".join(f"\n\n  - tensor subclass {type(each)!r}" for each in asked)

@@ -529,7 +529,7 @@ class Tensor(OpMethods):
         name = None if self.grad_fn is None else self._grad_fn.name()
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
-            "class_name": type(self).__name__ if overrides_functions(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
+            "class_name": type(self).__name__ if overrides_functions(type(self)) or dispatches_operators(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
         }  # fmt: skip
         tangent = unpack_dual(self).tangent if dual_levels else None
         if tangent is not None:
