@@ -103,7 +103,7 @@ class SchemaType:
             return value is None or self.element.accepts(value)
         if self.kind_name == "List":
             assert self.element is not None
-            if isinstance(value, (list, tuple)):
+            if isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
                 return all(map(self.element.accepts, value))
             return self.size is not None and self.element.accepts(value)
         return _ACCEPT.get(self.kind_name, _anything)(value)

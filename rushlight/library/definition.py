@@ -7,7 +7,7 @@ back-ends and the exporter know the op as one node.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..amp.autocast_mode import is_autocast_enabled
@@ -98,6 +98,7 @@ class Definition:
         self.autocast: dict[str, Any] = {}  # the dtype under autocast, by kind of device
         self.dispatch_rules: dict[type, Callable[..., Any]] = {}
         self.refuse: Callable[[str, Any], Any] | None = None  # raises for a call without implementation
+        self._listed = [at for at, each in enumerate(schema.arguments) if each.type.listed]
         self.written = [at for at, each in enumerate(schema.arguments) if each.is_write]
         self.overload: OpOverload = add_overload(schema, self.call)
         self.op = _declare(self, schema, self.overload, self.run)
@@ -129,6 +130,9 @@ class Definition:
 
     def call(self, values: list[Any]) -> Any:
         """Run the op on one value for each argument: gradients first, then captures, then an implementation."""
+        for at in self._listed:  # an implementation gets lists, whatever sequences it is called with
+            if values[at] is not None and values[at].__class__ is not list:
+                values[at] = list(values[at]) if isinstance(values[at], Sequence) else values[at]
         inputs = [tensor for value in values for tensor in tensors_in(value)]
         for tensor in inputs:
             if tensor._value is not None:  # batched: the innermost vmap takes it apart, and calls again
@@ -323,8 +327,8 @@ class Definition:
                     f"Trying to backward through {name} but no autograd formula was registered. Please use register_autograd to add one."
                 )
             made = backward(ctx, *_grouped(self.schema.returns, list(grads)))
-            found = made if isinstance(made, tuple) else (made,)
-            values = ctx._structure
+            found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+            values = ctx._structure[: self._positional]  # what is given by keyword alone is no tensor, and has no gradient
             if len(found) != len(values):
                 raise OperationError(
                     f"Expected the return from backward to be of the same structure as the inputs: {name} has {len(values)} inputs, and its "
@@ -338,7 +342,7 @@ class Definition:
                     flat.extend(gradient if gradient is not None else [None] * len(value))
                 else:
                     flat.append(gradient)
-            return tuple(flat)
+            return (*flat, *[None] * (len(_flat(ctx._structure)) - len(flat)))
 
         body = {"setup": staticmethod(setup) if setup is not None else None, "backward": staticmethod(gradients)}
         self.formula = type(f"GeneratedBackwardFor_{mangled}" + ("" if self.schema.overload_name else "_default"), (Function,), body)

@@ -299,9 +299,20 @@ def _apart(result: Any, tensors: list[Any], grad: bool) -> Any:
     return result
 
 
+def checked_result(overload: Any, result: Any) -> Any:
+    """What a handler returned; raises where it is no tensor, and the operator returns one."""
+    if isinstance(result, TensorBase) or result is None:
+        return result
+    returns = overload._schema.returns if isinstance(overload, OpOverload) else ()
+    if len(returns) == 1 and returns[0].type.base == "Tensor" and not returns[0].type.listed:
+        raise OperationError(f"Unable to cast {result} to Tensor")
+    return result
+
+
 def ask_handlers(
-    overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], rules: dict[type, Callable[..., Any]] | None = None
-) -> Any:
+    overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], rules: dict[type, Callable[..., Any]] | None = None,
+    label: str | None = None,
+) -> Any:  # fmt: skip
     """Call the innermost mode, which is off meanwhile, then the subclasses, until one does not return NotImplemented.
 
     ``rules``, by the class of a mode or tensor, take the place of its ``__torch_dispatch__``.
@@ -320,14 +331,15 @@ def ask_handlers(
         finally:
             state.dispatch_modes.append(mode)
         if result is not NotImplemented:
-            return result
+            return checked_result(overload, result)
     for kind in kinds:
         rule = rules.get(kind) if rules else None
         result = kind.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(kind, overload, kinds, args, kwargs)
         if result is not NotImplemented:
-            return result
+            return checked_result(overload, result)
     names = "".join(f"\n\n  - tensor subclass {type(each)!r}" for each in asked)
-    raise ArgumentError(f"Multiple dispatch failed for '{overload}'; all __torch_dispatch__ handlers returned NotImplemented:{names}")
+    label = label or f"torch._ops.{overload}"
+    raise ArgumentError(f"Multiple dispatch failed for '{label}'; all __torch_dispatch__ handlers returned NotImplemented:{names}")
 
 
 # -- ops that are other operators --------------------------------------------------------------------------------

@@ -100,6 +100,6 @@ def set_gradient(
         made = backward(object(), ctx._saved_structure.unflatten(leaves), *grads)
         values = ctx._structure
         check_gradients(made, schema, values, fail)
-        return tuple(made.get(each.name) for each in schema.arguments)
+        return tuple(made.get(each.name) for each in schema.arguments if not each.kwarg_only)
 
     definition.set_gradient(gradients, setup)
