@@ -127,3 +127,38 @@ def test_inputs_without_tangents() -> None:
         assert unpacked(results[0]) == ([1.0], [2.0])
         assert unpacked(results[2]) == ([4], None)
     assert seen[0] == ([0.0], None)
+
+
+def test_views_of_what_is_written_afterwards_have_its_tangents() -> None:
+    def through_the_base(x: Any) -> Any:
+        target = torch.zeros(2, 2)
+        row = target[0]
+        target.copy_(x)
+        return row, target
+
+    x, t = torch.arange(4.0).reshape(2, 2), torch.ones(2, 2) * 3
+    (row, _), (row_tangent, tangent) = torch.func.jvp(through_the_base, (x,), (t,))
+    assert torch.equal(row, x[0])
+    assert torch.equal(row_tangent, t[0])
+    assert torch.equal(tangent, t)
+    _, tangents = torch.func.vmap(lambda a, b: torch.func.jvp(through_the_base_of(a), (a,), (b,)))(x.expand(3, 2, 2), t.expand(3, 2, 2))
+    assert torch.equal(tangents, t[0].expand(3, 2))
+    with fw.dual_level():
+        row, _ = through_the_base(fw.make_dual(x, t))
+        assert torch.equal(fw.unpack_dual(row).tangent, t[0])
+
+
+def through_the_base_of(like: Any) -> Any:
+    def function(x: Any) -> Any:
+        target = like.clone()
+        row = target[0]
+        target.copy_(x)
+        return row
+
+    return function
+
+
+def test_a_function_may_write_to_what_it_is_differentiated_by_forwards() -> None:
+    x = torch.ones(2)
+    value, tangent = torch.func.jvp(lambda x, y: x.copy_(y) * 2, (x, torch.full((2,), 5.0)), (torch.ones(2), torch.full((2,), 7.0)))
+    assert (value.tolist(), tangent.tolist(), x.tolist()) == ([10.0, 10.0], [14.0, 14.0], [5.0, 5.0])

@@ -58,6 +58,21 @@ def fresh(tensor: Any, recorded: bool) -> Any:
     return result
 
 
+def writable(start: Any, tensor: Any) -> Any:
+    """A starting point as forward mode gives it to programs, which write to it: no leaf, and what is written goes into its tensor.
+
+    The derivative of a leaf that requires grad can't be written to.
+    """
+    if start._grad_fn is not None and tensor.is_leaf:
+        return start
+    made = alias(tensor, tensor._array)
+    node = StartOfDerivative()
+    node.inputs, node.saved, node.sequence = (edge_of(start),), (), next_sequence()
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    made._requires_grad, made._grad_fn = True, node
+    return made
+
+
 def _ends(tensor: Any) -> Any:
     """The leaves that a tensor was computed from."""
     start = edge_of(tensor)
@@ -165,6 +180,9 @@ class Forward:
 
         Its second argument says whether the tangents are to be differentiated again.
         """
+        for output in outputs:
+            if output._view is not None:
+                refresh(output)  # its base may have been written to
         places = {i: at for at, i in enumerate(i for i, output in enumerate(outputs) if output._requires_grad)}
         live = [outputs[i] for i in places]
         if not live:
@@ -342,13 +360,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
         )
     start = fresh(tensor, state.grad_enabled)
-    made = start
-    if start._grad_fn is None or not tensor.is_leaf:  # programs write to it: it is no leaf, and what is written goes into the tensor
-        made = alias(tensor, tensor._array)
-        node = StartOfDerivative()
-        node.inputs, node.saved, node.sequence = (edge_of(start),), (), next_sequence()
-        node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
-        made._requires_grad, made._grad_fn = True, node
+    made = writable(start, tensor)
     forward.starts.append(start)
     forward.tangents.append(tangent)
     forward.duals.append((made, made._grad_fn))
@@ -377,6 +389,8 @@ def refuse_sizes(shape: Any, other: Any) -> NoReturn:
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor, and its tangent."""
     forward = levels[-1] if levels else None
+    if forward is not None and tensor._view is not None:
+        refresh(tensor)
     used = [i for i, start in enumerate(forward.starts) if depends(tensor, [start])] if forward else []
     if forward is None or not used:
         return UnpackedDualTensor(tensor, None)
