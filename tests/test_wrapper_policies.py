@@ -72,3 +72,11 @@ def test_what_is_no_tensor_is_refused_as_a_result() -> None:
     tensor, _ = make({aten.neg.default: "text"})
     with pytest.raises(RuntimeError, match="Unable to cast text to Tensor"):
         tensor.neg()
+
+
+def test_elements_that_a_wrapper_does_not_have_are_refused() -> None:
+    tensor, _ = make({})
+    with pytest.raises(RuntimeError, match=r"\.numpy\(\) is not supported for tensor subclasses"):
+        tensor.numpy()
+    with pytest.raises(RuntimeError, match=r"\.tolist\(\) is not supported for tensor subclasses, got Asked"):
+        tensor.tolist()

@@ -276,8 +276,6 @@ class Definition:
             for key in ("CompositeImplicitAutograd", "CompositeExplicitAutograd"):
                 fake = fake or self.kernels.get(key)
         if fake is None:
-            if self.refuse is not None:
-                self.refuse("Meta", positional)
             if self.strict:
                 raise OperationError(
                     f"There was no fake impl registered for {self.label}. This is necessary for torch.compile/export/fx tracing to work. Please "

@@ -448,6 +448,8 @@ class Tensor(OpMethods):
         if flags.special and state.capture is not None and (unread := state.capture.list_escaped(self)) is not None:
             return unread
         if self._array.__class__ is Spec:
+            if dispatches_operators(type(self)):
+                raise OperationError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
             raise NotSupported("Cannot copy out of meta tensor; no data!")
         if self._array.__class__ is QuantizedArray:
             raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")

@@ -211,11 +211,6 @@ class CustomOp:
                 "function (that is, it takes no Tensors and constructs a new one), then please use CustomOp.impl_factory to register an "
                 "implementation for it"
             )
-        if key == "Meta":
-            raise NotImplementedError(
-                f"{self}: when running with device='Meta' tensors: there is no abstract impl registered for this CustomOp. Please register one "
-                "via CustomOp.impl_abstract to get this CustomOp to work with Meta tensors"
-            )
         device = key.lower()
         raise NotImplementedError(
             f"{self}: when running with device='{device}' tensors: there is no {device} impl registered for this CustomOp. Please register one via "
