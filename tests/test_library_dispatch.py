@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import rushlight as torch
-from rushlight.compat.python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode
+from rushlight.compat.python_dispatch import TorchDispatchMode, is_in_torch_dispatch_mode, return_and_correct_aliasing
 from rushlight.core.overrides import disabled
+from rushlight.multiprocessing.reductions import StorageWeakRef
 from rushlight.utils import trees
 
 
@@ -201,3 +202,47 @@ def test_modes_are_asked_by_plain_methods_and_told_from_those_of_the_system() ->
         with Log():
             assert is_in_torch_dispatch_mode(include_infra_modes=False)
     assert not is_in_torch_dispatch_mode()
+
+
+class Aliased(Wrapper):
+    """A wrapper whose results alias what those of the operator alias."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        return return_and_correct_aliasing(func, args, kwargs, result)
+
+
+def test_views_of_wrappers_share_their_storage() -> None:
+    source = Aliased(torch.arange(6.0).reshape(2, 3))
+
+    def shares(tensor: Any) -> bool:
+        return StorageWeakRef(tensor.untyped_storage()) == StorageWeakRef(source.untyped_storage())
+
+    views = [source.view(-1), source.t(), source[0], source.unsqueeze(0).expand(4, 2, 3), source.detach(), *source.split(1)]
+    assert all(map(shares, views))
+    assert not shares(source * 2)
+    assert source.mul_(2) is source
+    views[0].mul_(10)
+    assert source.inner.sum().item() == 15 * 20
+
+
+def test_handlers_see_operators_that_write_into_out() -> None:
+    source, target = Aliased(torch.ones(2)), Aliased(torch.zeros(2))
+    assert torch.add(source, source, out=target) is target
+    assert target.inner.tolist() == [2.0, 2.0]
+    plain = torch.zeros(2)
+    with Log() as log:
+        torch.mul(plain + 3, 2, out=plain)
+    assert log.seen[-1][0] == "aten.mul.out"
+    assert plain.tolist() == [6.0, 6.0]
+
+
+def test_weak_references_to_storages() -> None:
+    tensor, other = torch.ones(3), torch.ones(3)
+    reference = StorageWeakRef(tensor.untyped_storage())
+    assert reference == StorageWeakRef(tensor[1:].untyped_storage()) != StorageWeakRef(other.untyped_storage())
+    assert len({reference, StorageWeakRef(tensor.storage())}) == 1
+    assert not reference.expired()
+    del tensor
+    assert reference.expired()

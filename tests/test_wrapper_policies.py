@@ -80,3 +80,15 @@ def test_elements_that_a_wrapper_does_not_have_are_refused() -> None:
         tensor.numpy()
     with pytest.raises(RuntimeError, match=r"\.tolist\(\) is not supported for tensor subclasses, got Asked"):
         tensor.tolist()
+
+
+def test_a_handler_leaves_a_question_to_the_tensor_by_none() -> None:
+    tensor, _ = make({aten.sym_size.default: None, aten.sym_stride.default: None}, dispatch_sizes_strides_policy="sizes")
+    assert tensor.size() == torch.Size((2, 2))
+    assert tensor.stride() == (2, 1)
+
+
+def test_a_tensor_that_says_it_is_contiguous_is_not_copied() -> None:
+    tensor, seen = make({aten.is_contiguous.default: True}, dispatch_sizes_strides_policy="strides")
+    assert tensor.contiguous() is tensor
+    assert seen == ["aten.is_contiguous.default"]

@@ -68,6 +68,12 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if made is not NotImplemented:
             return made
     found = present(op, args)
+    writing = None if found is None or out is None else out_overload(found[0])
+    if found is not None and writing is not None:
+        names = [each.name for each in writing._schema.arguments if each.kwarg_only and each.is_write]
+        given = dict(zip(names, out if isinstance(out, (tuple, list)) else (out,)))
+        ask_without_gradients(writing, dispatched((*args, *given.values())), found[1], {**found[2], **given})
+        return out
     if found is not None and out is None:
         return run_below(op, args, lambda: ask_handlers(found[0], asked, found[1], found[2]), results_of.of(op))
     if op.body is not None and op.family is not None and out is None:
@@ -77,6 +83,19 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
             raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
         return run_below(op, args, lambda: ask_handlers(own_overload(op), asked, args, {}), None)
     return NotImplemented  # a composite: its body is run, and the ops in it come here
+
+
+@cache
+def out_overload(overload: OpOverload) -> OpOverload | None:
+    """The overload that takes the arguments of another one, and writes its results into ``out``."""
+    plain = [(each.name, str(each.type)) for each in overload._schema.arguments]
+    packet = overload._overloadpacket
+    for label in packet.overloads():
+        found: OpOverload = getattr(packet, label)
+        given = [each for each in found._schema.arguments if not (each.kwarg_only and each.is_write)]
+        if len(given) < len(found._schema.arguments) and [(each.name, str(each.type)) for each in given] == plain:
+            return found
+    return None
 
 
 @cache
@@ -184,10 +203,15 @@ def offer_custom(overload: OpOverload, values: tuple[Any, ...], rules: dict[type
         return NotImplemented
     arguments = overload._schema.arguments
     bound = without_defaults(list(zip(arguments, values)))
+    return ask_without_gradients(overload, asked, *bound, rules)
+
+
+def ask_without_gradients(overload: OpOverload, asked: list[Any], *call: Any) -> Any:
+    """Ask handlers below autograd."""
     grad, outside = state.grad_enabled, state.grad_outside
     state.grad_enabled, state.grad_outside = False, grad
     try:
-        return ask_handlers(overload, asked, *bound, rules)
+        return ask_handlers(overload, asked, *call)
     finally:
         state.grad_enabled, state.grad_outside = grad, outside
 
@@ -332,9 +356,9 @@ def ask_handlers(
             state.dispatch_modes.append(mode)
         if result is not NotImplemented:
             return checked_result(overload, result)
-    for kind in kinds:
+    for each, kind in zip(asked, kinds):
         rule = rules.get(kind) if rules else None
-        result = kind.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(kind, overload, kinds, args, kwargs)
+        result = each.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(kind, overload, kinds, args, kwargs)
         if result is not NotImplemented:
             return checked_result(overload, result)
     names = "".join(f"\n\n  - tensor subclass {type(each)!r}" for each in asked)

@@ -26,23 +26,29 @@ def _ask(tensor: Any, space: str, name: str, overload: str = "default", *args: A
     return dispatch.ask_handlers(getattr(packet, overload), [tensor], (tensor, *args), {}, label=f"torch.ops.{space}.{name}")
 
 
-def _sizes(tensor: Any) -> Size:
-    return Size(_ask(tensor, "aten", "sym_size"))
+def _sizes(tensor: Any) -> Size | None:
+    found = _ask(tensor, "aten", "sym_size")
+    return None if found is None else Size(found)
 
 
 def _size(tensor: Any, dim: int | None = None) -> Any:
-    return _sizes(tensor) if dim is None else _sizes(tensor)[dim]
+    found = _sizes(tensor)
+    return found if found is None or dim is None else found[dim]
 
 
 def _stride(tensor: Any, dim: int | None = None) -> Any:
-    found = tuple(_ask(tensor, "aten", "sym_stride"))
-    return found if dim is None else found[dim]
+    found = _ask(tensor, "aten", "sym_stride")
+    return None if found is None else tuple(found) if dim is None else found[dim]
 
 
-def _is_contiguous(tensor: Any, memory_format: Any = None) -> bool:
+def _is_contiguous(tensor: Any, memory_format: Any = None) -> Any:
     if memory_format is None or memory_format is contiguous_format:
-        return bool(_ask(tensor, "aten", "is_contiguous"))
-    return bool(_ask(tensor, "aten", "is_contiguous", "memory_format", memory_format))
+        return _ask(tensor, "aten", "is_contiguous")
+    return _ask(tensor, "aten", "is_contiguous", "memory_format", memory_format)
+
+
+def _contiguous(tensor: Any, memory_format: Any = None) -> Any:
+    return tensor if _is_contiguous(tensor, memory_format) else None
 
 
 _QUESTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
@@ -54,6 +60,7 @@ _QUESTIONS: dict[str, tuple[str, Callable[..., Any]]] = {
     "nelement": ("sizes", lambda tensor: _ask(tensor, "aten", "sym_numel")),
     "stride": ("strides", _stride),
     "is_contiguous": ("strides", _is_contiguous),
+    "contiguous": ("strides", _contiguous),
     "device": ("device", lambda tensor: _ask(tensor, "prim", "device")),
     "layout": ("layout", lambda tensor: _ask(tensor, "prim", "layout")),
     "storage_offset": ("offset", lambda tensor: tensor.__dict__["_wrapper_offset"]),
@@ -66,7 +73,9 @@ def _asking(name: str, kind: str, question: Callable[..., Any]) -> Any:
 
     def answer(self: Any, *args: Any, **kwargs: Any) -> Any:
         if kind in self.__dict__.get("_policies", ()) and (kind == "offset" or not state.dispatch_disabled):
-            return question(self, *args, **kwargs)
+            found = question(self, *args, **kwargs)
+            if found is not None:  # a handler leaves a question to the tensor by None
+                return found
         return plain(self, *args, **kwargs) if callable(plain) else plain.__get__(self)
 
     answer.__name__ = name
