@@ -126,9 +126,15 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[A
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Arguments are asked again inside a handler."""
+    """Inside a handler arguments are asked again, and calls are recorded for backward as outside of it."""
+    grad = state.grad_enabled
     with enabled_again():
-        yield
+        if state.grad_outside is not None:
+            state.grad_enabled = state.grad_outside
+        try:
+            yield
+        finally:
+            state.grad_enabled = grad
 
 
 def is_tensor_like(inp: Any) -> bool:

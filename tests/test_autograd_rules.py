@@ -361,3 +361,10 @@ def test_dual_tensors():
 def test_strict_and_vectorize_exclude_each_other():
     with pytest.raises(RuntimeError, match="not supported together"):
         torch.autograd.functional.jacobian(lambda x: x * 2, torch.rand(2), strict=True, vectorize=True)
+
+
+def test_complex_powers_of_negative_real_numbers() -> None:
+    base = torch.tensor([-1.0, -2.0, 0.5], dtype=torch.float64, requires_grad=True)
+    exponent = torch.tensor([1 + 2j, 0.5 - 1j, 2j], dtype=torch.complex128, requires_grad=True)
+    assert torch.autograd.gradcheck(torch.pow, (base, exponent))
+    assert torch.autograd.gradcheck(lambda power: torch.pow(-2.0, power), (exponent,))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -420,3 +420,73 @@ def test_memory_that_is_written_needs_no_name_in_a_schema():
     lib.impl("twice.out", lambda x, out: out.copy_(x * 2), "CPU")
     out = torch.zeros(2)
     assert torch.ops.tests_written.twice.out(torch.ones(2), out) is None and out.tolist() == [2.0, 2.0]
+
+
+def test_types_of_schemas_are_named_where_they_are_wrong() -> None:
+    with torch.library._scoped_library("testnames", "FRAGMENT") as library:
+        with pytest.raises(RuntimeError, match="Use `SymInt` or `int` instead of `int64_t`"):
+            library.define("wrong(int64_t a) -> Tensor")
+        with pytest.raises(RuntimeError, match="Use `float` instead of `double`"):
+            library.define("wrong(double a) -> Tensor")
+    with pytest.raises(NotImplementedError, match="custom_op with kwarg-only Tensor args"):
+        torch.library.custom_op("testnames::only", lambda x, *, y: x, mutates_args=(), schema="(Tensor x, *, Tensor y) -> Tensor")
+
+
+def test_annotations_that_hold_strings_are_resolved() -> None:
+    def listed(x):  # type: ignore[no-untyped-def]
+        return [x]
+
+    listed.__annotations__ = {"x": "Tensor", "return": list["Tensor"]}
+    assert torch.library.infer_schema(listed, mutates_args=()) == "(Tensor x) -> Tensor[]"
+
+
+def test_a_fake_is_refused_beside_implementations_that_stand_for_it() -> None:
+    with torch.library._scoped_library("testfakes", "FRAGMENT") as library:
+        for key in ("CompositeImplicitAutograd", "Meta"):
+            library.define(f"op_{key}(Tensor x) -> Tensor")
+            library.impl(f"op_{key}", lambda x: x.clone(), key)
+            with pytest.raises(RuntimeError, match=f"DispatchKey::{key}"):
+                torch.library.register_fake(f"testfakes::op_{key}", lambda x: x)
+
+
+class Sizes(Sequence):  # type: ignore[type-arg]
+    """A sequence that is neither a list nor a tuple."""
+
+    def __init__(self, *values: int) -> None:
+        self.values = values
+
+    def __getitem__(self, at: typing.Any) -> typing.Any:
+        return self.values[at]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def test_implementations_get_lists_for_all_sequences() -> None:
+    seen: list[typing.Any] = []
+
+    @custom_op("testsequences::scaled", mutates_args=())
+    def scaled(x: Tensor, sizes: typing.Sequence[int]) -> Tensor:
+        seen.append(sizes)
+        return x * sizes[0]
+
+    for given in ([3, 4], (3, 4), Sizes(3, 4), torch.Size([3, 4])):
+        assert scaled(torch.ones(1), given).tolist() == [3.0]
+    assert seen == [[3, 4]] * 4
+
+
+def test_backward_returns_no_gradients_for_what_is_given_by_keyword_alone() -> None:
+    @custom_op("testkeywords::scaled", mutates_args=())
+    def scaled(x: Tensor, n: int = 2, *, y: int = 3, z: float) -> Tensor:
+        return x * n * y * z
+
+    given: list[typing.Any] = []
+
+    def setup(ctx: typing.Any, inputs: typing.Any, keyword_only_inputs: typing.Any, output: typing.Any) -> None:
+        given.append((inputs[1:], keyword_only_inputs))
+
+    scaled.register_autograd(lambda ctx, grad: (grad * 7, None), setup_context=setup)
+    x = torch.ones(2, requires_grad=True)
+    scaled(x, z=2.0).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+    assert given == [((2,), {"y": 3, "z": 2.0})]

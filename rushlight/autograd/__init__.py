@@ -37,6 +37,35 @@ class set_multithreading_enabled:
         set_multithreading_enabled._enabled = self.prev
 
 
+def is_multithreading_enabled() -> bool:
+    """What :class:`set_multithreading_enabled` was last set to."""
+    return set_multithreading_enabled._enabled
+
+
+def is_view_replay_enabled() -> bool:
+    """What :class:`_force_original_view_tracking` was last set to."""
+    return _force_original_view_tracking._enabled
+
+
+class _force_original_view_tracking:
+    """Whether a view whose base was written to is made again by the functions that made it; a context, too.
+
+    That is how it is always done here, and PyTorch without it takes the place of some of them by ``as_strided``: gradients are the same.
+    """
+
+    _enabled = False
+
+    def __init__(self, mode: bool) -> None:
+        self.prev, self.mode = _force_original_view_tracking._enabled, mode
+        _force_original_view_tracking._enabled = mode
+
+    def __enter__(self) -> None:
+        """It is set already."""
+
+    def __exit__(self, *exception: Any) -> None:
+        _force_original_view_tracking._enabled = self.prev
+
+
 class _VariableType(type):
     """Makes every tensor an instance of ``Variable``."""
 

@@ -15,14 +15,14 @@ tensor([2., 2.])
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, NoReturn
 
 from ..core.base import TensorBase, View, alias, make, storage_of
 from ..core.declare import Op, table
-from ..core.dispatch import dispatch
+from ..core.dispatch import dispatch, dispatch_in_place
 from ..core.dtypes import BY_NUMPY, FLOATING
-from ..core.errors import GradientError, ValueRangeError
+from ..core.errors import FunctionError, GradientError, ValueRangeError
 from ..core.node import Node, edge_of, next_sequence, refresh
 from ..core.state import flags, state
 from .differentiation import grad
@@ -56,6 +56,21 @@ def fresh(tensor: Any, recorded: bool) -> Any:
         # Writing to it would change the caller's tensor: that is refused, as it is for a leaf.
         result._view = View(tensor, (), storage_of(tensor).version, "function")
     return result
+
+
+def writable(start: Any, tensor: Any) -> Any:
+    """A starting point as forward mode gives it to programs, which write to it: no leaf, and what is written goes into its tensor.
+
+    The derivative of a leaf that requires grad can't be written to.
+    """
+    if start._grad_fn is not None and tensor.is_leaf:
+        return start
+    made = alias(tensor, tensor._array)
+    node = StartOfDerivative()
+    node.inputs, node.saved, node.sequence = (edge_of(start),), (), next_sequence()
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    made._requires_grad, made._grad_fn = True, node
+    return made
 
 
 def _ends(tensor: Any) -> Any:
@@ -95,6 +110,7 @@ class Forward:
     def __init__(self) -> None:
         self.starts: list[Any] = []
         self.tangents: list[Any] = []
+        self.duals: list[tuple[Any, Any]] = []  # the dual tensor of each starting point, and its node: another one once it was written to
         self.transposing = False  # whether the gradient is being computed that is then differentiated
 
     def __enter__(self) -> Forward:
@@ -107,11 +123,14 @@ class Forward:
         state.interceptors.remove(self)
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
-        if state.grad_enabled or op.functional is not None or out is not None:
+        if state.grad_enabled or out is not None:
+            return NotImplemented
+        writes = op.functional is not None
+        if writes and not any(depends(each, self.starts) for each in _tensors(args)):
             return NotImplemented
         state.grad_enabled = True  # no_grad is about gradients, not about tangents
         try:
-            return dispatch(op, args)
+            return dispatch_in_place(op, args) if writes else dispatch(op, args)
         finally:
             state.grad_enabled = False
 
@@ -134,7 +153,7 @@ class Forward:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
         node = next((each._grad_fn for each in outputs if isinstance(each, TensorBase) and each._grad_fn is not None), None)
         if node is not None:
-            node.backward = _Dual(self, cls, node, args).backward
+            node.backward = _Dual(self, cls, node, args, outputs).backward
         return output
 
     def _below(self, cls: Any, args: tuple[Any, ...]) -> Any:
@@ -161,6 +180,9 @@ class Forward:
 
         Its second argument says whether the tangents are to be differentiated again.
         """
+        for output in outputs:
+            if output._view is not None:
+                refresh(output)  # its base may have been written to
         places = {i: at for at, i in enumerate(i for i, output in enumerate(outputs) if output._requires_grad)}
         live = [outputs[i] for i in places]
         if not live:
@@ -185,6 +207,15 @@ class Forward:
         return push
 
 
+def _tensors(args: tuple[Any, ...]) -> Iterator[Any]:
+    """The tensors among arguments, and in lists of them."""
+    for each in args:
+        if isinstance(each, TensorBase):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            yield from _tensors(tuple(each))
+
+
 def _leaf(like: Any) -> Any:
     """Zeros to differentiate by."""
     zeros = table["zeros"].call(tuple(like._array.shape), dtype=like.dtype, device=like.device)
@@ -195,8 +226,11 @@ def _leaf(like: Any) -> Any:
 class _Dual:
     """What a custom Function's node does under forward mode: its own backward, or the transpose of the user's ``jvp``."""
 
-    def __init__(self, level: Forward, cls: Any, node: Any, args: tuple[Any, ...]) -> None:
+    def __init__(self, level: Forward, cls: Any, node: Any, args: tuple[Any, ...], outputs: Any) -> None:
         self.level, self.cls, self.args = level, cls, args
+        self.shapes = [tuple(each._array.shape) if isinstance(each, TensorBase) else () for each in outputs]
+        self.differentiable = [isinstance(each, TensorBase) and each._grad_fn is not None for each in outputs]
+        self.sources = [next((at for at, arg in enumerate(args) if arg is each), None) for each in outputs]  # inputs that were written to
         self.plain = node.backward  # bound: the user's, or that of a level outside this one
         self.context = copy.copy(node.context)
         self.context._to_save = getattr(node.context, "saved_for_forward", ())
@@ -222,13 +256,38 @@ class _Dual:
         """Tangents of the outputs from those of the inputs, by the user's ``jvp``."""
         tangents: list[Any] = [None] * len(self.args)
         for place, each in enumerate(self.args):
-            if isinstance(each, TensorBase) and self.context._materialize:
+            if isinstance(each, TensorBase) and self.context._materialize and BY_NUMPY[each._array.dtype].category >= FLOATING:
                 tangents[place] = table["zeros_like"].call(each.detach())
         for place, tangent in zip(places, given):
-            if tangent is not None:
-                tangents[place] = tangent
-        found = self.cls.jvp(self.context, *tangents)
-        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if tangent is not None:  # that of a tensor that forward writes to is written to, too: it may be asked for again
+                tangents[place] = tangent.clone() if place in self.sources else tangent
+        made = self.cls.jvp(self.context, *tangents)
+        found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+        self.check(found, tangents)
+        return tuple(each if differentiable else None for each, differentiable in zip(found, self.differentiable))
+
+    def check(self, found: tuple[Any, ...], tangents: list[Any]) -> None:
+        """Raise for tangents that do not fit the outputs."""
+        if len(found) != len(self.shapes):
+            raise FunctionError(
+                f"Function's jvp returned an invalid number of forward gradients (expected {len(self.shapes)} but got {len(found)})"
+            )
+        for index, (each, shape) in enumerate(zip(found, self.shapes)):
+            if each is not None and not isinstance(each, TensorBase):
+                raise FunctionError(f"expected Variable or None (got {type(each).__name__}) for grad output {index}.")
+            if each is not None and not self.differentiable[index]:
+                raise FunctionError(
+                    f"Function's jvp returned a gradient at position {index}, but  the corresponding forward output is not a differentiable "
+                    "Tensor.You should return None at that position instead."
+                )
+            if each is not None and tuple(each._array.shape) != shape:
+                refuse_sizes(shape, tuple(each._array.shape))
+            source = self.sources[index]
+            if source is not None and each is not tangents[source]:
+                raise FunctionError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an input inplace, "
+                    "then the jvp function must modify the corresponding gradient inplace."
+                )
 
 
 def _varies(value: Any) -> bool:
@@ -301,9 +360,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
             "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not supported."
         )
     start = fresh(tensor, state.grad_enabled)
+    made = writable(start, tensor)
     forward.starts.append(start)
     forward.tangents.append(tangent)
-    return start
+    forward.duals.append((made, made._grad_fn))
+    return made
 
 
 def _primal(start: Any) -> Any:
@@ -314,22 +375,29 @@ def _primal(start: Any) -> Any:
 def check_tangent(tensor: Any, tangent: Any) -> None:
     """Refuse a tangent of another shape than its value."""
     if tuple(tensor._array.shape) != tuple(tangent._array.shape):
-        raise GradientError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(tensor._array.shape)} while the given forward gradient is of size "
-            f"{list(tangent._array.shape)}."
-        )
+        refuse_sizes(tensor._array.shape, tangent._array.shape)
+
+
+def refuse_sizes(shape: Any, other: Any) -> NoReturn:
+    """Raise for a tangent of another shape."""
+    raise GradientError(
+        "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+        f"Tensor is of size {list(shape)} while the given forward gradient is of size {list(other)}."
+    )
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     """The value of a tensor, and its tangent."""
     forward = levels[-1] if levels else None
+    if forward is not None and tensor._view is not None:
+        refresh(tensor)
     used = [i for i, start in enumerate(forward.starts) if depends(tensor, [start])] if forward else []
     if forward is None or not used:
         return UnpackedDualTensor(tensor, None)
     starts = [forward.starts[i] for i in used]
-    if tensor is starts[0]:  # made by make_dual, and nothing since
-        return UnpackedDualTensor(_primal(tensor), forward.tangents[used[0]])
+    made, node = forward.duals[used[0]]
+    if tensor is made and tensor._grad_fn is node:  # made by make_dual, and not written to since
+        return UnpackedDualTensor(_primal(starts[0]), forward.tangents[used[0]])
     push = forward.pushforward([tensor], starts)
     (tangent,) = push([forward.tangents[i] for i in used], True)
     leaves = [each for each in starts if each._grad_fn is None]

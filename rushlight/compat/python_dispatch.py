@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.base import Spec, storage_of
 from ..core.overrides import dispatches_operators, pop_dispatch_mode, push_dispatch_mode
 from ..core.state import state
 from ..ops.python_dispatch import composites
@@ -66,7 +67,7 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a dispatch mode is on in this thread."""
-    return bool(state.dispatch_modes)
+    return any(include_infra_modes or not each.is_infra_mode() for each in state.dispatch_modes)
 
 
 def is_in_any_mode_without_ignore_compile_internals() -> bool:
@@ -137,19 +138,24 @@ def transform_subclass(
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """The result of a handler with the operator's aliasing: an operator that writes to an argument returns that very argument."""
+    """The result of a handler with the operator's aliasing: an argument that was written to is returned itself, and a view shares its storage."""
     schema = func._schema
     written: dict[str, Any] = {}
+    viewed: dict[str, Any] = {}
     for position, argument in enumerate(schema.arguments):
-        if argument.is_write and argument.alias_info is not None:
+        if argument.alias_info is not None:
             value = args[position] if position < len(args) else (kwargs or {}).get(argument.name)
             for name in argument.alias_info.before_set:
-                written[name] = value
-    if not written:
+                (written if argument.is_write else viewed)[name] = value
+    if not written and not viewed:
         return out
 
     def same(result: Any, declared: Any) -> Any:
         names = declared.alias_info.before_set if declared.alias_info is not None else ()
+        for source in (viewed[name] for name in names if name in viewed):
+            for each in result if isinstance(result, (list, tuple)) else (result,):
+                if isinstance(each, Tensor) and isinstance(source, Tensor) and each._array.__class__ is source._array.__class__ is Spec:
+                    each._storage = storage_of(source)  # type: ignore[attr-defined]
         return next((written[name] for name in names if name in written), result)
 
     if len(schema.returns) == 1:

@@ -428,6 +428,9 @@ def watch_subclass(cls: type) -> None:
     dispatches = dispatches_operators(cls)
     if dispatches:
         load_module(f"{__name__.partition('.')[0]}.ops.python_dispatch")  # where they are asked
+        asks = getattr(cls, "__torch_function__", None)
+        if getattr(asks, "__func__", None) is runtime.tensor_type.__torch_function__.__func__:  # type: ignore[attr-defined]
+            cls.__torch_function__ = disabled  # type: ignore[attr-defined]  # it would make tensors of the class of what operators return
     found = cls.__dict__.get("_array", getattr(cls, "_array", None))
     if (dispatches or overrides_functions(cls)) and not isinstance(found, CountedArray):
         cls._array = counted_array  # type: ignore[attr-defined]

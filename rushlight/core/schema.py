@@ -103,7 +103,7 @@ class SchemaType:
             return value is None or self.element.accepts(value)
         if self.kind_name == "List":
             assert self.element is not None
-            if isinstance(value, (list, tuple)):
+            if isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
                 return all(map(self.element.accepts, value))
             return self.size is not None and self.element.accepts(value)
         return _ACCEPT.get(self.kind_name, _anything)(value)
@@ -287,6 +287,13 @@ def _show(value: Any, kind: SchemaType) -> str:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
+_C_TYPES = {  # types of C++ that are taken for those of schemas
+    "int64_t": "Use `SymInt` or `int` instead of `int64_t` in an operator's schema string. `SymInt` corresponds to c10::SymInt in C++ while `int` in "
+    "schema corresponds to the int64_t type in C++.",
+    "double": "Use `float` instead of `double` in an operator's schema string. `float` in schema corresponds to the double type in C++",
+}
+
+
 class _Reader:
     """Reads the tokens of a schema one after the other."""
 
@@ -336,6 +343,9 @@ class _Reader:
         """A type with what it says about memory."""
         base = self.token
         if base.split(".")[0] not in BASES:
+            instead = _C_TYPES.get(base)
+            if instead is not None:
+                raise self.error(instead)
             raise self.error(
                 "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full list, "
                 "please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.differentiation import grad as differentiate
-from ..autograd.forward_ad import Forward, check_tangent, fresh, outlives
+from ..autograd.forward_ad import Forward, check_tangent, fresh, outlives, writable
 from ..core.base import TensorBase, make
 from ..core.declare import table
 from ..core.devices import on_device
@@ -60,9 +60,10 @@ class _Derivative:
         """A tensor as a new variable, batched at all levels."""
         if not isinstance(tensor, TensorBase):
             raise ValueRangeError(f"Thing passed to transform API must be Tensor, got {type(tensor)}")
-        found = fresh(explicit(tensor, self.levels), self.recorded)
+        inner = explicit(tensor, self.levels)
+        found = fresh(inner, self.recorded)
         self.variables.append(found)
-        return implicit(found, self.levels)
+        return implicit(found if self.backwards else writable(found, inner), self.levels)
 
     def output(self, tensor: Any) -> Any:
         """An output with the batches in front."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..autograd.function import Function
 from ..core.declare import Op
 from ..core.errors import NotSupported, OperationError
-from ..core.schema import FunctionSchema
+from ..core.schema import FunctionSchema, parse_schema
 from ..ops.overloads import OpOverload
 from . import registration
 from .infer import infer_schema
-from .registration import caller, define_op, device_key
+from .registration import caller, define_op, refuse_keyword_tensors
 
+_log = logging.getLogger("torch._library.custom_ops")
 _Types = str | Sequence[str] | None
 
 
@@ -24,6 +26,7 @@ class CustomOpDef:
     """An op made of a Python function: called like the function, one node of every graph."""
 
     def __init__(self, namespace: str, name: str, schema: str, fn: Callable[..., Any], tags: Any = None) -> None:
+        refuse_keyword_tensors(parse_schema(f"{namespace}::{name}{schema}"), "custom_op")
         self._namespace, self._name = namespace, name
         self._init_fn = fn
         self._definition = define_op(
@@ -88,7 +91,13 @@ class CustomOpDef:
     @contextlib.contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
         """Use the implementation for a kind of device, or the one for all devices, within a ``with`` block."""
-        key, disabled = device_key(device_type), self._definition.disabled
+        key, disabled = device_type.upper(), self._definition.disabled
+        if key not in self._definition.kernels:
+            _log.warning(
+                "Attempted to %s kernel for %s but no kernel was registered for this device type.",
+                "enable" if enabled else "disable",
+                device_type,
+            )
         before = key in disabled
         (disabled.discard if enabled else disabled.add)(key)
         try:

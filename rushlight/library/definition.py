@@ -7,7 +7,7 @@ back-ends and the exporter know the op as one node.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..amp.autocast_mode import is_autocast_enabled
@@ -18,10 +18,11 @@ from ..core.devices import device_of, device_type_of
 from ..core.dispatch import dispatch
 from ..core.errors import NotSupported, OperationError
 from ..core.schema import Argument, FunctionSchema
-from ..core.state import fake_mode, state
+from ..core.state import fake_mode, flags, state
 from ..func.functions import VmapInfo, batched_results
 from ..func.level import Level, batching
 from ..ops.overloads import FUNCTIONAL, OpOverload, add_overload, remove_overload
+from ..ops.python_dispatch import offer_custom
 from ..passes.decompose import implementations, whole
 from ..utils import trees
 
@@ -42,16 +43,32 @@ class FakeContext:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data: such an op runs on real tensors alone."""
-        raise NotSupported(f"{self.definition.name}: the size of its result depends on data, and fake tensors have none")
+        raise NotSupported(
+            f"{self.definition.name}: the size of its result depends on data, and fake tensors have none: an operator with a data-dependent shape "
+            "has no meta implementation"
+        )
 
     create_unbacked_symint = new_dynamic_size
 
 
 class _Running(threading.local):
     context: FakeContext | None = None
+    below_autograd = 0  # how many blocks are entered in which kernels of the autograd keys, and gradients, are left out
 
 
 running = _Running()  # the fake implementation that is running
+
+
+class BelowAutograd:
+    """A context in which ops are neither differentiated nor run by the kernels of their autograd keys."""
+
+    def __enter__(self) -> None:
+        self._enabled, state.grad_enabled = state.grad_enabled, False
+        running.below_autograd += 1
+
+    def __exit__(self, *exception: Any) -> None:
+        running.below_autograd -= 1
+        state.grad_enabled = self._enabled
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
@@ -75,10 +92,13 @@ class Definition:
         self.kernels: dict[str, Callable[..., Any]] = {}  # by dispatch key
         self.disabled: set[str] = set()
         self.fake: Callable[..., Any] | None = None
+        self.fake_place = ""  # where it was registered
         self.vmap: Callable[..., Any] | None = None
         self.formula: Any = None  # the Function that has the gradient
         self.autocast: dict[str, Any] = {}  # the dtype under autocast, by kind of device
         self.dispatch_rules: dict[type, Callable[..., Any]] = {}
+        self.refuse: Callable[[str, Any], Any] | None = None  # raises for a call without implementation
+        self._listed = [at for at, each in enumerate(schema.arguments) if each.type.listed]
         self.written = [at for at, each in enumerate(schema.arguments) if each.is_write]
         self.overload: OpOverload = add_overload(schema, self.call)
         self.op = _declare(self, schema, self.overload, self.run)
@@ -110,29 +130,36 @@ class Definition:
 
     def call(self, values: list[Any]) -> Any:
         """Run the op on one value for each argument: gradients first, then captures, then an implementation."""
+        for at in self._listed:  # an implementation gets lists, whatever sequences it is called with
+            if values[at] is not None and values[at].__class__ is not list:
+                values[at] = list(values[at]) if isinstance(values[at], Sequence) else values[at]
         inputs = [tensor for value in values for tensor in tensors_in(value)]
         for tensor in inputs:
             if tensor._value is not None:  # batched: the innermost vmap takes it apart, and calls again
                 return dispatch(self.op, tuple(values))
-        if self.dispatch_rules:
-            for kind in {type(each) for each in inputs}:
-                rule = self.dispatch_rules.get(kind)
-                if rule is not None:
-                    return self._by_rule(rule, kind, values)
         if self.autocast and inputs:
             place: str = device_of(inputs[0]._array).type
             if place in self.autocast and is_autocast_enabled(place):
                 values = [_cast(value, self.autocast[place]) for value in values]
         own = self.kernels.get("Autograd") or (inputs and self.kernels.get(f"Autograd{_key(inputs[0])}"))
-        if own:
+        if own and not running.below_autograd:
             return own(*values[: self._positional], **self._keywords(values))
         if self.written:
             return self.write(values)
-        if state.grad_enabled and any(each._requires_grad for each in inputs):
+        if state.grad_enabled and not running.below_autograd and any(each._requires_grad for each in inputs):
             if self.formula is not None:
                 return self.differentiated(values)
             return self.run(*values)  # the gradient is that of what the implementation calls
         return dispatch(self.op, tuple(values))
+
+    def asks_gradient(self, values: list[Any]) -> bool:
+        """Whether a call of the op is to be differentiated."""
+        return state.grad_enabled and any(tensor._requires_grad for value in values for tensor in tensors_in(value))
+
+    def below_autograd(self, values: list[Any]) -> Any:
+        """Run the op as a kernel of an autograd key does: without such kernels and gradients."""
+        with BelowAutograd():
+            return self.call(values)
 
     @property
     def _positional(self) -> int:
@@ -140,11 +167,6 @@ class Definition:
 
     def _keywords(self, values: list[Any]) -> dict[str, Any]:
         return {each.name: value for each, value in zip(self.schema.arguments, values) if each.kwarg_only}
-
-    def _by_rule(self, rule: Callable[..., Any], kind: type, values: list[Any]) -> Any:
-        """Call a rule that was registered for a subclass or mode."""
-        count = self._positional
-        return rule(None, self.overload, (kind,), tuple(values[:count]), self._keywords(values))
 
     def differentiated(self, values: list[Any]) -> Any:
         """Run the op and record it with its gradient formula."""
@@ -220,7 +242,11 @@ class Definition:
             state.grad_enabled = enabled
 
     def implemented(self, *values: Any) -> Any:
-        """The same in the grad mode that is on."""
+        """The same in the grad mode that is on; modes and subclasses with ``__torch_dispatch__`` are asked first, unless the op is a composite."""
+        if flags.special and ("CompositeImplicitAutograd" not in self.kernels or len(self.kernels) > 1):
+            handled = offer_custom(self.overload, values, self.dispatch_rules)
+            if handled is not NotImplemented:
+                return handled
         inputs = [tensor for value in values for tensor in tensors_in(value)]
         positional, keywords = list(values[: self._positional]), self._keywords(list(values))
         if any(each._array.__class__ is Spec for each in inputs) or (state.fake and not inputs):
@@ -229,7 +255,11 @@ class Definition:
         kernel = None if key in self.disabled else self.kernels.get(key)
         for other in _ANYWHERE:
             kernel = kernel or self.kernels.get(other)
+        if not inputs:
+            kernel = self.kernels.get("BackendSelect") or kernel
         if kernel is None:
+            if self.refuse is not None:
+                self.refuse(key, values)
             known = ", ".join([*(["Meta"] if self.fake is not None else []), *self.kernels]) or "none"
             raise NotSupported(
                 f"Could not run '{self.name}' with arguments from the '{key}' backend. This could be because the operator doesn't exist for "
@@ -295,8 +325,8 @@ class Definition:
                     f"Trying to backward through {name} but no autograd formula was registered. Please use register_autograd to add one."
                 )
             made = backward(ctx, *_grouped(self.schema.returns, list(grads)))
-            found = made if isinstance(made, tuple) else (made,)
-            values = ctx._structure
+            found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
+            values = ctx._structure[: self._positional]  # what is given by keyword alone is no tensor, and has no gradient
             if len(found) != len(values):
                 raise OperationError(
                     f"Expected the return from backward to be of the same structure as the inputs: {name} has {len(values)} inputs, and its "
@@ -310,7 +340,7 @@ class Definition:
                     flat.extend(gradient if gradient is not None else [None] * len(value))
                 else:
                     flat.append(gradient)
-            return tuple(flat)
+            return (*flat, *[None] * (len(_flat(ctx._structure)) - len(flat)))
 
         body = {"setup": staticmethod(setup) if setup is not None else None, "backward": staticmethod(gradients)}
         self.formula = type(f"GeneratedBackwardFor_{mangled}" + ("" if self.schema.overload_name else "_default"), (Function,), body)

@@ -17,7 +17,14 @@ Number = int | float | bool
 _SCALAR = frozenset((int, float, bool))
 _PARAMETERS: dict[Any, str] = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", Number: "Scalar", dtype: "ScalarType", device: "Device"}  # fmt: skip
 _OPTIONAL_IN_LIST = frozenset(("Tensor",))
-_RESULTS: dict[Any, str] = {Tensor: "Tensor", list[Tensor]: "Tensor[]", int: "SymInt", float: "float", bool: "bool", Number: "Scalar"}
+SUPPORTED_RETURN_TYPES: dict[Any, str] = {
+    Tensor: "Tensor",
+    list[Tensor]: "Tensor[]",
+    int: "SymInt",
+    float: "float",
+    bool: "bool",
+    Number: "Scalar",
+}
 
 
 def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str | Iterable[str], op_name: str | None = None) -> str:
@@ -30,7 +37,7 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
     def refuse(what: str) -> typing.NoReturn:
         raise ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
 
-    kinds = typing.get_type_hints(prototype_function, include_extras=False) if _has_text(signature) else {}
+    kinds = _resolved(prototype_function, signature)
     parameters: list[str] = []
     only = False
     if mutates_args != "unknown" and isinstance(mutates_args, str):
@@ -49,7 +56,7 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
             listed = typing.get_origin(annotation) is tuple
             hint = (
                 f" We do not support Tuple inputs in schema. As a workaround, please try to use List instead. For example, "
-                f"{_as_list(annotation)}.\n\n" if listed else " "
+                f"{tuple_to_list(annotation)}.\n\n" if listed else " "
             )  # fmt: skip
             refuse(f"Parameter {name} has unsupported type {annotation}.{hint}The valid types are: {_valid()}.")
         if mutates_args == "unknown" or name in mutates_args:
@@ -74,9 +81,21 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: str
     return f"{op_name or ''}({', '.join(parameters)}) -> {result}"
 
 
-def _has_text(signature: inspect.Signature) -> bool:
-    """Whether an annotation is a string, as all are under ``from __future__ import annotations``."""
-    return any(isinstance(each, str) for each in (*(p.annotation for p in signature.parameters.values()), signature.return_annotation))
+def _resolved(function: Callable[..., Any], signature: inspect.Signature) -> dict[str, Any]:
+    """The annotations of a function by name, if some of them are strings, as all are under ``from __future__ import annotations``."""
+    found = [*(each.annotation for each in signature.parameters.values()), signature.return_annotation]
+    if not any(map(_has_text, found)):
+        return {}
+    try:
+        return typing.get_type_hints(function, include_extras=False)
+    except NameError:
+        text = next(each for each in found if _has_text(each))
+        raise ValueError(f"Unsupported type annotation {text}. It is not a type.") from None
+
+
+def _has_text(annotation: Any) -> bool:
+    """Whether an annotation is, or holds, a string."""
+    return isinstance(annotation, str) or any(map(_has_text, typing.get_args(annotation)))
 
 
 def _parts(annotation: Any) -> tuple[Any, ...]:
@@ -115,9 +134,12 @@ def _valid() -> str:
     )
 
 
-def _as_list(annotation: Any) -> str:
-    inside = {each for each in typing.get_args(annotation) if each is not ...}
-    return f"list[{getattr(next(iter(inside)), '__name__', inside) if len(inside) == 1 else 'typing.Union'}]"
+def tuple_to_list(tuple_type: Any) -> Any:
+    """The list that an annotation of a tuple is to be written as: ``list[int]`` for ``tuple[int, int]``."""
+    inside = tuple(dict.fromkeys(each for each in typing.get_args(tuple_type) if each is not ...))
+    if not inside:
+        return list
+    return list[inside[0] if len(inside) == 1 else typing.Union[inside]]  # type: ignore[misc]  # noqa: UP007
 
 
 def _default(value: Any, name: str, refuse: Callable[[str], typing.NoReturn]) -> str:
@@ -145,7 +167,7 @@ def _one_result(annotation: Any, refuse: Callable[[str], typing.NoReturn]) -> st
         return "Scalar"
     if typing.get_origin(annotation) is list:
         annotation = list[typing.get_args(annotation)[0]]  # type: ignore[misc]
-    found = _RESULTS.get(annotation)
+    found = SUPPORTED_RETURN_TYPES.get(annotation)
     if found is None:
-        refuse(f"Return has unsupported type {annotation}. The valid types are: {_RESULTS}.")
+        refuse(f"Return has unsupported type {annotation}. The valid types are: {SUPPORTED_RETURN_TYPES}.")
     return found

@@ -9,10 +9,11 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..core.errors import NotSupported, OperationError
-from ..core.schema import parse_schema
+from ..core.schema import FunctionSchema, parse_schema
 from ..ops import FOLDERS
 from ..ops.overloads import OpOverload, OpOverloadPacket, namespaces
 from .definition import Definition, FakeContext, running
@@ -30,12 +31,13 @@ definitions: dict[str, Definition] = {}  # by qualified name, "mylib::scale.Tens
 _pending: dict[str, list[tuple[str, Callable[..., Any]]]] = {}  # implementations of ops that are not defined yet
 _defined: dict[str, str] = {}  # namespaces with a DEF library, and where it was made
 _warned: list[bool] = []
+_REGISTERING = tuple(str(Path(__file__).parents[1] / each) for each in ("library", "compat"))
 
 
 def caller() -> str:
-    """File and line of a registration."""
+    """File and line of a registration: the first outside of what registers."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(__file__.rpartition("/")[0]):
+    while frame is not None and frame.f_code.co_filename.startswith(_REGISTERING):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
@@ -111,6 +113,22 @@ def find(op: Any) -> Definition:
     if name.startswith("aten::"):
         raise NotSupported(f"{name} is an op of the package: what it does can't be registered anew")
     raise OperationError(f"operator {name} does not exist")
+
+
+def is_functional(schema: FunctionSchema, *, allow_valid_view: bool = False) -> bool:
+    """Whether an op has results, writes to no argument and returns no view (or, if allowed, one view of its one tensor)."""
+    if schema.is_mutable or not schema.returns:
+        return False
+    if not any(each.alias_info is not None for each in schema.returns):
+        return True
+    tensors = [[each for each in part if str(each.type) == "Tensor"] for part in (schema.arguments, schema.returns)]
+    return allow_valid_view and all(len(each) == 1 for each in tensors)
+
+
+def refuse_keyword_tensors(schema: FunctionSchema, name: str) -> None:
+    """Raise for an op with tensors that are given by keyword alone."""
+    if any(each.kwarg_only and each.type.base == "Tensor" for each in schema.arguments):
+        raise NotImplementedError(f"{name} with kwarg-only Tensor args. Please make your tensors not kwarg-only. Got: {schema}")
 
 
 class Library:
@@ -335,7 +353,18 @@ def register_fake(
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         definition = find(op)
-        definition.fake = function
+        if "CompositeImplicitAutograd" in definition.kernels:
+            raise OperationError(
+                f"impl_abstract(...): the operator {definition.name} already has an implementation for this device type via a pre-existing "
+                "registration to DispatchKey::CompositeImplicitAutograd.CompositeImplicitAutograd operators do not need an abstract impl; instead, "
+                "the operator will decompose into its constituents and those can have abstract impls defined on them."
+            )
+        if "Meta" in definition.kernels:
+            raise OperationError(
+                f"impl_abstract(...): the operator {definition.name} already has a DispatchKey::Meta implementation via a pre-existing torch.library "
+                "or TORCH_LIBRARY registration. Please either remove that registration or don't call impl_abstract."
+            )
+        definition.fake, definition.fake_place = function, caller()
         definition.settle()
         return function
 
@@ -355,6 +384,7 @@ def register_autograd(
         space, name = parse_namespace(op)
         raise AttributeError(f"'_OpNamespace' '{space}' object has no attribute '{name}'")
     definition = find(op)
+    refuse_keyword_tensors(definition.schema, "register_autograd")
     if definition.written:
         raise OperationError(
             f"Cannot register autograd formula for non-functional operator {definition.overload} with schema {definition.schema}. Please create "
@@ -372,8 +402,11 @@ def register_autograd(
 def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: Library | None = None) -> Any:
     """Say how an op runs on batches: ``func(info, in_dims, *args)`` returns the output and its batch dimension."""
 
+    definition = find(op)
+    refuse_keyword_tensors(definition.schema, "register_vmap")
+
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        find(op).vmap = function
+        definition.vmap = function
         return function
 
     return _decorates(register, func)
@@ -409,7 +442,7 @@ def get_kernel(op: Any, dispatch_key: Any) -> Callable[..., Any]:
     for each in (key, "default"):
         if each in definition.kernels:
             return definition.kernels[each]
-    raise OperationError(f"{definition.name} has no implementation for the dispatch key {key}")
+    raise OperationError(f"no kernel for {key} for {definition.name}")
 
 
 __all__ = [

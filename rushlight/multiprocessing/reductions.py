@@ -7,6 +7,7 @@ One whose memory other tensors of this process use as well is copied there.
 from __future__ import annotations
 
 import sys
+import weakref
 from multiprocessing import context, reduction
 from typing import Any
 
@@ -19,7 +20,30 @@ from ..tensor import Tensor
 from ..tensor.shared import map_descriptor, memory_of, shared_bytes
 from ..tensor.storage import UntypedStorage
 
-__all__ = ["init_reductions", "rebuild_tensor", "reduce_tensor"]
+__all__ = ["StorageWeakRef", "init_reductions", "rebuild_tensor", "reduce_tensor"]
+
+
+class StorageWeakRef:
+    """A weak reference to a storage: two are equal if they are of the same memory, and one tells whether it is gone."""
+
+    __slots__ = ("_reference", "cdata")
+
+    def __init__(self, storage: Any) -> None:
+        memory = getattr(storage, "_untyped_storage", storage)._storage
+        self.cdata = id(memory)
+        self._reference = weakref.ref(memory)
+
+    def expired(self) -> bool:
+        """Whether nothing has the storage any more."""
+        return self._reference() is None
+
+    def __hash__(self) -> int:
+        return self.cdata
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, StorageWeakRef) and self._reference() is not None and self._reference() is other._reference()
+        )
 
 
 def _place(array: Any) -> tuple[Any, int]:

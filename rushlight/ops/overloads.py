@@ -19,7 +19,7 @@ from ..core.schema import FunctionSchema
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
 _namespaces: dict[str, _OpNamespace] = {}
 # Namespaces whose ops a module makes when one is first asked for; those of operators which take functions and of collectives are far from here.
-_SOURCES = {"aten": ".aten_calls", "higher_order": "..export.higher_order"} | dict.fromkeys(
+_SOURCES = {"aten": ".aten_calls", "prim": ".prim_calls", "higher_order": "..export.higher_order"} | dict.fromkeys(
     ("c10d", "c10d_functional", "_c10d_functional"), "..distributed.c10d_ops"
 )
 _OPERATORS = frozenset(
@@ -43,6 +43,7 @@ class OpOverload:
         self.__qualname__ = self._name
         self.__module__ = packet.__module__
         self.tags: list[Any] = []
+        self._defined_in_python = packet.namespace not in _SOURCES
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -180,6 +181,12 @@ def _overridden(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         if result is not NotImplemented:
             return result
     return NotImplemented
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ops":  # ``torch._ops.ops``
+        return importlib.import_module(__package__ or "")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 
 FUNCTIONAL = "_functional"  # the overload by which graphs write an op that writes to its arguments

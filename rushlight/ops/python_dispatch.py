@@ -68,6 +68,12 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if made is not NotImplemented:
             return made
     found = present(op, args)
+    writing = None if found is None or out is None else out_overload(found[0])
+    if found is not None and writing is not None:
+        names = [each.name for each in writing._schema.arguments if each.kwarg_only and each.is_write]
+        given = dict(zip(names, out if isinstance(out, (tuple, list)) else (out,)))
+        ask_without_gradients(writing, dispatched((*args, *given.values())), found[1], {**found[2], **given})
+        return out
     if found is not None and out is None:
         return run_below(op, args, lambda: ask_handlers(found[0], asked, found[1], found[2]), results_of.of(op))
     if op.body is not None and op.family is not None and out is None:
@@ -77,6 +83,19 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
             raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
         return run_below(op, args, lambda: ask_handlers(own_overload(op), asked, args, {}), None)
     return NotImplemented  # a composite: its body is run, and the ops in it come here
+
+
+@cache
+def out_overload(overload: OpOverload) -> OpOverload | None:
+    """The overload that takes the arguments of another one, and writes its results into ``out``."""
+    plain = [(each.name, str(each.type)) for each in overload._schema.arguments]
+    packet = overload._overloadpacket
+    for label in packet.overloads():
+        found: OpOverload = getattr(packet, label)
+        given = [each for each in found._schema.arguments if not (each.kwarg_only and each.is_write)]
+        if len(given) < len(found._schema.arguments) and [(each.name, str(each.type)) for each in given] == plain:
+            return found
+    return None
 
 
 @cache
@@ -150,7 +169,11 @@ def bind(schema: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[tuple[An
         values = schema.bind(tuple(fitted), kwargs)
     except OperationError:
         return None
-    pairs = list(zip(wanted, values))
+    return without_defaults(list(zip(wanted, values)))
+
+
+def without_defaults(pairs: list[tuple[Any, Any]]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a schema with their values as a call has them: defaults at the end, and of keywords, are left out."""
     positional = [(each, value) for each, value in pairs if not each.kwarg_only]
     while positional and positional[-1][0].has_default and _same(positional[-1][1], positional[-1][0].default_value):
         positional.pop()
@@ -169,6 +192,28 @@ def _fitted(value: Any, argument: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool) and "List[int]" in kind:
         return [value]
     return value
+
+
+def offer_custom(overload: OpOverload, values: tuple[Any, ...], rules: dict[type, Callable[..., Any]]) -> Any:
+    """Offer a call of an op that a program registered to modes and subclasses; NotImplemented where its implementation is to run."""
+    if state.dispatch_disabled:
+        return NotImplemented
+    asked = dispatched(values)
+    if not state.dispatch_modes and (not asked or hasattr(type(asked[0]), "run_op")):
+        return NotImplemented
+    arguments = overload._schema.arguments
+    bound = without_defaults(list(zip(arguments, values)))
+    return ask_without_gradients(overload, asked, *bound, rules)
+
+
+def ask_without_gradients(overload: OpOverload, asked: list[Any], *call: Any) -> Any:
+    """Ask handlers below autograd."""
+    grad, outside = state.grad_enabled, state.grad_outside
+    state.grad_enabled, state.grad_outside = False, grad
+    try:
+        return ask_handlers(overload, asked, *call)
+    finally:
+        state.grad_enabled, state.grad_outside = grad, outside
 
 
 def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Callable[..., Any] | None) -> Any:
@@ -190,7 +235,8 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
             recording.build(functional)
         if "input" in functional.node_type.saved_names:
             saved = (keep_copy(args[0]), *args[1:])
-    state.grad_enabled = False
+    outside = state.grad_outside
+    state.grad_enabled, state.grad_outside = False, grad
     try:
         result = handle()
         if result is NotImplemented:
@@ -203,7 +249,7 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
             finally:
                 state.dispatch_modes = modes
     finally:
-        state.grad_enabled = grad
+        state.grad_enabled, state.grad_outside = grad, outside
     if functional is not None:
         target = args[0]
         if recorded and functional.vjp != {}:
@@ -277,23 +323,47 @@ def _apart(result: Any, tensors: list[Any], grad: bool) -> Any:
     return result
 
 
-def ask_handlers(overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the innermost mode, which is off meanwhile, then the subclasses, until one does not return NotImplemented."""
+def checked_result(overload: Any, result: Any) -> Any:
+    """What a handler returned; raises where it is no tensor, and the operator returns one."""
+    if isinstance(result, TensorBase) or result is None:
+        return result
+    returns = overload._schema.returns if isinstance(overload, OpOverload) else ()
+    if len(returns) == 1 and returns[0].type.base == "Tensor" and not returns[0].type.listed:
+        raise OperationError(f"Unable to cast {result} to Tensor")
+    return result
+
+
+def ask_handlers(
+    overload: Any, asked: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any], rules: dict[type, Callable[..., Any]] | None = None,
+    label: str | None = None,
+) -> Any:  # fmt: skip
+    """Call the innermost mode, which is off meanwhile, then the subclasses, until one does not return NotImplemented.
+
+    ``rules``, by the class of a mode or tensor, take the place of its ``__torch_dispatch__``.
+    """
     kinds = tuple([type(each) for each in asked])
     if state.dispatch_modes:
         mode = state.dispatch_modes.pop()
+        rule = rules.get(type(mode)) if rules else None
+        if getattr(mode.__torch_dispatch__, "__self__", mode) is not mode:
+            state.dispatch_modes.append(mode)
+            raise OperationError(
+                f"Defining your mode's `__torch_dispatch__` ({type(mode)}) as a classmethod is not supported, please make it a plain method"
+            )
         try:
-            result = mode.__torch_dispatch__(overload, kinds, args, kwargs)
+            result = mode.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(mode, overload, kinds, args, kwargs)
         finally:
             state.dispatch_modes.append(mode)
         if result is not NotImplemented:
-            return result
-    for each in asked:
-        result = type(each).__torch_dispatch__(overload, kinds, args, kwargs)
+            return checked_result(overload, result)
+    for each, kind in zip(asked, kinds):
+        rule = rules.get(kind) if rules else None
+        result = each.__torch_dispatch__(overload, kinds, args, kwargs) if rule is None else rule(kind, overload, kinds, args, kwargs)
         if result is not NotImplemented:
-            return result
+            return checked_result(overload, result)
     names = "".join(f"\n\n  - tensor subclass {type(each)!r}" for each in asked)
-    raise ArgumentError(f"Multiple dispatch failed for '{overload}'; all __torch_dispatch__ handlers returned NotImplemented:{names}")
+    label = label or f"torch._ops.{overload}"
+    raise ArgumentError(f"Multiple dispatch failed for '{label}'; all __torch_dispatch__ handlers returned NotImplemented:{names}")
 
 
 # -- ops that are other operators --------------------------------------------------------------------------------

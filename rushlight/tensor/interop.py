@@ -18,6 +18,7 @@ from ..core.devices import CPU, available, device_of, device_type_of, on_device
 from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, GradientError, OperationError
 from ..core.lazy_views import LazyArray, marked, marks_of
+from ..core.overrides import dispatches_operators
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.upcast import COMPLEX32
@@ -49,6 +50,8 @@ def numpy(self: Any, *, force: bool = False) -> Any:
         what, resolve = ("conjugate", "resolve_conj") if array.conjugated else ("negative", "resolve_neg")
         raise OperationError(f"Can't call numpy() on Tensor that has {what} bit set. Use tensor.{resolve}().numpy() instead.")
     if not isinstance(array, np.ndarray):
+        if dispatches_operators(type(self)):
+            raise OperationError(".numpy() is not supported for tensor subclasses.")
         raise ArgumentError(
             f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
         )

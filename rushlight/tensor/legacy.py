@@ -20,6 +20,7 @@ from ..ops.create.factories import checked_size
 from .construct import array_of, finished
 from .layout import strided
 from .storage import TypedStorage, UntypedStorage, set_
+from .wrapper_policies import set_policies
 
 
 def type_name(tensor: Any) -> str:
@@ -164,7 +165,10 @@ def construct(cls: type, *args: Any, **named: Any) -> Any:
     return as_class(legacy_tensor(default.floating, args, named, False), cls)
 
 
-def make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
+def make_subclass(
+    cls: type, data: Any, require_grad: bool = False, *, dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False,
+    dispatch_layout: bool = False, device_for_backend_keys: Any = None,
+) -> Any:  # fmt: skip
     """A tensor of a subclass over the memory of another tensor, as a leaf."""
     if not isinstance(data, TensorBase):
         raise ArgumentError(f"_make_subclass(): argument 'data' must be Tensor, not {type(data).__name__}")
@@ -172,6 +176,7 @@ def make_subclass(cls: type, data: Any, require_grad: bool = False) -> Any:
     result._array = data._array
     result._grad_fn, result._output_index, result._requires_grad = None, 0, False
     result._storage = storage_of(data)
+    set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return result.requires_grad_(True) if require_grad else result
 
 
@@ -188,6 +193,7 @@ def make_wrapper_subclass(
         tuple(size), (dtype or default.floating).numpy, None if strides is None else tuple(strides), as_device(device) if device else CPU
     )
     result._grad_fn, result._output_index, result._requires_grad, result._storage = None, 0, False, None
+    set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout, storage_offset)
     return result.requires_grad_(True) if requires_grad else result
 
 

@@ -112,7 +112,7 @@ class OpMethods(TensorBase):
     def _is_zerotensor(self) -> _bool:
         """False: every tensor has memory for its elements."""
     @staticmethod
-    def _make_subclass(cls: _type, data: Any, require_grad: _bool = False) -> Any:
+    def _make_subclass(cls: _type, data: Any, require_grad: _bool = False, *, dispatch_sizes_strides_policy: _str | None = None, dispatch_device: _bool = False, dispatch_layout: _bool = False, device_for_backend_keys: Any = None) -> Any:
         """A tensor of a subclass over the memory of another tensor, as a leaf."""
     @staticmethod
     def _make_wrapper_subclass(cls: _type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, dispatch_sizes_strides_policy: Any = None, dispatch_device: _bool = False, dispatch_layout: _bool = False, **other: Any) -> Any:

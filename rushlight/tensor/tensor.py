@@ -448,6 +448,8 @@ class Tensor(OpMethods):
         if flags.special and state.capture is not None and (unread := state.capture.list_escaped(self)) is not None:
             return unread
         if self._array.__class__ is Spec:
+            if dispatches_operators(type(self)):
+                raise OperationError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
             raise NotSupported("Cannot copy out of meta tensor; no data!")
         if self._array.__class__ is QuantizedArray:
             raise OperationError("tolist() of a quantized tensor: call int_repr() or dequantize() first, to say which numbers you want")
@@ -529,7 +531,7 @@ class Tensor(OpMethods):
         name = None if self.grad_fn is None else self._grad_fn.name()
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
-            "class_name": type(self).__name__ if overrides_functions(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
+            "class_name": type(self).__name__ if overrides_functions(type(self)) or dispatches_operators(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
         }  # fmt: skip
         tangent = unpack_dual(self).tangent if dual_levels else None
         if tangent is not None:

@@ -63,6 +63,14 @@ from .graph_names import (
     _propagate_shapes,
     parse_ir,
 )
+from .library_names import (
+    _any_output_is_alias_to_input_or_output,
+    _any_requires_grad,
+    _AutoDispatchBelowAutograd,
+    _dispatch_has_computed_kernel_for_dispatch_key,
+    _dispatch_has_kernel,
+    _dispatch_has_kernel_for_dispatch_key,
+)
 from .script_names import (
     AnyType,
     BoolType,

@@ -178,12 +178,15 @@ def _base_gradient(g: Any, input: Any, exponent: Any) -> Any:
 
 
 def _exponent_gradient(g: Any, input: Any, exponent: Any, result: Any) -> Any:
+    complex_exponent = exponent._array.dtype.kind == "c"
+    positive = (exponent.real >= 0) & (exponent.imag == 0) if complex_exponent else exponent >= 0
     if isinstance(input, Tensor):
-        zero = (input == 0) & (exponent.real >= 0 if exponent._array.dtype.kind == "c" else exponent >= 0)
-        return g * conjugate((result * input.log()).masked_fill(zero, 0))
+        base = input.to(result.dtype) if complex_exponent else input  # the logarithm of a negative number is complex
+        return g * conjugate((result * base.log()).masked_fill((input == 0) & positive, 0))
     if input == 0:
-        return (g * conjugate(result * -np.inf)).masked_fill(exponent >= 0, 0)
-    return g * conjugate(result * (np.log(input) if input.__class__ is complex or input > 0 else float("nan")))
+        return (g * conjugate(result * -np.inf)).masked_fill(positive, 0)
+    logarithm = np.log(complex(input)) if complex_exponent else np.log(input) if input.__class__ is complex or input > 0 else float("nan")
+    return g * conjugate(result * logarithm)
 
 
 def _power(xp: Any, input: Any, exponent: Any) -> Any:
