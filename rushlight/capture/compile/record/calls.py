@@ -130,7 +130,10 @@ class Recorder(ContainerRecorder):
         if isinstance(function, InterpretedCallback):
             return self.call(frame, function.function, args, kwargs)
         if isinstance(function, Module) and self.is_plain_module(function):
-            return self.call(frame, self.load_attr(function, "forward"), args, kwargs)
+            forward = self.load_attr(function, "forward")
+            if isinstance(forward, Inline):
+                return Inline(operator_forms.call_attribute, (function, "forward", args, kwargs), {})
+            return self.call(frame, forward, args, kwargs)
         called = class_attribute(type(function), "__call__")
         if isinstance(called, FunctionType) and not isinstance(function, BuiltinFunctionType):
             source = self.sources.get(id(function))

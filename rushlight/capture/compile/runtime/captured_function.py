@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ....backends.protocol import Backend
 
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
+SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CLOCK = 1024  # instructions of a capture after which the clock is looked at
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
 _ELEMENTS_LIMIT = 3  # for so many different elements of an input that a graph asks for it is compiled; then it breaks there
@@ -63,7 +64,9 @@ class CapturedFunction:
         self.lock = free_after_fork(threading.RLock())
         self.interpreter = native
         self.clear()
-        self.arguments, self.rest, self.gathers = plain_arguments(function)
+        # A generator's or coroutine's frame runs when somebody asks for its values, which is after the call that would be captured.
+        self.suspends = hasattr(function, "__code__") and bool(function.__code__.co_flags & SUSPENDS)
+        self.arguments, self.rest, self.gathers = (-1, (), False) if self.suspends else plain_arguments(function)
 
     def clear(self) -> None:
         """Forget all that was captured."""
@@ -94,6 +97,10 @@ class CapturedFunction:
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function, from its beginning."""
+        if self.suspends:
+            if self.options.fullgraph:
+                raise Unsupported(f"{self.name}: a generator or coroutine is no graph: compile the functions that it calls")
+            return self.function(*args, **kwargs)
         after: Any = MISS
         if not kwargs and (len(args) == self.arguments or (self.gathers and len(args) >= self.arguments >= 0)):
             slots: Any = (*args[: self.arguments], args[self.arguments :], {}, *self.rest) if self.gathers else args + self.rest

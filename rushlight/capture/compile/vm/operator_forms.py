@@ -65,6 +65,19 @@ def attribute_or(value: Any, name: str, default: Any) -> Any:
         return default
 
 
+def attribute_by(getter: Any, fallback: Any, value: Any, name: str) -> Any:
+    """An attribute of a class with a ``__getattribute__`` and a ``__getattr__`` of its own."""
+    try:
+        return getter(value, name)
+    except AttributeError:
+        return fallback(value, name)
+
+
+def call_attribute(value: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """A call of an attribute that Python of the user's finds."""
+    return getattr(value, name)(*args, **kwargs)
+
+
 def has_attribute(value: Any, name: str) -> bool:
     """``hasattr``."""
     try:

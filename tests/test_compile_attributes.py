@@ -1,0 +1,107 @@
+"""Attributes that users' classes look up in Python, attributes that tensors lack, and functions that suspend, in compiled programs."""
+
+import asyncio
+
+import pytest
+
+import rushlight as torch
+from rushlight.capture.compile.record.graph_breaks import Unsupported
+
+
+def test_an_attribute_that_a_tensor_lacks_is_guarded() -> None:
+    def function(x):
+        return x + (2 if hasattr(x, "mark") else 1), getattr(x, "scale", 1.0)
+
+    compiled = torch.compile(function, fullgraph=True)
+    marked = torch.ones(2)
+    marked.mark, marked.scale = None, 3.0
+    for x in (torch.ones(2), marked, torch.ones(2), marked):
+        found, wanted = compiled(x), function(x)
+        assert found[0].tolist() == wanted[0].tolist() and found[1] == wanted[1]
+
+
+def test_a_module_with_getattribute_is_called() -> None:
+    class Special(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.factor = 3
+            self.weight = torch.nn.Parameter(torch.full((2,), 2.0))
+
+        def __getattribute__(self, name):
+            return torch.tensor([1.0, 2.0]) if name == "special" else super().__getattribute__(name)
+
+        def forward(self, x):
+            return self.factor * x + self.special * self.weight
+
+    module, x = Special(), torch.ones(2)
+    compiled = torch.compile(lambda module, x: module(x), fullgraph=True)
+    for _ in range(2):
+        assert compiled(module, x).tolist() == module(x).tolist() == [5.0, 7.0]
+    module.factor = 4
+    assert compiled(module, x).tolist() == [6.0, 8.0]
+
+
+def test_getattr_is_asked_after_getattribute() -> None:
+    class Renamed:
+        names = {"first": "one"}
+
+        def __getattribute__(self, name):
+            if name == "absent":
+                raise AttributeError(name)
+            return object.__getattribute__(self, object.__getattribute__(self, "names").get(name, name))
+
+        def __getattr__(self, name):
+            if name == "absent":
+                return 5
+            raise AttributeError(name)
+
+    def function(x, value):
+        return x * value.first * value.absent, hasattr(value, "nothing")
+
+    value = Renamed()
+    value.one = 2.0
+    compiled = torch.compile(function, fullgraph=True)
+    for _ in range(2):
+        found = compiled(torch.ones(2), value)
+        assert found[0].tolist() == [10.0, 10.0] and found[1] is False
+    value.one = 3.0
+    assert compiled(torch.ones(2), value)[0].tolist() == [15.0, 15.0]
+
+
+def test_a_capture_does_not_ask_users_objects_for_attributes() -> None:
+    asked = []
+
+    class Prefixed:
+        def __setattr__(self, name, value):
+            super().__setattr__(f"own_{name}", value)
+
+        def __getattr__(self, name):
+            asked.append(name)
+            return self.__dict__[f"own_{name}"]
+
+    def function(value):
+        value.y = value.x + 1
+
+    value = Prefixed()
+    value.x = torch.ones(2)
+    compiled = torch.compile(function, fullgraph=True)
+    compiled(value)
+    compiled(value)
+    assert set(asked) <= {"x"} and list(value.__dict__) == ["own_x", "own_y"] and value.__dict__["own_y"].tolist() == [2.0, 2.0]
+
+
+def test_generators_and_coroutines_run_as_they_are() -> None:
+    def rows(x):
+        for each in x * 2:
+            yield each + 1
+
+    async def later(x):
+        return x + 1
+
+    x = torch.arange(3)
+    compiled = torch.compile(rows)
+    for _ in range(2):
+        assert [each.item() for each in compiled(x)] == [1, 3, 5]
+    assert asyncio.run(torch.compile(later)(x)).tolist() == [1, 2, 3]
+    with pytest.raises(Unsupported, match="generator"):
+        torch.compile(rows, fullgraph=True)(x)
