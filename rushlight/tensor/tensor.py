@@ -51,6 +51,7 @@ else:
 
 
 _as_size = tuple.__new__  # sizes of arrays need no check
+TRUTH = "a choice by the truth of a tensor"  # what a capture is told that a value becomes a Python value for
 
 
 class Tensor(OpMethods):
@@ -478,7 +479,7 @@ class Tensor(OpMethods):
             raise OperationError("Boolean value of Tensor with no values is ambiguous")
         if self._array.size > 1:
             raise OperationError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self._item("a choice by the truth of a tensor"))
+        return bool(self._item(TRUTH))
 
     def _number(self, how: str) -> Any:
         if self._array.size != 1:

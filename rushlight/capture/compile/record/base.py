@@ -432,6 +432,12 @@ class CaptureState(Semantics):
             source, dim = self.symbol_sources[name]
             self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
 
+    def asserted(self, value: Any) -> Any:
+        if isinstance(value, TensorBase) and isinstance(self.tracer, CompileTracer):
+            if (self.tracer.is_traced(value) or id(value) in self.sources) and (truth := self.tracer.assume(value)) is not None:
+                return truth
+        return super().asserted(value)
+
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""
         self.discard_reason = f"{how} inside of a native call"

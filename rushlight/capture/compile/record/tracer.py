@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 from weakref import getweakrefcount
@@ -20,7 +21,8 @@ from ....graph import Node
 from ....graph.calls import bind
 from ....graph.node import only_computes
 from ....nn.parameter import Parameter
-from ...tracer.tracer import TracedTensor, Tracer, changes_shape, tensors_in
+from ....tensor.tensor import TRUTH, Tensor
+from ...tracer.tracer import PACKAGE_FOLDER, TracedTensor, Tracer, changes_shape, tensors_in
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_breaks import Break
@@ -82,6 +84,7 @@ class CompileTracer(Tracer):
         self.last_input: Node | None = None  # inputs come before all other nodes
         self.large: list[TracedTensor] = []  # values whose elements take much memory
         self.deferring = False  # whether the op that is being called is one of them
+        self.assumed: list[tuple[Node, bool]] = []  # values whose truth the program asked for, and what it was
         self.viewed: dict[int, int] = {}  # of memory whose views might be copies, for other layouts of the inputs: the tensor whose it is
 
     def node_of(self, tensor: Any) -> Node:
@@ -282,7 +285,29 @@ class CompileTracer(Tracer):
         source = self.recorder.sources.get(id(tensor)) if id(tensor) not in self.entries else None
         if source is not None and not source.is_attribute:
             self.node_of(tensor)  # an argument of which the value is the first thing that is asked for
+        if how == TRUTH and self.is_traced(tensor) and sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
+            if (truth := self.assume(tensor)) is not None:
+                return truth  # a function of the library checks its arguments
         return super().value_escaped(tensor, how)
+
+    def assume(self, tensor: Any) -> bool | None:
+        """The truth of a value by which the program chooses: later runs of the graph check it, and where it differs, the program runs eagerly.
+
+        None where the graph can't hold it.
+        """
+        if state.capture is not self or type(tensor) is not Tensor or tensor._array.size != 1:
+            return None
+        node = self.node_of(tensor)
+        self.compute_deferred()
+        state.capture = None
+        try:
+            truth = bool(tensor)
+        finally:
+            state.capture = self
+        kept = self.emit(_clone, bind(_clone, (node,), {}))  # the value may be written to later
+        kept.meta["val"] = node.meta["val"]
+        self.assumed.append((kept, truth))
+        return truth
 
     def elements(self, tensor: Any) -> Any:
         """The elements of a tensor as a number or lists, where few elements of inputs determine them: those are guarded.

@@ -252,11 +252,8 @@ class ValueRecorder(NameRecorder):
             methods = python_methods(kind)
             if "__getattribute__" in methods:
                 self.special(value, "__getattribute__")
-                fallback = getattr(kind, "__getattr__", None)  # which Python asks where the first raises an AttributeError
-                if not isinstance(fallback, FunctionType):
-                    return Inline(kind.__getattribute__, (value, name), {})
-                self.special(value, "__getattr__")
-                return Inline(operator_forms.attribute_by, (kind.__getattribute__, fallback, value, name), {})
+                self.special(value, "__getattr__")  # which Python asks where the first raises an AttributeError
+                return Inline(operator_forms.attribute_by, (kind.__getattribute__, getattr(kind, "__getattr__", None), value, name), {})
             inlined = self.descriptor(value, kind, name)
             if inlined is not None:
                 return inlined

@@ -73,21 +73,24 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     else:
         result = recipes.value(outcome.value)
     tracer.note_grad_mode()  # the graph leaves the mode as the program does
-    tracer.graph.output(tuple(outputs))
+    assumed = [(len(outputs) + at, truth) for at, (_, truth) in enumerate(tracer.assumed)]
+    tracer.graph.output((*outputs, *[node for node, _ in tracer.assumed]))
     tracer.graph.eliminate_dead_code()
     executable, run, module = compile_graph(backend, tracer)
     sources = [source for source, _ in tracer.inputs]
-    launches = executable is not None and executable.launches
+    launches = executable is not None and executable.launches and not assumed
     entry = CacheEntry(
         guards, module, executable, recipes.replaces(sources) if launches else {}, "return" if stop is None else stop.message,
         not isinstance(outcome, Frame), "", begun[-1][3],
     )  # fmt: skip
-    rollback = Rollback(tracer.graph)
+    rollback = Rollback(tracer.graph, bool(assumed))
+    forward = None if run == module.forward else checked(module.forward, assumed)
+    run = checked(run, assumed)
     if tracer.deferred is not None and tracer.deferred.calls:
         tracer.deferred.compute_with(run, tensors)
         if launches:
             entry.relaunch(tuple([value for _, value in tracer.inputs]))
-    failed = failing(rollback.protected(module.forward) if run != module.forward else None, guards, backend.name)
+    failed = failing(forward and rollback.protected(forward), guards, backend.name)
     given = "".join(f"{guards.result(source)}, " for source in sources)
     # A launcher checks the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
     program, apart = guards.split(sources if launches else ())
@@ -124,6 +127,21 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     if compiler is not None:
         namespace["count_call"] = NativeGuards(entry, compiler, guards, program, rest, namespace)
     return entry
+
+
+def checked(run: Any, assumed: list[tuple[int, bool]]) -> Any:
+    """What runs a graph, and fails where an output does not have the truth that the program was captured with."""
+    if not assumed:
+        return run
+
+    def run_and_check(*args: Any) -> Any:
+        outs = run(*args)
+        for at, truth in assumed:
+            if bool(outs[at]) is not truth:
+                raise RunEagerly
+        return outs
+
+    return run_and_check
 
 
 def compile_graph(backend: Backend, tracer: Any) -> tuple[Executable | None, Any, Any]:

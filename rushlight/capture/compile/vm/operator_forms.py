@@ -66,10 +66,12 @@ def attribute_or(value: Any, name: str, default: Any) -> Any:
 
 
 def attribute_by(getter: Any, fallback: Any, value: Any, name: str) -> Any:
-    """An attribute of a class with a ``__getattribute__`` and a ``__getattr__`` of its own."""
+    """An attribute of a class with a ``__getattribute__`` of its own, and perhaps a ``__getattr__``."""
     try:
         return getter(value, name)
     except AttributeError:
+        if fallback is None:
+            raise
         return fallback(value, name)
 
 
