@@ -6,6 +6,8 @@ import pytest
 from asserting_programs import caught, positive, squares
 
 import rushlight as torch
+from rushlight.capture.compile.config import settings
+from rushlight.capture.compile.record.graph_breaks import Unsupported
 from rushlight.compat import checks, numbers
 
 BACKENDS = ("eager", "aot_eager", "native")
@@ -74,3 +76,50 @@ def test_builtin_min_and_max_of_tensors() -> None:
         return max(min(max(a.sum(), 0), 1), b.sum()) + a
 
     agree(function, "native", (torch.ones(2), torch.ones(2)), (-torch.ones(2), -torch.ones(2)), (torch.ones(2), 3 * torch.ones(2)))
+
+
+@pytest.fixture
+def scalar_outputs() -> Any:
+    settings.capture_scalar_outputs = True
+    yield
+    settings.capture_scalar_outputs = False
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.usefixtures("scalar_outputs")
+def test_numbers_of_tensors_in_one_graph(backend: str) -> None:
+    def function(x, n):
+        count = n.item()
+        first, *_ = (n * 2).reshape(1).tolist()
+        return torch.zeros(count) + x.sum() * float(x.max()) + first
+
+    compiled = torch.compile(function, backend=backend, fullgraph=True)
+    for n, value in ((3, 1.0), (3, 1.0), (5, 1.0), (3, 2.0), *((each, 1.0) for each in range(9)), (3, 1.0)):
+        args = torch.full((2,), value), torch.tensor(n)
+        assert compiled(*args).tolist() == function(*args).tolist()
+
+
+@pytest.mark.usefixtures("scalar_outputs")
+def test_a_number_of_a_loss_does_not_end_its_history() -> None:
+    def function(x, weight):
+        loss = (x * weight).sum()
+        return loss * 2, loss.item()
+
+    compiled = torch.compile(function, fullgraph=True)
+    for value in (1.0, 1.0, 2.0):
+        weight = torch.ones(2, requires_grad=True)
+        loss, number = compiled(torch.full((2,), value), weight)
+        loss.backward()
+        assert weight.grad.tolist() == [2 * value] * 2 and number == 2 * value
+
+
+@pytest.mark.usefixtures("scalar_outputs")
+def test_the_sign_of_a_zero_and_nan_are_values() -> None:
+    compiled = torch.compile(lambda x: (x + 1, x.neg().item()), fullgraph=True)
+    for value in (0.0, 0.0, -0.0, float("nan"), 0.0):
+        assert str(compiled(torch.tensor(value))[1]) == str(torch.tensor(value).neg().item())
+
+
+def test_numbers_of_tensors_break_by_default() -> None:
+    with pytest.raises(Unsupported):
+        torch.compile(lambda x: x * x.sum().item(), fullgraph=True)(torch.ones(2))

@@ -1,6 +1,9 @@
 """Attributes that users' classes look up in Python, attributes that tensors lack, and functions that suspend, in compiled programs."""
 
 import asyncio
+import copy
+import pickle
+import sys
 
 import pytest
 
@@ -105,3 +108,75 @@ def test_generators_and_coroutines_run_as_they_are() -> None:
     assert asyncio.run(torch.compile(later)(x)).tolist() == [1, 2, 3]
     with pytest.raises(Unsupported, match="generator"):
         torch.compile(rows, fullgraph=True)(x)
+
+
+def test_lazy_modules_are_initialized_by_their_first_compiled_call() -> None:
+    module = torch.nn.Sequential(torch.nn.LazyLinear(3), torch.nn.ReLU(), torch.nn.LazyLinear(2))
+    compiled, x = torch.compile(module, fullgraph=True), torch.ones(4, 5)
+    first, second = compiled(x), compiled(x)
+    assert module[0].weight.shape == (3, 5) and torch.allclose(first, module(x)) and torch.allclose(second, first)
+
+
+def test_compiled_modules_are_saved_and_copied() -> None:
+    module = torch.compile(torch.nn.Linear(2, 2), backend="eager", fullgraph=True)
+    x = torch.ones(1, 2)
+    wanted = module(x)
+    for other in (pickle.loads(pickle.dumps(module)), copy.deepcopy(module)):
+        assert type(other) is type(module) and other.weight is not module.weight and torch.equal(other(x), wanted)
+    assert "weight" in dir(module) and "_orig_mod" in dir(module)
+
+
+def test_an_argument_may_be_called_self() -> None:
+    assert torch.compile(lambda **given: given["self"] + 1)(self=torch.ones(1)).item() == 2.0
+
+
+def test_vmap_and_compile_by_their_public_names() -> None:
+    def rows(x):
+        return torch.vmap(lambda row: (row + 1, row.sum()), out_dims=(1, 0))(x)
+
+    def gradients(x):
+        return torch.vmap(torch.func.grad(lambda row: row.sin().sum()))(x)
+
+    def twice(x):
+        return torch.compile(lambda y: y * 2)(x) + 1
+
+    x = torch.arange(6.0).reshape(2, 3)
+    for function in (rows, gradients, twice):
+        found, wanted = torch.compile(function, fullgraph=True)(x), function(x)
+        for a, b in zip(found, wanted):
+            assert torch.allclose(a, b)
+
+
+def test_the_exception_that_is_handled() -> None:
+    def function(x):
+        seen = []
+        try:
+            raise ValueError("outer")
+        except ValueError as error:
+            seen.append(sys.exc_info()[1] is error)
+            try:
+                raise KeyError("inner")
+            except KeyError:
+                seen.append(sys.exc_info()[0])
+            seen.append(type(sys.exception()))
+        return x + 1, [*seen, sys.exc_info()]
+
+    compiled = torch.compile(function, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert compiled(torch.ones(1))[1] == [True, KeyError, ValueError, (None, None, None)]
+
+
+def test_types_of_tensors_by_name() -> None:
+    def function(x):
+        return x.type(torch.float64) if x.type() == "torch.FloatTensor" else x
+
+    assert torch.compile(function, fullgraph=True)(torch.ones(2)).dtype is torch.float64
+
+
+def test_a_subclass_may_define_its_shape_by_size() -> None:
+    class Sized(torch.Tensor):
+        @property
+        def shape(self):
+            return self.size()
+
+    assert tuple(torch.ones(2, 3).as_subclass(Sized).shape) == (2, 3)

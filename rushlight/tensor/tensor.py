@@ -106,8 +106,8 @@ class Tensor(OpMethods):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        if dim is None:
-            return self.shape
+        if dim is None:  # without asking for `shape`, which a subclass may define by this
+            return _as_size(Size, self._array.shape if not flags.special or state.capture is None else state.capture.shape_of(self))
         if not self._array.ndim:
             normalize_dim(dim, 0)
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")

@@ -303,7 +303,7 @@ class Recorder(ContainerRecorder):
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
             self.specialize(*args)
-            if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
+            if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
             if args and kind is str:
                 self.guard_text(args[0], "str")
@@ -413,8 +413,7 @@ class Recorder(ContainerRecorder):
 
     def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
         """A method of a tensor that is no op: a graph break where it gives a value or has side effects."""
-        known = self.tracer.is_traced(tensor) or id(tensor) in self.sources
-        if known and name in VALUE_METHODS:
+        if name in VALUE_METHODS and not self.assumes_value(tensor):
             raise Break("value", name=name)
         if name in EFFECTS_OF_TENSORS:
             raise Break("tensor", name=name)

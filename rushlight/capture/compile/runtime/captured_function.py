@@ -19,6 +19,8 @@ from ....core.node import next_sequence
 from ....core.process_safety import Deferral, free_after_fork
 from ....core.process_safety import deferred as interrupts_deferred
 from ....core.state import flags, state
+from ....nn.modules.module import Module
+from ....nn.parameter import is_lazy
 from ....utils.checkpoint import is_recording
 from ..config import settings
 from ..decode import NULL, decode
@@ -210,7 +212,7 @@ class CapturedFunction:
             self.refuse_capture(frame)
         with self.lock:
             known = self.cache.at(key)
-            if key in self.given_up:
+            if key in self.given_up or key is None and any(map(is_uninitialized, frame.slots)):
                 return self.interpreter.finish(frame)
             start = frame.slots if key is None else frames
             if known:
@@ -375,6 +377,11 @@ class CapturedFunction:
             finally:
                 del now
                 recorder.grad_after, recorder.inference_after = state.grad_enabled, state.inference
+
+
+def is_uninitialized(value: Any) -> bool:
+    """Whether something is a Module with parameters that its first call makes, which is no part of a graph."""
+    return isinstance(value, Module) and any(map(is_lazy, value.parameters()))
 
 
 def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...], bool]:
