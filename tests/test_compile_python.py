@@ -1,6 +1,7 @@
 """What compiled programs do with Python: programs of random statements, and what such programs and other people's tests have shown."""
 
 import collections
+import functools
 import operator
 import types
 import unittest
@@ -371,3 +372,18 @@ def test_copies_of_computed_values_are_no_constants(function) -> None:
         x = torch.full((3,), value)
         found, wanted = compiled(x), function(x)
         assert found.dtype is wanted.dtype and found.tolist() == wanted.tolist() and x.tolist() == [value] * 3
+
+
+@functools.cache
+def doubled(x, times: int = 2):
+    return x * times
+
+
+def test_functions_that_keep_results_by_tensors() -> None:
+    def function(x):
+        return doubled(x) + doubled(x + 1, times=3)
+
+    compiled = torch.compile(function, fullgraph=True)
+    for value in (1.0, 2.0):
+        x = torch.full((2,), value)
+        assert compiled(x).tolist() == function(x).tolist()

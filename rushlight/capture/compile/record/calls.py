@@ -186,24 +186,25 @@ class Recorder(ContainerRecorder):
     def cached_call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function that keeps its results: it is called now, and a later call gives the same result and does nothing else, which is guarded."""
         source = self.sources.get(id(function))
-        if self.pure or id(function) in self.fresh:
+        if self.pure or id(function) in self.fresh or not isinstance(function.__wrapped__, FunctionType):
             raise Break("native", name=function.__name__)
         for each in (*args, *kwargs.values()):
             if isinstance(each, PRIMITIVES):
                 self.specialize(each)
             elif isinstance(each, TensorBase) or type(each).__hash__ is not object.__hash__ or id(each) in self.fresh:
-                raise Break("native", name=f"{function.__name__}, which keeps its results,")
+                if not self.should_inline(function.__wrapped__):
+                    raise Break("native", name=f"{function.__name__}, which keeps its results,")
+                return self.inline(function.__wrapped__, args, kwargs)  # as PyTorch does: computed again, as if nothing were kept
             elif id(each) in self.sources:
                 self.guards.identity(self.sources[id(each)], each)
         if source is not None:
             self.guards.identity(source, function)
         result = self.unrecorded(function, args, kwargs)
-        given = tuple(args), tuple(kwargs.items())
         self.guards.add(
             Kind.PREDICATE,
             source or self.new_source.known(function),
-            KeptResult(given[0], dict(kwargs), result),
-            key=tuple(map(id, given[0])) + given[1],
+            KeptResult(tuple(args), dict(kwargs), result),
+            key=tuple(map(id, args)) + tuple(kwargs.items()),
         )
         self.register(result, self.new_source.known(result))
         return result
