@@ -180,3 +180,25 @@ def test_a_subclass_may_define_its_shape_by_size() -> None:
             return self.size()
 
     assert tuple(torch.ones(2, 3).as_subclass(Sized).shape) == (2, 3)
+
+
+def test_an_operator_that_writes_to_keyword_arguments() -> None:
+    library = torch.library.Library("compile_attributes", "FRAGMENT")
+    library.define("accumulate_(Tensor(a!) a, Tensor[] b, SymInt c, *, Tensor(b!)? d, SymInt e=2) -> ()")
+
+    def accumulate(a, b, c, d, e=2):
+        a.add_(b[0] * c * e)
+        if d is not None:
+            d.add_(b[1])
+
+    library.impl("accumulate_", accumulate, "CompositeExplicitAutograd")
+
+    def function(a, b, d):
+        torch.ops.compile_attributes.accumulate_(a, (b, b + 1), 4, d=d)
+        return a * 2
+
+    compiled = torch.compile(function, fullgraph=True)
+    for d in (torch.zeros(2), None, torch.ones(2)):
+        args, same = [(torch.ones(2), torch.ones(2), None if d is None else d.clone()) for _ in range(2)]
+        assert compiled(*args).tolist() == function(*same).tolist() and args[0].tolist() == same[0].tolist()
+        assert d is None or args[2].tolist() == same[2].tolist()
