@@ -9,6 +9,8 @@ import pytest
 
 import rushlight as torch
 from rushlight.capture.compile.record.graph_breaks import Unsupported
+from rushlight.compat.dynamo.testing import rand_strided, same
+from rushlight.compat.inductor.compile_fx import compile_fx
 
 
 def test_an_attribute_that_a_tensor_lacks_is_guarded() -> None:
@@ -202,3 +204,12 @@ def test_an_operator_that_writes_to_keyword_arguments() -> None:
         args, same = [(torch.ones(2), torch.ones(2), None if d is None else d.clone()) for _ in range(2)]
         assert compiled(*args).tolist() == function(*same).tolist() and args[0].tolist() == same[0].tolist()
         assert d is None or args[2].tolist() == same[2].tolist()
+
+
+def test_names_that_back_ends_and_tests_import() -> None:
+    compiled = torch.compile(lambda x: x.sin() + 1, backend=lambda gm, examples: compile_fx(gm, examples))
+    x = rand_strided((3, 4), (1, 3))
+    assert x.stride() == (1, 3) and same(compiled(x), x.sin() + 1)
+    weight = x.clone().requires_grad_()
+    compiled(weight).sum().backward()
+    assert same(weight.grad, x.cos()) and not same(weight.grad, x)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....autograd.grad_mode import no_grad
+
 
 def instantiate(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``kind(*args, **kwargs)`` of a class with an ``__init__`` of its own."""
@@ -78,6 +80,12 @@ def attribute_by(getter: Any, fallback: Any, value: Any, name: str) -> Any:
 def call_attribute(value: Any, name: str, args: Any, kwargs: Any) -> Any:
     """A call of an attribute that Python of the user's finds."""
     return getattr(value, name)(*args, **kwargs)
+
+
+def call_without_gradient(function: Any, args: Any) -> Any:
+    """A call whose gradients are not recorded."""
+    with no_grad():
+        return function(*args)
 
 
 def has_attribute(value: Any, name: str) -> bool:
