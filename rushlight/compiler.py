@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
+import rushlight
+
 from .backends.check import CheckedBackend, CheckError
 from .backends.registry import find, list_backends, register_backend
 from .capture.compile.annotations import mark, mark_dynamic, mark_static, mark_static_address, marks, maybe_mark_dynamic, substitutes
 from .capture.compile.config import settings
+from .capture.compile.handlers.transforms import makes_a_function
 from .capture.compile.record.graph_breaks import BREAKS, BackendFailed, ConstraintViolation, Unsupported, counters
+from .capture.compile.record.registry import handles
 from .capture.compile.runtime.captured_function import CapturedFunction, Options
 from .capture.control.operators import cond, while_loop
 from .capture.graph_module import GraphModule
@@ -70,7 +74,7 @@ class CompiledFunction:
         self._leading = () if hasattr(function, "__code__") else (function,)
         _all.add(self._compiled)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
             _disabled_once and (_disabled.depth or settings.stance == "force_eager")
         ):  # mostly neither thread's own state is asked
@@ -102,7 +106,7 @@ class OptimizedModule(Module):
         _all.add(self.__dict__["_compiled"])
         self.__dict__.pop("training", None)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         fields = self.__dict__
         if (flags.special and (state.capture is not None or state.function_modes or state.dispatch_modes)) or (
             _disabled_once and (_disabled.depth or settings.stance == "force_eager")
@@ -145,8 +149,21 @@ class OptimizedModule(Module):
     def __bool__(self) -> bool:
         return True
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
-def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
+    def __reduce__(self) -> Any:
+        options = self.__dict__["_compiled"].options
+        backend = options.backend.name if options.backend.name in list_backends() else options.backend
+        return _compiled_again, (self._orig_mod, backend, options.fullgraph, options.dynamic)
+
+
+def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None) -> OptimizedModule:
+    """A compiled Module that was copied, or read from a file: what was captured is not part of it."""
+    return OptimizedModule(module, Options(find(backend), fullgraph, dynamic))
+
+
+def _call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
@@ -210,6 +227,15 @@ def compile(
     if isinstance(model, CompiledFunction):
         model = model.__wrapped__
     return CompiledFunction(model, chosen)
+
+
+makes_a_function(rushlight.vmap)
+
+
+@handles(compile, rushlight.compile)
+def _compile_inside(recorder: Any, model: Any = None, **options: Any) -> Any:
+    """A captured program compiles a function: it is captured already."""
+    return model if isinstance(model, (FunctionType, Module)) else NotImplemented
 
 
 def compile_module(module: Module, *args: Any, **kwargs: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import compiler, nn
 from rushlight.testing.compiling import CompileCounter
+from rushlight.utils.checkpoint import checkpoint
 
 FACTOR = 2.0
 WEIGHT = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -325,3 +326,16 @@ def test_conditions_that_are_inputs_and_nothing_else():
     assert compiled(x).tolist() == [4.0, 4.0]
     module.flag.fill_(False)
     assert compiled(x).tolist() == [6.0, 6.0]
+
+
+def test_a_reentrant_checkpoint_of_inputs_without_gradients() -> None:
+    layer = torch.nn.Linear(3, 3)
+
+    def function(x):
+        return checkpoint(lambda y: layer(y).sin(), x, use_reentrant=True) * 2
+
+    compiled = torch.compile(function, fullgraph=True)
+    for requires_grad in (False, True, False):
+        x = torch.ones(2, 3, requires_grad=requires_grad)
+        found = compiled(x)
+        assert found.requires_grad is requires_grad and torch.allclose(found, layer(x).sin() * 2)

@@ -1,6 +1,7 @@
 """What compiled programs do with Python: programs of random statements, and what such programs and other people's tests have shown."""
 
 import collections
+import functools
 import operator
 import types
 import unittest
@@ -351,3 +352,38 @@ def test_compiled_functions_inside_of_transforms() -> None:
         np.testing.assert_allclose(torch.func.vmap(compiled)(x), (x * x).sin(), rtol=1e-6)
         np.testing.assert_allclose(torch.func.grad(lambda a: compiled(a).sum())(x), 2 * x * (x * x).cos(), rtol=1e-5)
         np.testing.assert_allclose(compiled(x), (x * x).sin(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.tensor(x).add_(1),
+        lambda x: torch.tensor(x * 2, dtype=torch.float64),
+        lambda x: x.new_tensor(x) + 1,
+        lambda x: torch.tensor([[x[0], 2], [3.5, x[1]]]),
+        lambda x: torch.tensor([x[0].long(), True]),
+        lambda x: torch.tensor([x[0], 2], dtype=torch.int64),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:To copy construct")
+def test_copies_of_computed_values_are_no_constants(function) -> None:
+    compiled = torch.compile(function, fullgraph=True)
+    for value in (1.0, 0.0, 2.0):
+        x = torch.full((3,), value)
+        found, wanted = compiled(x), function(x)
+        assert found.dtype is wanted.dtype and found.tolist() == wanted.tolist() and x.tolist() == [value] * 3
+
+
+@functools.cache
+def doubled(x, times: int = 2):
+    return x * times
+
+
+def test_functions_that_keep_results_by_tensors() -> None:
+    def function(x):
+        return doubled(x) + doubled(x + 1, times=3)
+
+    compiled = torch.compile(function, fullgraph=True)
+    for value in (1.0, 2.0):
+        x = torch.full((2,), value)
+        assert compiled(x).tolist() == function(x).tolist()

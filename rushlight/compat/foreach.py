@@ -54,7 +54,7 @@ def _spread(tensors: Sequence[Any], other: Any, name: str) -> Iterator[Any]:
             raise ShapeError("Tensor list must have same number of elements as scalar list.")
         return iter(other)
     if isinstance(other, TensorBase):
-        if name not in WITH_TENSOR:
+        if name not in (*WITH_TENSOR, "lerp"):
             raise ArgumentError(f"_foreach_{name}(): argument 'other' must be a list of Tensors, a Number or a list of Numbers, not Tensor")
         if other.dim() != 0:
             raise ShapeError(

@@ -199,7 +199,7 @@ class Definition:
                     for each in tensors_in(values[at]):
                         storage_of(each).version += 1
                 return result
-            made = self.functional(*values)
+            made = self.functional(*values[: self._positional], **self._keywords(values))
             count = len(self.schema.returns)
             for at, new in zip(self.written, made[count:]):
                 for target, source in zip(tensors_in(values[at]), tensors_in(new)):

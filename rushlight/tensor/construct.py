@@ -6,18 +6,32 @@ share it where they can.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make, mark_inference
+from ..core.declare import table
 from ..core.devices import CPU, available, device_type_of, device_types, on_device
-from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
+from ..core.dtypes import (
+    BOOL,
+    BY_NUMPY,
+    COMPLEX,
+    FLOATING,
+    INTEGRAL,
+    default,
+    legacy_name,
+    of_numpy,
+    promote_numpy,
+    promote_types,
+    result_dtype,
+)
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.overrides import ask_or_refuse, ask_plain, overridable, seen_by_modes
-from ..core.state import state
+from ..core.state import flags, state
 from ..ops.create.factories import as_dtype, check_options
 from ..ops.pointwise.copy_cast import cast_array
 
@@ -182,6 +196,8 @@ def concrete(tensor: Any) -> Any:
         raise OperationError("Cannot copy out of meta tensor; no data!")
     if isinstance(tensor._array, Spec):
         raise OperationError("Cannot access data pointer of Tensor that doesn't have storage: use clone() inside of transforms")
+    if flags.special and state.capture is not None:
+        state.capture.value_escaped(tensor, "the elements of a tensor")
     return device_type_of(tensor._array).to_host(tensor._array)
 
 
@@ -220,6 +236,9 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
             if device != here:
                 raise NotSupported("Cannot copy out of meta tensor; no data!")
             return finished(Spec(data._array.shape, numpy_type or data._array.dtype, device=here), here, requires_grad)
+        if flags.special and state.capture is not None:  # a value of the graph, and no constant
+            copied = data.detach().clone().to(device, as_dtype(dtype) if dtype is not None else None)  # type: ignore[attr-defined]
+            return copied.requires_grad_() if requires_grad else copied
     elif data.__class__.__name__ == "TypedStorage":
         wanted = default.floating if dtype is None else as_dtype(dtype)
         if data.dtype is not wanted:
@@ -229,7 +248,30 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
         data = data._elements.copy()
     elif data.__class__.__name__ == "UntypedStorage":  # its bytes, as elements
         data = data._host_bytes.copy().view(np.int64 if numpy_type is None else numpy_type)
+    elif flags.special and state.capture is not None and isinstance(data, (list, tuple)):
+        leaves = _leaves(data, _shape_of(data)) if _holds_tensors(data) else ()
+        if leaves and all(isinstance(each, (TensorBase, bool, int, float)) for each in leaves):  # values of the graph, and no constants
+            kinds = [each.dtype if isinstance(each, TensorBase) else of_numpy(array_of(each).dtype) for each in leaves]  # type: ignore[attr-defined]
+            common = functools.reduce(promote_types, kinds) if dtype is None else as_dtype(dtype)
+            made = _stacked(data, common).detach()
+            made = made if device is None else made.to(available(device))
+            return made.requires_grad_() if requires_grad else made
     return finished(array_of(data, numpy_type), device, requires_grad)
+
+
+def _holds_tensors(data: Any) -> bool:
+    """Whether nested sequences have tensors of one element inside, and no others."""
+    found = [
+        _holds_tensors(each) if isinstance(each, (list, tuple)) else isinstance(each, TensorBase) and not each._array.ndim for each in data
+    ]
+    return any(found) and not any(isinstance(each, TensorBase) and each._array.ndim for each in data)
+
+
+def _stacked(data: Any, dtype: Any) -> Any:
+    """Nested sequences of tensors of one element, and of numbers, as one tensor."""
+    if isinstance(data, (list, tuple)):
+        return table["stack"].call([_stacked(each, dtype) for each in data])
+    return data.to(dtype) if isinstance(data, TensorBase) else _copied(data, dtype, None, False)  # type: ignore[attr-defined]
 
 
 # -- sharing memory ----------------------------------------------------------------------------------------------

@@ -272,6 +272,7 @@ def install(tensor_class: Any) -> None:
         is_shared,
     ):  # fmt: skip
         setattr(tensor_class, method.__name__, method)
+    type_.__name__ = type_.__qualname__ = "type"
     tensor_class.type = type_
     tensor_class.is_cuda = property(is_cuda)
     for name, method in SHORTHANDS.items():

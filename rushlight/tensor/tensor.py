@@ -51,6 +51,7 @@ else:
 
 
 _as_size = tuple.__new__  # sizes of arrays need no check
+TRUTH = "a choice by the truth of a tensor"  # what a capture is told that a value becomes a Python value for
 
 
 class Tensor(OpMethods):
@@ -105,8 +106,8 @@ class Tensor(OpMethods):
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
-        if dim is None:
-            return self.shape
+        if dim is None:  # without asking for `shape`, which a subclass may define by this
+            return _as_size(Size, self._array.shape if not flags.special or state.capture is None else state.capture.shape_of(self))
         if not self._array.ndim:
             normalize_dim(dim, 0)
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
@@ -480,7 +481,7 @@ class Tensor(OpMethods):
             raise OperationError("Boolean value of Tensor with no values is ambiguous")
         if self._array.size > 1:
             raise OperationError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self._item("a choice by the truth of a tensor"))
+        return bool(self._item(TRUTH))
 
     def _number(self, how: str) -> Any:
         if self._array.size != 1:

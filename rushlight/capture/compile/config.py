@@ -13,6 +13,7 @@ class CompileSettings:
         self.stance = "default"  # one of STANCES: what a call does that nothing compiled fits
         self.automatic_dynamic_shapes = True  # whether sizes and numbers that have changed become symbolic
         self.capture_time_limit = 30.0  # seconds that one capture may take; what takes longer runs natively from then on
+        self.capture_scalar_outputs = False  # whether item() and its like are part of the graph: later runs check the number
         self.assume_static_by_default = True  # whether they are plain until then
 
 

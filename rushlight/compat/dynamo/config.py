@@ -15,7 +15,7 @@ _OTHER_NAMES = {"cache_size_limit": "recompile_limit"}
 _KEPT: dict[str, Any] = {
     **dict.fromkeys(
         """allow_empty_graphs allow_ignore_mark_dynamic allow_rnn allow_unspec_int_on_nn_module caching_precompile capture_dynamic_output_shape_ops
-        capture_profiler_record_function capture_scalar_outputs compiled_autograd cprofile disable do_not_emit_runtime_asserts dont_skip_tracing
+        capture_profiler_record_function compiled_autograd cprofile disable do_not_emit_runtime_asserts dont_skip_tracing
         enable_compiler_collectives enable_trace_load_build_class enable_trace_unittest force_compile_during_fx_trace inline_invoke_subgraph
         install_free_tensors nested_graph_breaks only_allow_pt2_compliant_ops optimize_ddp_lazy_compile
         prefer_deferred_runtime_asserts_over_guards prepare_freezing raise_on_unsafe_aot_autograd replay_record_enabled repro_forward_only

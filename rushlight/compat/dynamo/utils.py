@@ -6,7 +6,7 @@ import contextlib
 import functools
 import time
 import warnings
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -88,8 +88,10 @@ def clone_inputs(example_inputs: Any) -> Any:
 
 def same(a: Any, b: Any, *args: Any, tol: float = 1e-4, equal_nan: bool = False, **options: Any) -> bool:
     """Whether two results are equal but for rounding."""
-    if isinstance(a, (list, tuple)):
-        return isinstance(b, (list, tuple)) and len(a) == len(b) and all(same(x, y, tol=tol, equal_nan=equal_nan) for x, y in zip(a, b))
+    if isinstance(a, (list, tuple, deque)):
+        return (
+            isinstance(b, (list, tuple, deque)) and len(a) == len(b) and all(same(x, y, tol=tol, equal_nan=equal_nan) for x, y in zip(a, b))
+        )
     if isinstance(a, dict):
         return isinstance(b, dict) and set(a) == set(b) and all(same(a[key], b[key], tol=tol, equal_nan=equal_nan) for key in a)
     if isinstance(a, Tensor):

@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import inspect
+import sys
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -66,6 +67,22 @@ def _next(recorder: Any, *args: Any) -> Any:
     if id(iterator) in recorder.sources and not python_methods(type(iterator)) & {"__next__"}:
         raise Break("loop")
     return recorder.next(iterator) if len(args) == 1 else NotImplemented
+
+
+@handles(sys.exc_info)
+def _exc_info(recorder: Any) -> Any:
+    """The exception that the program handles: an ``except`` block runs inside of one of the interpreter's."""
+    return recorder.track_fresh(sys.exc_info())
+
+
+@handles(sys.exception)
+def _exception(recorder: Any) -> Any:
+    return recorder.track_fresh(sys.exception())
+
+
+@handles(sys.getrecursionlimit)
+def _recursion_limit(recorder: Any) -> Any:
+    return sys.getrecursionlimit()
 
 
 @handles(id)

@@ -12,6 +12,7 @@ from ....utils.checkpoint import checkpoint
 from ..record.callbacks import RecordingInterpreter
 from ..record.graph_breaks import Break
 from ..record.registry import handles
+from ..vm import operator_forms
 from ..vm.exceptions import result_of
 from ..vm.frame import Inline
 
@@ -30,12 +31,14 @@ def capture_checkpoint(
 ) -> Any:
     """The function is interpreted, and its nodes are marked for the partition; a graph break where it can't be part of a graph.
 
-    Policies of what to keep, and a reentrant checkpoint of what has no gradient, are eager mode's.
+    Policies of what to keep are eager mode's.  A reentrant checkpoint of inputs without gradients records none, whatever else the function reads.
     """
     reentrant = use_reentrant is None or use_reentrant
     with_gradient = any(isinstance(each, TensorBase) and each.requires_grad for each in args)
-    if context_fn is not None or debug or not preserve_rng_state or reentrant and (kwargs or not with_gradient):
+    if context_fn is not None or debug or not preserve_rng_state or reentrant and kwargs:
         return NotImplemented
+    if reentrant and not with_gradient:
+        return Inline(operator_forms.call_without_gradient, (function, args), {})
     region = Recomputed(recorder.tracer.graph)
     frame, pure, random = recorder.frame, recorder.pure, default_generator.mark()
     recorder.pure = True

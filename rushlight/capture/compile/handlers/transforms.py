@@ -52,7 +52,9 @@ def interpreted(recorder: Any, value: Any) -> Any:
     return value
 
 
-def _makes_a_function(transform: Any) -> None:
+def makes_a_function(transform: Any) -> None:
+    """Register a transform: its calls give a function that a capture follows."""
+
     @handles(transform)
     def make(recorder: Any, *args: Any, **kwargs: Any) -> Any:
         return recorder.track_fresh(TransformedFunction(run(recorder, transform, args, kwargs)))
@@ -61,7 +63,7 @@ def _makes_a_function(transform: Any) -> None:
 for _each in (
     vectorize.vmap, derivatives.grad, derivatives.grad_and_value, derivatives.jacrev, derivatives.jacfwd, derivatives.hessian,
 ):  # fmt: skip
-    _makes_a_function(_each)
+    makes_a_function(_each)
 
 
 @handles(derivatives.jvp)

@@ -20,7 +20,9 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
 from ....nn.modules.module import Module
 from ....tensor.generator import Generator
+from ....tensor.tensor import Tensor
 from ...tracer.tracer import PACKAGE_FOLDER
+from ..config import settings
 from ..decode import NULL
 from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
@@ -431,6 +433,18 @@ class CaptureState(Semantics):
         for name in size.expression.symbols() & self.marked_dynamic:
             source, dim = self.symbol_sources[name]
             self.violated = f"size {dim} of `{source.describe()}` is marked dynamic, but the program fixes it at line {self.frame.line} of {self.frame.code.co_filename}"
+
+    def asserted(self, value: Any) -> Any:
+        if type(value) is Tensor and state.capture is self.tracer and value._array.size == 1:
+            if isinstance(self.tracer, CompileTracer) and (self.tracer.is_traced(value) or id(value) in self.sources):
+                return self.tracer.assume(value, bool)
+        return super().asserted(value)
+
+    def assumes_value(self, tensor: Any) -> bool:
+        """Whether the value of a tensor may become a Python value: it does not depend on the inputs, or later runs of the graph check it."""
+        if not (self.tracer.is_traced(tensor) or id(tensor) in self.sources):
+            return True
+        return settings.capture_scalar_outputs and isinstance(self.tracer, CompileTracer) and type(tensor) is Tensor
 
     def escaped(self, how: str, why: str) -> None:
         """A native function turned a tensor's value into a Python value: what was recorded holds for this value alone."""

@@ -130,7 +130,10 @@ class Recorder(ContainerRecorder):
         if isinstance(function, InterpretedCallback):
             return self.call(frame, function.function, args, kwargs)
         if isinstance(function, Module) and self.is_plain_module(function):
-            return self.call(frame, self.load_attr(function, "forward"), args, kwargs)
+            forward = self.load_attr(function, "forward")
+            if isinstance(forward, Inline):
+                return Inline(operator_forms.call_attribute, (function, "forward", args, kwargs), {})
+            return self.call(frame, forward, args, kwargs)
         called = class_attribute(type(function), "__call__")
         if isinstance(called, FunctionType) and not isinstance(function, BuiltinFunctionType):
             source = self.sources.get(id(function))
@@ -183,24 +186,25 @@ class Recorder(ContainerRecorder):
     def cached_call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function that keeps its results: it is called now, and a later call gives the same result and does nothing else, which is guarded."""
         source = self.sources.get(id(function))
-        if self.pure or id(function) in self.fresh:
+        if self.pure or id(function) in self.fresh or not isinstance(function.__wrapped__, FunctionType):
             raise Break("native", name=function.__name__)
         for each in (*args, *kwargs.values()):
             if isinstance(each, PRIMITIVES):
                 self.specialize(each)
             elif isinstance(each, TensorBase) or type(each).__hash__ is not object.__hash__ or id(each) in self.fresh:
-                raise Break("native", name=f"{function.__name__}, which keeps its results,")
+                if not self.should_inline(function.__wrapped__):
+                    raise Break("native", name=f"{function.__name__}, which keeps its results,")
+                return self.inline(function.__wrapped__, args, kwargs)  # as PyTorch does: computed again, as if nothing were kept
             elif id(each) in self.sources:
                 self.guards.identity(self.sources[id(each)], each)
         if source is not None:
             self.guards.identity(source, function)
         result = self.unrecorded(function, args, kwargs)
-        given = tuple(args), tuple(kwargs.items())
         self.guards.add(
             Kind.PREDICATE,
             source or self.new_source.known(function),
-            KeptResult(given[0], dict(kwargs), result),
-            key=tuple(map(id, given[0])) + given[1],
+            KeptResult(tuple(args), dict(kwargs), result),
+            key=tuple(map(id, args)) + tuple(kwargs.items()),
         )
         self.register(result, self.new_source.known(result))
         return result
@@ -300,7 +304,7 @@ class Recorder(ContainerRecorder):
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
             self.specialize(*args)
-            if args and isinstance(args[0], TensorBase) and (self.tracer.is_traced(args[0]) or id(args[0]) in self.sources):
+            if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
             if args and kind is str:
                 self.guard_text(args[0], "str")
@@ -410,8 +414,7 @@ class Recorder(ContainerRecorder):
 
     def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
         """A method of a tensor that is no op: a graph break where it gives a value or has side effects."""
-        known = self.tracer.is_traced(tensor) or id(tensor) in self.sources
-        if known and name in VALUE_METHODS:
+        if name in VALUE_METHODS and not self.assumes_value(tensor):
             raise Break("value", name=name)
         if name in EFFECTS_OF_TENSORS:
             raise Break("tensor", name=name)

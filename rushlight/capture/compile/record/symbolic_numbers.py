@@ -63,7 +63,7 @@ class NumberInput:
 
 def number_input_of(value: Any) -> NumberInput | None:
     """Where a float was read; None where it was computed."""
-    function = getattr(value, "function", None)
+    function = value.function if isinstance(value, SymbolicFloat) else None
     return function if isinstance(function, NumberInput) else None
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Callable
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 from weakref import getweakrefcount
@@ -20,7 +22,9 @@ from ....graph import Node
 from ....graph.calls import bind
 from ....graph.node import only_computes
 from ....nn.parameter import Parameter
-from ...tracer.tracer import TracedTensor, Tracer, changes_shape, tensors_in
+from ....tensor.tensor import TRUTH, Tensor
+from ...tracer.tracer import PACKAGE_FOLDER, TracedTensor, Tracer, changes_shape, tensors_in
+from ..config import settings
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_breaks import Break
@@ -30,7 +34,7 @@ from .symbolic_numbers import check_arguments, number_input_of, symbolic_in
 if TYPE_CHECKING:
     from .base import CaptureState
 
-_clone, _contiguous, _permute = lookup("clone"), lookup("contiguous"), lookup("permute")
+_clone, _contiguous, _detach, _permute = (lookup(each) for each in ("clone", "contiguous", "detach", "permute"))
 _SPARSE_OPS = f"{PACKAGE}.ops.sparse."
 _NO_LETTERS = re.compile(r"[\W_]")
 FEW = 64  # elements of an input that a graph may be specialized for
@@ -82,6 +86,7 @@ class CompileTracer(Tracer):
         self.last_input: Node | None = None  # inputs come before all other nodes
         self.large: list[TracedTensor] = []  # values whose elements take much memory
         self.deferring = False  # whether the op that is being called is one of them
+        self.assumed: list[tuple[Node, Callable[[Any], Any], Any]] = []  # values that became Python values: by what, and which
         self.viewed: dict[int, int] = {}  # of memory whose views might be copies, for other layouts of the inputs: the tensor whose it is
 
     def node_of(self, tensor: Any) -> Node:
@@ -282,7 +287,29 @@ class CompileTracer(Tracer):
         source = self.recorder.sources.get(id(tensor)) if id(tensor) not in self.entries else None
         if source is not None and not source.is_attribute:
             self.node_of(tensor)  # an argument of which the value is the first thing that is asked for
+        if self.is_traced(tensor) and state.capture is self and type(tensor) is Tensor:
+            if how == TRUTH and sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
+                return self.assume(tensor, bool)  # a function of the library checks its arguments
+            if how != TRUTH and settings.capture_scalar_outputs:
+                found = self.assume(tensor, Tensor.tolist)
+                return None if isinstance(found, list) else found
         return super().value_escaped(tensor, how)
+
+    def assume(self, tensor: Any, read: Callable[[Any], Any]) -> Any:
+        """A Python value that the program goes on with: later runs of the graph check it, and where it differs, the program runs eagerly."""
+        node = self.node_of(tensor)
+        self.compute_deferred()
+        state.capture = None
+        try:
+            found = read(tensor)
+        finally:
+            state.capture = self
+        kept = node
+        for op in (_detach, _clone):  # the value may be written to later
+            kept = self.emit(op, bind(op, (kept,), {}))
+            kept.meta["val"] = node.meta["val"]
+        self.assumed.append((kept, read, found))
+        return found
 
     def elements(self, tensor: Any) -> Any:
         """The elements of a tensor as a number or lists, where few elements of inputs determine them: those are guarded.

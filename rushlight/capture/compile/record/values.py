@@ -252,7 +252,8 @@ class ValueRecorder(NameRecorder):
             methods = python_methods(kind)
             if "__getattribute__" in methods:
                 self.special(value, "__getattribute__")
-                return Inline(kind.__getattribute__, (value, name), {})
+                self.special(value, "__getattr__")  # which Python asks where the first raises an AttributeError
+                return Inline(operator_forms.attribute_by, (kind.__getattribute__, getattr(kind, "__getattr__", None), value, name), {})
             inlined = self.descriptor(value, kind, name)
             if inlined is not None:
                 return inlined
@@ -334,7 +335,7 @@ class ValueRecorder(NameRecorder):
             self.specialize(value)
         source = self.sources.get(id(value))
         try:
-            result = getattr(value, name) if missing is None else _lookup(value, name)
+            result = getattr(value, name) if missing is None and not asks_python(value) else _lookup(value, name)
         except AttributeError:
             if source is not None and ("attribute", id(value), name) not in self.written and not is_constant_module(value):
                 self.guards.value(source, value)
@@ -461,7 +462,12 @@ class ValueRecorder(NameRecorder):
             inlined = self.descriptor(value, type(value), name)
             if inlined is not None:
                 return inlined
-        result = getattr(value, name)
+        try:
+            result = getattr(value, name)
+        except AttributeError:
+            if source is not None:
+                self.guards.add(Kind.LACKS if asks_python(value) else Kind.ABSENT, source, name, key=name)
+            raise
         if source is not None and name in fields:
             return self.guard_value(self.new_source.attribute(source, name), result)
         return result

@@ -19,6 +19,8 @@ from ....core.node import next_sequence
 from ....core.process_safety import Deferral, free_after_fork
 from ....core.process_safety import deferred as interrupts_deferred
 from ....core.state import flags, state
+from ....nn.modules.module import Module
+from ....nn.parameter import is_lazy
 from ....utils.checkpoint import is_recording
 from ..config import settings
 from ..decode import NULL, decode
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ....backends.protocol import Backend
 
 STANCES = ("default", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile", "aot_eager_then_compile")
+SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _CLOCK = 1024  # instructions of a capture after which the clock is looked at
 _UNUSABLE_LIMIT = 4  # how often a place is captured, where what was recorded can't be used again
 _ELEMENTS_LIMIT = 3  # for so many different elements of an input that a graph asks for it is compiled; then it breaks there
@@ -63,7 +66,9 @@ class CapturedFunction:
         self.lock = free_after_fork(threading.RLock())
         self.interpreter = native
         self.clear()
-        self.arguments, self.rest, self.gathers = plain_arguments(function)
+        # A generator's or coroutine's frame runs when somebody asks for its values, which is after the call that would be captured.
+        self.suspends = hasattr(function, "__code__") and bool(function.__code__.co_flags & SUSPENDS)
+        self.arguments, self.rest, self.gathers = (-1, (), False) if self.suspends else plain_arguments(function)
 
     def clear(self) -> None:
         """Forget all that was captured."""
@@ -94,6 +99,10 @@ class CapturedFunction:
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function, from its beginning."""
+        if self.suspends:
+            if self.options.fullgraph:
+                raise Unsupported(f"{self.name}: a generator or coroutine is no graph: compile the functions that it calls")
+            return self.function(*args, **kwargs)
         after: Any = MISS
         if not kwargs and (len(args) == self.arguments or (self.gathers and len(args) >= self.arguments >= 0)):
             slots: Any = (*args[: self.arguments], args[self.arguments :], {}, *self.rest) if self.gathers else args + self.rest
@@ -203,7 +212,7 @@ class CapturedFunction:
             self.refuse_capture(frame)
         with self.lock:
             known = self.cache.at(key)
-            if key in self.given_up:
+            if key in self.given_up or key is None and any(map(is_uninitialized, frame.slots)):
                 return self.interpreter.finish(frame)
             start = frame.slots if key is None else frames
             if known:
@@ -368,6 +377,11 @@ class CapturedFunction:
             finally:
                 del now
                 recorder.grad_after, recorder.inference_after = state.grad_enabled, state.inference
+
+
+def is_uninitialized(value: Any) -> bool:
+    """Whether something is a Module with parameters that its first call makes, which is no part of a graph."""
+    return isinstance(value, Module) and any(map(is_lazy, value.parameters()))
 
 
 def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...], bool]:

@@ -73,21 +73,24 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     else:
         result = recipes.value(outcome.value)
     tracer.note_grad_mode()  # the graph leaves the mode as the program does
-    tracer.graph.output(tuple(outputs))
+    assumed = [(len(outputs) + at, read, repr(value)) for at, (_, read, value) in enumerate(tracer.assumed)]
+    tracer.graph.output((*outputs, *[node for node, _, _ in tracer.assumed]))
     tracer.graph.eliminate_dead_code()
     executable, run, module = compile_graph(backend, tracer)
     sources = [source for source, _ in tracer.inputs]
-    launches = executable is not None and executable.launches
+    launches = executable is not None and executable.launches and not assumed
     entry = CacheEntry(
         guards, module, executable, recipes.replaces(sources) if launches else {}, "return" if stop is None else stop.message,
         not isinstance(outcome, Frame), "", begun[-1][3],
     )  # fmt: skip
-    rollback = Rollback(tracer.graph)
+    rollback = Rollback(tracer.graph, bool(assumed))
+    forward = None if run == module.forward else checked(module.forward, assumed)
+    run = checked(run, assumed)
     if tracer.deferred is not None and tracer.deferred.calls:
         tracer.deferred.compute_with(run, tensors)
         if launches:
             entry.relaunch(tuple([value for _, value in tracer.inputs]))
-    failed = failing(rollback.protected(module.forward) if run != module.forward else None, guards, backend.name)
+    failed = failing(forward and rollback.protected(forward), guards, backend.name)
     given = "".join(f"{guards.result(source)}, " for source in sources)
     # A launcher checks the tensors itself, and does all or nothing: what it may fail for, it finds before it changes anything.
     program, apart = guards.split(sources if launches else ())
@@ -126,6 +129,26 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
     return entry
 
 
+def checked(run: Any, assumed: list[tuple[int, Callable[[Any], Any], str]]) -> Any:
+    """What runs a graph, and fails where an output does not have the value with which the program was captured."""
+    if not assumed:
+        return run
+    missed = held = 0
+
+    def run_and_check(*args: Any) -> Any:
+        nonlocal missed, held
+        if missed > 3 + held:  # the values differ from call to call
+            raise RunEagerly
+        outs = run(*args)
+        if any(repr(read(outs[at])) != value for at, read, value in assumed):  # as text: NaN is itself, and 0.0 is not -0.0
+            missed += 1
+            raise RunEagerly
+        held += 1
+        return outs
+
+    return run_and_check
+
+
 def compile_graph(backend: Backend, tracer: Any) -> tuple[Executable | None, Any, Any]:
     """The executable of the recorded graph (None where it computes nothing), what is called to run it, and the graph as a module."""
     module = (Deferred if tracer.deferred is not None else GraphModule)(tracer.constants, tracer.graph)
@@ -155,6 +178,8 @@ def failing(forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[
     def failed(error: Exception, args: tuple[Any, ...]) -> None:
         state.grad_enabled = guards.grad_enabled
         set_inference_mode(guards.inference)
+        if isinstance(error, RunEagerly):
+            raise error
         if getattr(error, "code", "") == "RL408":  # eager and the back-end have been compared, and do not agree
             raise error
         if getattr(error, "is_final", False):  # an exchange between processes has failed, which can't be repeated

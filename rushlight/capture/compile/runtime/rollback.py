@@ -31,10 +31,11 @@ mask_sized.set(True, "index", "index_put", "index_put_", "masked_scatter", "mask
 class Rollback:
     """Restores what a graph may have changed when it fails: inputs that it writes to, and generators that it draws from."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, checked: bool = False) -> None:
+        """``checked``: outputs are looked at after the run, which fails where they are not as expected."""
         nodes = list(graph.nodes)
         inputs = [node for node in nodes if node.op == "placeholder"]
-        last = max((at for at, node in enumerate(nodes) if may_fail(node)), default=-1)
+        last = len(nodes) if checked else max((at for at, node in enumerate(nodes) if may_fail(node)), default=-1)
         memory: dict[Node, frozenset[Node]] = {node: frozenset((node,)) for node in inputs}
         written: set[Node] = set()
         self.generators: list[Any] = []

@@ -70,7 +70,9 @@ def jump(run: BytecodeInterpreter, frame: Frame, target: int) -> Next:
 
 @operation("jump_if_true")
 def jump_if_true(run: BytecodeInterpreter, frame: Frame, target: int) -> Next:
-    found = run.semantics.truth(frame.stack.pop())
+    following = frame.bytecode.instructions[frame.index + 1]
+    asks = run.semantics.asserted if following.op == "load_const" and following.argument is AssertionError else run.semantics.truth
+    found = asks(frame.stack.pop())
     return run.enter(frame, found) if type(found) is Inline else jump_to(frame, target) if found else None
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....autograd.grad_mode import no_grad
+
 
 def instantiate(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``kind(*args, **kwargs)`` of a class with an ``__init__`` of its own."""
@@ -63,6 +65,27 @@ def attribute_or(value: Any, name: str, default: Any) -> Any:
         return getattr(value, name)
     except AttributeError:
         return default
+
+
+def attribute_by(getter: Any, fallback: Any, value: Any, name: str) -> Any:
+    """An attribute of a class with a ``__getattribute__`` of its own, and perhaps a ``__getattr__``."""
+    try:
+        return getter(value, name)
+    except AttributeError:
+        if fallback is None:
+            raise
+        return fallback(value, name)
+
+
+def call_attribute(value: Any, name: str, args: Any, kwargs: Any) -> Any:
+    """A call of an attribute that Python of the user's finds."""
+    return getattr(value, name)(*args, **kwargs)
+
+
+def call_without_gradient(function: Any, args: Any) -> Any:
+    """A call whose gradients are not recorded."""
+    with no_grad():
+        return function(*args)
 
 
 def has_attribute(value: Any, name: str) -> bool:

@@ -71,6 +71,10 @@ class Semantics:
         """Which way a condition goes: a bool."""
         return bool(value)
 
+    def asserted(self, value: Any) -> Any:
+        """The truth of what an ``assert`` asserts."""
+        return self.truth(value)
+
     def unary(self, op: str, a: Any) -> Any:
         """-a, +a, ~a."""
         return UNARY[op](a)
