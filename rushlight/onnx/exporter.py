@@ -70,11 +70,13 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
     if not isinstance(model, Module) or mode in (None, TrainingMode.PRESERVE) or getattr(model, "mode_is_fixed", False):
         yield
         return
-    before = [(module, module.training) for module in model.modules()]
+    before, globally = [(module, module.training) for module in model.modules()], GLOBALS.training_mode
     model.train(mode is TrainingMode.TRAINING)
+    GLOBALS.training_mode = mode
     try:
         yield
     finally:
+        GLOBALS.training_mode = globally
         for module, training in before:
             module.training = training
 
@@ -196,10 +198,11 @@ class ExportRequest:
         def run(values: bool, args: tuple[Any, ...] = self.args, kwargs: dict[str, Any] = self.kwargs) -> Captured:
             taken.clear()
             captured_tracer.clear()
-            return capture(
-                self.model, args, kwargs, numbers=self.how_followed, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
-                keep_function=self.keeps, escaped=escaped, started=hold, values=values,
-            )  # fmt: skip
+            with preserved(self.model):  # the file holds what buffers and attributes are before the model runs
+                return capture(
+                    self.model, args, kwargs, numbers=self.how_followed, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
+                    keep_function=self.keeps, escaped=escaped, started=hold, values=values,
+                )  # fmt: skip
 
         try:  # first on shapes alone, which computes nothing
             captured = run(values=self.with_values)
@@ -219,8 +222,7 @@ class ExportRequest:
         _exporting.depth += 1
         try:
             with select_model_mode_for_export(self.model, self.training):
-                with preserved(self.model):  # the file holds what buffers are before the model runs
-                    captured = self.captured()
+                captured = self.captured()
                 if self.moves_statistics and getattr(self.model, "training", False) and buffers_of(self.model):
                     with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
@@ -298,18 +300,41 @@ class ExportRequest:
 
 @contextlib.contextmanager
 def preserved(model: Any) -> Iterator[None]:
-    """Buffers that running the model changes (running statistics, counters, caches) get their values back."""
+    """Buffers and attributes that running the model changes (running statistics, counters, caches) get their values back."""
     modules = list(model.modules()) if isinstance(model, Module) else []
-    names = [(module._buffers, dict(module._buffers)) for module in modules]
+    names = [(held, dict(held)) for module in modules for held in (module._buffers, module._parameters)]
+    attributes = [(module, type(module), dict(vars(module))) for module in modules]
+    contents = [
+        (value, value.copy()) for _, _, held in attributes for name, value in held.items()
+        if type(value) in (list, dict, set) and name not in ("_buffers", "_parameters", "_modules")
+    ]  # fmt: skip
     before = [(buffer, buffer._array.copy()) for buffer in buffers_of(model) if isinstance(buffer._array, np.ndarray)]
     try:
         yield
     finally:
         for held, bound in names:
             held.update(bound)
+        for module, kind, found in attributes:
+            if type(module) is kind and any(found.get(name, found) is not value for name, value in vars(module).items()):
+                vars(module).clear()  # a lazy Module is of another class once it has run, and keeps what it has learnt
+                vars(module).update(found)
+        for container, items in contents:
+            restore_items(container, items)
         for buffer, array in before:
             if not np.array_equal(buffer._array, array, equal_nan=array.dtype.kind in "fc"):
                 buffer._array[...] = array
+
+
+def restore_items(container: Any, items: Any) -> None:
+    """Give a list, dict or set the items back that a copy of it holds."""
+    if container.__class__ is list:
+        if len(container) != len(items) or any(a is not b for a, b in zip(container, items)):
+            container[:] = items
+    elif len(container) != len(items) or (
+        container.__class__ is dict and any(container.get(key, items) is not items[key] for key in items)
+    ):
+        container.clear()
+        container.update(items)
 
 
 def inputs_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make, mark_inference
+from ..core.declare import lookup
 from ..core.devices import CPU, available, device_type_of, device_types, on_device
 from ..core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, default, legacy_name, of_numpy, promote_numpy, result_dtype
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.overrides import ask_or_refuse, ask_plain, overridable, seen_by_modes
 from ..core.state import state
+from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..ops.create.factories import as_dtype, check_options
 from ..ops.pointwise.copy_cast import cast_array
 
@@ -229,7 +231,29 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
         data = data._elements.copy()
     elif data.__class__.__name__ == "UntypedStorage":  # its bytes, as elements
         data = data._host_bytes.copy().view(np.int64 if numpy_type is None else numpy_type)
+    if state.capture is not None and not requires_grad and not isinstance(data, (TensorBase, np.ndarray, str, bytes)):
+        shape = _shape_of(data)
+        leaves = _leaves(data, shape)
+        if any(isinstance(each, (SymbolicInt, SymbolicFloat)) for each in leaves):
+            return _recorded(leaves, shape, numpy_type, device)
     return finished(array_of(data, numpy_type), device, requires_grad)
+
+
+def _recorded(leaves: list[Any], shape: tuple[int, ...], numpy_type: Any, device: Any) -> Any:
+    """A tensor of numbers some of which are symbolic, made by ops: a constant would hold for the sizes of the capture alone."""
+    dtype = BY_NUMPY[_normalised(list(map(_stand_in, leaves)))[1] if numpy_type is None else numpy_type]
+    parts = [
+        each.detach().reshape(()).to(dtype=dtype, device=device)
+        if isinstance(each, TensorBase)
+        else lookup("scalar_tensor").call(each, dtype=dtype, device=device)
+        for each in leaves
+    ]
+    return parts[0] if not shape else lookup("stack").call(parts, 0).reshape(shape)
+
+
+def _stand_in(leaf: Any) -> Any:
+    """A number of a symbolic number's class, or the leaf itself."""
+    return 0 if isinstance(leaf, SymbolicInt) else 0.0 if isinstance(leaf, SymbolicFloat) else leaf
 
 
 # -- sharing memory ----------------------------------------------------------------------------------------------
