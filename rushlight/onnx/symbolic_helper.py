@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core.dtypes import BY_NUMPY
+from .enums import TrainingMode
 from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
 from .globals import GLOBALS
 from .ir import NO_PYTHON, OnnxValue
@@ -267,6 +268,9 @@ def _onnx_opset_unsupported_detailed(op_name: str, current_opset: int, supported
 
 def check_training_mode(op_train_mode: int, op_name: str) -> None:
     """Warn where an op's mode is not that of the export."""
-    if bool(op_train_mode) != (GLOBALS.training_mode == 2):
-        mode = "train=True" if op_train_mode else "train=False"
-        warnings.warn(f"ONNX export mode is set to {GLOBALS.training_mode!r}, but operator '{op_name}' is set to {mode}.", stacklevel=2)
+    if GLOBALS.training_mode not in (TrainingMode.PRESERVE, TrainingMode.TRAINING if op_train_mode else TrainingMode.EVAL):
+        mode = f"train={bool(op_train_mode)}"
+        warnings.warn(
+            f"ONNX export mode is set to {GLOBALS.training_mode}, but operator '{op_name}' is set to {mode}. Exporting with {mode}.",
+            stacklevel=2,
+        )
