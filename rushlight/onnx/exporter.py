@@ -34,6 +34,7 @@ from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
 from .program import ONNXProgram
 from .proto import OnnxModel
+from .quantized import is_quantized, output_parts
 from .registered import adapted
 from .registration import registry
 
@@ -195,7 +196,9 @@ class ExportRequest:
             taken.append(found)
             return found
 
-        def run(values: bool, args: tuple[Any, ...] = self.args, kwargs: dict[str, Any] = self.kwargs) -> Captured:
+        own_args, own_kwargs = distinct((self.args, self.kwargs), set())
+
+        def run(values: bool, args: tuple[Any, ...] = own_args, kwargs: dict[str, Any] = own_kwargs) -> Captured:
             taken.clear()
             captured_tracer.clear()
             with preserved(self.model):  # the file holds what buffers and attributes are before the model runs
@@ -204,12 +207,13 @@ class ExportRequest:
                     keep_function=self.keeps, escaped=escaped, started=hold, values=values,
                 )  # fmt: skip
 
-        try:  # first on shapes alone, which computes nothing
-            captured = run(values=self.with_values)
+        on_values = self.with_values or any(isinstance(each, TensorBase) and each.is_quantized for each in flat)  # type: ignore[attr-defined]
+        try:  # first on shapes alone, which computes nothing, and knows no scales
+            captured = run(values=on_values)
         except OnnxExporterError:
             raise
         except Exception:
-            if self.with_values:
+            if on_values:
                 raise
             captured = run(values=True)
         input_symbols(self.dynamic_axes, captured, self.output_names)
@@ -228,7 +232,11 @@ class ExportRequest:
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
             g = lowering.run()
-            output = lowering.argument(captured.graph.output_node().args[0])
+            returned = captured.graph.output_node()
+            for node in returned.all_input_nodes:
+                if is_quantized(node.meta.get("val")) and isinstance(lowering.values.get(node), OnnxValue):
+                    lowering.values[node] = output_parts(g, lowering.values[node])
+            output = lowering.argument(returned.args[0])
             if self.returns_list and isinstance(output, list):
                 output = from_items(g, [flat_outputs(g, each, each) for each in output])
             outputs = flat_outputs(g, output, captured.outputs)
@@ -335,6 +343,21 @@ def restore_items(container: Any, items: Any) -> None:
     ):
         container.clear()
         container.update(items)
+
+
+def distinct(value: Any, seen: set[int]) -> Any:
+    """Arguments in which no tensor and no quantizer comes twice: each is an input of its own."""
+    if isinstance(value, TensorBase):
+        if id(value) in seen or value.is_quantized:  # type: ignore[attr-defined]
+            value = value.detach().clone()  # type: ignore[attr-defined]
+        if value.is_quantized:
+            value._array.quantizer = copy.copy(value._array.quantizer)
+        seen.add(id(value))
+    elif type(value) in (tuple, list):
+        return type(value)([distinct(each, seen) for each in value])
+    elif type(value) is dict:
+        return {key: distinct(each, seen) for key, each in value.items()}
+    return value
 
 
 def inputs_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -69,6 +69,9 @@ class OnnxLowering:
         g = self.g
         for name, node in self.captured.inputs:
             spec = node.meta["val"]
+            if quantized.is_quantized(spec):
+                self.values[node] = quantized.input_value(g, name, spec, node.meta["quantizer"])
+                continue
             value = OnnxValue(None, spec.dtype, spec.shape, g.fresh(name))
             value.container = node.meta.get("container", "")
             g.graph._inputs.append(value)
