@@ -157,3 +157,81 @@ def test_verify_may_write_to_inputs_that_require_grad():
         return x
 
     verification.verify(model, (torch.randn(2, 3, requires_grad=True),))
+
+
+class FirstOrLater(torch.nn.Module):
+    """Reads a list that is empty before the loop in a branch of the loop."""
+
+    def forward(self, x):
+        first: List[torch.Tensor] = []
+        found: List[torch.Tensor] = []
+        for i in range(x.size(0)):
+            if len(first) > 0:
+                found.append(first[0])
+            else:
+                found.append(-x[0])
+            first.append(x[i])
+        return torch.stack(first), torch.stack(found)
+
+
+def test_a_branch_that_only_later_iterations_take_is_captured():
+    x, more = torch.randn(3, 2), torch.randn(5, 2)
+    for options in ({}, {"input_names": ["x"], "dynamic_axes": {"x": [0]}}):
+        inputs = more if options else x
+        for found, expected in zip(run_file(torch.jit.script(FirstOrLater()), (x,), inputs, **options), FirstOrLater()(inputs)):
+            assert torch.equal(found, expected)
+
+
+def test_set_makes_a_tensor_another_one():
+    def model(x, y):
+        x.set_(y)
+        return x * 2
+
+    x, y = torch.ones(2, 3), torch.randn(4, 6)
+    assert torch.equal(run_file(model, (x, y), y)[0], y * 2)
+    assert torch.equal(torch.jit.trace(model, (x.clone(), y.clone()))(x, y), y * 2)
+
+
+@pytest.mark.parametrize("fill", [torch.tensor(2.5), torch.tensor(3), torch.tensor(True)])
+def test_a_tensor_fills_another(fill):
+    def model(x):
+        return torch.full((2, 3), x), torch.full_like(torch.ones(2), x), torch.full((2,), x, dtype=torch.float64)
+
+    other = torch.zeros_like(fill)
+    for found, expected in zip(run_file(model, (fill,), other), model(other)):
+        assert found.dtype == expected.dtype and torch.equal(found, expected)
+
+
+def test_two_masks_are_broadcast_against_each_other():
+    def model(a, b, y):
+        y[a > 0, b > 0] = 0.0
+        return y, y[a > 0, b > 0]
+
+    y = torch.randn(4, 4)
+    for a, b in (([1, 0, 0, 0], [1, 0, 1, 1]), ([1, 0, 1, 1], [0, 0, 0, 1]), ([1, 1, 0, 0], [0, 1, 1, 0])):
+        a, b = torch.tensor(a), torch.tensor(b)
+        found = run_file(model, (torch.tensor([1, 0, 0, 0]), torch.tensor([1, 0, 1, 1]), y), a, b, y)
+        for each, expected in zip(found, model(a, b, y.clone())):
+            assert torch.equal(each, expected)
+
+
+@pytest.mark.parametrize("window", [torch.hann_window, torch.hamming_window, torch.blackman_window])
+@pytest.mark.parametrize("periodic", [True, False])
+def test_windows_of_a_length_that_is_an_input(window, periodic):
+    def model(x, n: int):
+        return x + window(n, periodic=periodic)
+
+    x = torch.zeros(1)
+    for length in (1, 2, 12):
+        found = run_file(model, (x, 7), x, torch.tensor(length))[0]
+        assert torch.allclose(found, window(length, periodic=periodic), atol=1e-6)
+
+
+def test_parameters_of_distributions_are_not_checked_in_a_file():
+    def model(x, y):
+        return torch.distributions.Normal(x, y).log_prob(x + 1)
+
+    x, y = torch.tensor([0.5]), torch.tensor([2.0])
+    assert torch.allclose(run_file(model, (x, y), x + 1, y + 1)[0], model(x + 1, y + 1))
+    with pytest.raises(ValueError, match="scale"):
+        model(x, -y)
