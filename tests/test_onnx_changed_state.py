@@ -163,8 +163,8 @@ class FirstOrLater(torch.nn.Module):
     """Reads a list that is empty before the loop in a branch of the loop."""
 
     def forward(self, x):
-        first: List[torch.Tensor] = []
-        found: List[torch.Tensor] = []
+        first: list[torch.Tensor] = []
+        found: list[torch.Tensor] = []
         for i in range(x.size(0)):
             if len(first) > 0:
                 found.append(first[0])

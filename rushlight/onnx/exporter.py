@@ -20,10 +20,12 @@ from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
 from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
+from ..nn.parallel.data_parallel import DataParallel
 from .cleanup import clean
 from .containers import from_items
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
+from .fusion import fuse_batch_norms
 from .generalization import check_other_sizes
 from .globals import GLOBALS
 from .ir import OnnxGraph, OnnxValue
@@ -101,6 +103,11 @@ class ExportRequest:
             raise ExportInputError(
                 f"opset_version={opset_version!r}: the opsets that can be exported here are {FIRST_OPSET} to {newest} (the newest that "
                 "the installed onnx package knows)"
+            )
+        if isinstance(model, DataParallel):
+            raise ValueError(
+                "torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model from "
+                "torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)"
             )
         if not callable(model):
             raise TypeError(f"export() takes a Module or a function, not {type(model).__name__}")
@@ -240,6 +247,8 @@ class ExportRequest:
             if self.returns_list and isinstance(output, list):
                 output = from_items(g, [flat_outputs(g, each, each) for each in output])
             outputs = flat_outputs(g, output, captured.outputs)
+            if self.folding:
+                fuse_batch_norms(g, outputs)
             name_outputs(g, outputs, output_names_of(captured.outputs), self.output_names, self.dynamic_axes)
             order = list(self.model.state_dict(keep_vars=True)) if isinstance(self.model, Module) else []
             known = set(order)

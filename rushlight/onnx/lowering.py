@@ -181,7 +181,8 @@ class OnnxLowering:
         if not isinstance(array, QuantizedArray) and array.ndim and node.op != "get_attr" and self.follows_from_stored(node):
             key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= SMALL else id(array)
             if key not in self.computed:
-                self.computed[key] = self.g.initializer(node.name, np.array(array), True)
+                same = self.equal_to(array)  # a slice of all elements, say
+                self.computed[key] = same if same is not None else self.g.initializer(node.name, np.array(array), True)
             return self.computed[key]
         return self.array(array, node.name)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.dtypes import BY_NUMPY
 from .enums import TrainingMode
-from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
+from .errors import SymbolicValueError, UnsupportedOperatorError
 from .globals import GLOBALS
 from .ir import NO_PYTHON, OnnxValue
 from .types import JitScalarType
@@ -35,9 +35,9 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
         @functools.wraps(function)
         def wrapper(g: Any, *args: Any, **kwargs: Any) -> Any:
             if len(arg_descriptors) < len(args):
-                raise OnnxExporterError(
+                raise AssertionError(
                     f"A mismatch between the number of arguments ({len(args)}) and their descriptors ({len(arg_descriptors)}) was "
-                    f"found at symbolic function '{function.__name__}'"
+                    f"found at symbolic function '{function.__name__}'."
                 )
             names = list(inspect.signature(function).parameters)[1:]
             values = [_parse_arg(arg, kind, name, function.__name__) for arg, kind, name in zip(args, arg_descriptors, names)]
