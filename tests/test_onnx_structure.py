@@ -97,3 +97,12 @@ def test_too_few_descriptors_of_a_symbolic_function():
 
     with pytest.raises(AssertionError, match=r"number of arguments \(2\) and their descriptors \(1\)"):
         symbolic(None, None, 0)
+
+
+def test_upsampling_before_opset_9_has_its_factors_as_an_attribute():
+    stream = io.BytesIO()
+    model = torch.nn.Upsample(scale_factor=2)
+    torch.onnx.export(model, torch.ones(1, 2, 3, 3), stream, dynamo=False, opset_version=8)
+    (node,) = onnx.load_from_string(stream.getvalue()).graph.node
+    attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    assert node.op_type == "Upsample" and len(node.input) == 1 and attributes["scales"] == [1.0, 1.0, 2.0, 2.0]

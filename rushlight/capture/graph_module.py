@@ -16,7 +16,7 @@ from ..core.errors import CaptureError
 from ..core.state import state
 from ..graph import Graph, Interpreter, control
 from ..graph.node import PLAIN
-from ..graph.printer import source_of
+from ..graph.printer import all_nodes, source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control.branches import branch
@@ -54,7 +54,7 @@ class GraphModule(Module):
         type(self).__name__ = type(self).__qualname__ = class_name
         if isinstance(root, Module):
             self.training = root.training
-        for node in graph.nodes:
+        for node in all_nodes(graph):
             if node.op in ("get_attr", "call_module") and node.target != "training":
                 value = root[node.target] if isinstance(root, dict) else _fetch(root, node.target)
                 assign(self, node.target, value)
@@ -237,7 +237,7 @@ def refuse(node: Any) -> None:
 def targets(module: Any) -> list[tuple[str, Any]]:
     """What the graph of a Module refers to, by name."""
     names = dict.fromkeys(
-        node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module") and node.target != "training"
+        node.target for node in all_nodes(module._graph) if node.op in ("get_attr", "call_module") and node.target != "training"
     )
     return [(name, _fetch(module, name)) for name in names]
 
