@@ -106,3 +106,44 @@ def test_upsampling_before_opset_9_has_its_factors_as_an_attribute():
     (node,) = onnx.load_from_string(stream.getvalue()).graph.node
     attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
     assert node.op_type == "Upsample" and len(node.input) == 1 and attributes["scales"] == [1.0, 1.0, 2.0, 2.0]
+
+
+class Clips(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, limit):
+        return x.clamp(-limit, limit)
+
+
+class Doubles(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+
+def test_a_form_for_all_custom_functions_is_told_their_names():
+    told = []
+
+    def symbolic(g, *args, **kwargs):
+        told.append((kwargs["name"], kwargs["module"]))
+        return g.op("Neg" if kwargs["name"] == "Clips" else "Abs", args[0])
+
+    torch.onnx.register_custom_op_symbolic("prim::PythonOp", symbolic, 1)
+    try:
+        file = exported(lambda x: Doubles.apply(Clips.apply(x, 2)), torch.ones(2))
+    finally:
+        torch.onnx.unregister_custom_op_symbolic("prim::PythonOp", 1)
+    assert kinds(file) == ["Neg", "Abs"]
+    assert told == [("Clips", __name__), ("Doubles", __name__)]
+
+
+def test_outputs_are_compared_by_private_functions_too():
+    from rushlight.compat import onnx_verification as private
+
+    session = private._ort_session(io.BytesIO(exported(lambda x, y: (x + y, x - y), torch.ones(2), torch.ones(2)).SerializeToString()))
+    found = private._run_onnx(session, (torch.ones(2), {"y": torch.zeros(2)}))
+    options = torch.onnx.verification.VerificationOptions()
+    private._compare_onnx_pytorch_outputs(found, (torch.ones(2), torch.ones(2)), options)
+    with pytest.raises(AssertionError, match="Tensor-likes are not close!"):
+        private._compare_onnx_pytorch_outputs(found, (torch.ones(2), torch.zeros(2)), options)
+    with pytest.raises(ValueError, match="too many positional inputs"):
+        private._run_onnx(session, (torch.ones(2), torch.ones(2), torch.ones(2)))

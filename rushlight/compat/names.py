@@ -123,6 +123,7 @@ OTHER_PACKAGES = {
 
 # Private names in public modules: module of PyTorch's -> module here -> names.
 PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "torch.onnx.verification": {"rushlight.compat.onnx_verification": "_compare_onnx_pytorch_outputs _ort_session _run_onnx"},
     "torch": {
         "rushlight.compat.checks": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with "
         "_check_type _check_value _check_with",

@@ -495,10 +495,11 @@ class OnnxLowering:
         if hasattr(function, "symbolic"):
             made = function.symbolic(self.g, *args)
         elif registered is not None:
-            made = registered(*registry.context_arguments(registered, SymbolicContext(self.g, node, function)), self.g, *args)
+            context = registry.context_arguments(registered, SymbolicContext(self.g, node, function))
+            made = registered(*context, self.g, *args, **registry.named_arguments(registered, function))
         elif self.mode is OperatorExportTypes.ONNX_FALLTHROUGH:
             inputs = [each for each in args if isinstance(each, OnnxValue)]
-            made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__)
+            made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__, module_s=function.__module__)
         elif self.mode in (OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK):
             inputs = [each for each in args if isinstance(each, OnnxValue)]
             made = self.g.op("aten::ATen", *inputs, outputs=count, operator_s=function.__name__, overload_name_s="")

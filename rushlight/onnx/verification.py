@@ -186,7 +186,8 @@ def check_outputs(names: Sequence[str], expected: Sequence[np.ndarray], found: S
             share=share,
         )[0]
         if wrong is not None:
-            raise AssertionError(f"the exported model does not agree with the program: {wrong}")
+            how = "Tensor-likes are not close!\n\n" if wrong.what == "values" else ""
+            raise AssertionError(f"{how}the exported model does not agree with the program: {wrong}")
 
 
 def cloned(model: Any) -> Any:
