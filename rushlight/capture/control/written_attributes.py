@@ -35,7 +35,7 @@ def written_attributes(graphs: Any, root: Any) -> WrittenAttributes | None:
                 found[id(owner), node.args[0]] = (owner, node.args[0])
                 continue
             called = Interpreter(root, graph).fetch_attr(node.target)
-            method = called if hasattr(called, "_program") else getattr(called, "forward", None)
+            method: Any = called if hasattr(called, "_program") else getattr(called, "forward", None)
             if hasattr(method, "_program") and hasattr(method, "owner"):
                 look(method._program.graph, method.owner)
 
