@@ -98,8 +98,9 @@ class Layout:
 
 def _stacked(g: Any, places: list[Any]) -> Any:
     """Positions as ``GatherND`` takes them: the last dimension names one for each indexed dimension."""
+    places = _together(g, places)
     rank = places[0].rank
-    made = g.concat([g.unsqueeze(each, [rank]) for each in _together(g, places)], rank)
+    made = g.concat([g.unsqueeze(each, [rank]) for each in places], rank)
     made.shape = (*places[0].shape, len(places))
     return made
 
