@@ -16,7 +16,7 @@ from ..core.errors import CaptureError
 from ..core.state import state
 from ..graph import Graph, Interpreter, control
 from ..graph.node import PLAIN
-from ..graph.printer import source_of
+from ..graph.printer import all_nodes, source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control.branches import branch
@@ -26,6 +26,7 @@ from .control.list_methods import METHODS
 from .control.loops import loop
 from .control.python_functions import SUBSTITUTES, Maybe, item, unwrapped
 from .control.symbolic_strings import text_call
+from .control.written_attributes import written_attributes
 
 _numbers = count()
 UNDER_CAPTURE: dict[Any, Any] = {**SUBSTITUTES, control.branch: branch, control.loop: loop, **SEQUENCES, **PARTS}
@@ -53,7 +54,7 @@ class GraphModule(Module):
         type(self).__name__ = type(self).__qualname__ = class_name
         if isinstance(root, Module):
             self.training = root.training
-        for node in graph.nodes:
+        for node in all_nodes(graph):
             if node.op in ("get_attr", "call_module") and node.target != "training":
                 value = root[node.target] if isinstance(root, dict) else _fetch(root, node.target)
                 assign(self, node.target, value)
@@ -181,16 +182,26 @@ class Replay(Interpreter):
         if capture is not None and capture.refusing:
             refuse(node)
         if capture is None or node.op in ("placeholder", "output") or not node.meta.get("source"):
-            return super().run_node(node)
+            return self.run_one(node)
         before, prefix = capture.origin, capture.modules[-1] if capture.modules else ""
         path = ".".join(filter(None, (prefix, node.meta.get("module", ""))))
         capture.origin = {"source": node.meta["source"], "module": path}
         try:
-            result = super().run_node(node)
+            result = self.run_one(node)
             # The program has made sure that it is there where its type says so.
             return result.value if result.__class__ is Maybe and str(node.type) == "Tensor" else result
         finally:
             capture.origin = before
+
+    def run_one(self, node: Any) -> Any:
+        """Run a node; attributes of Modules that the bodies of a branch or a loop set are values of these bodies."""
+        if state.capture is not None and node.target in (control.branch, control.loop):
+            attributes = written_attributes(node.meta["bodies"].values(), self.root)
+            if attributes is not None:
+                args, kwargs = self.fetch_args_kwargs_from_env(node)
+                kwargs["bodies"] = {name: self.body(graph) for name, graph in node.meta["bodies"].items()}
+                return attributes.call(node.target, UNDER_CAPTURE[node.target], args, kwargs)
+        return super().run_node(node)
 
 
 def is_plain(value: Any) -> bool:
@@ -226,7 +237,7 @@ def refuse(node: Any) -> None:
 def targets(module: Any) -> list[tuple[str, Any]]:
     """What the graph of a Module refers to, by name."""
     names = dict.fromkeys(
-        node.target for node in module._graph.nodes if node.op in ("get_attr", "call_module") and node.target != "training"
+        node.target for node in all_nodes(module._graph) if node.op in ("get_attr", "call_module") and node.target != "training"
     )
     return [(name, _fetch(module, name)) for name in names]
 

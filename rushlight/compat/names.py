@@ -126,6 +126,7 @@ OTHER_PACKAGES = {
 
 # Private names in public modules: module of PyTorch's -> module here -> names.
 PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "torch.onnx.verification": {"rushlight.compat.onnx_verification": "_compare_onnx_pytorch_outputs _ort_session _run_onnx"},
     "torch": {
         "rushlight.compat.checks": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with "
         "_check_type _check_value _check_with",
@@ -143,7 +144,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_foreach_sinh _foreach_sinh_ _foreach_sqrt _foreach_sqrt_ _foreach_sub _foreach_sub_ _foreach_tan _foreach_tan_ "
         "_foreach_tanh _foreach_tanh_ _foreach_trunc _foreach_trunc_ _foreach_zero_ _fused_adagrad_ _fused_adam_ _fused_adamw_ "
         "_fused_sgd_",
-        "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _conj _conj_physical _debug_has_internal_overlap _masked_softmax _neg_view _shape_as_tensor _softmax_backward_data _sparse_broadcast_to _validate_sparse_compressed_tensor_args _unique _unique2 _scaled_mm _segment_reduce "
+        "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _convolution _dim_arange _conj _conj_physical _debug_has_internal_overlap _masked_softmax _neg_view _shape_as_tensor _softmax_backward_data _sparse_broadcast_to _validate_sparse_compressed_tensor_args _unique _unique2 _scaled_mm _segment_reduce "
         "_addmm_activation _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _has_compatible_shallow_copy_type "
         "eig lstsq matrix_rank segment_reduce solve symeig",
         "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",

@@ -19,6 +19,19 @@ def _shape_as_tensor(self: Any) -> Any:
     return tensor(list(self.shape), dtype=BY_NAME["int64"])
 
 
+def _dim_arange(like: Any, dim: int) -> Any:
+    """The positions along a dimension of a tensor."""
+    return exports["", "arange"](like.size(dim), device=like.device)
+
+
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int,
+    benchmark: bool, deterministic: bool, cudnn_enabled: bool, allow_tf32: bool = True,
+) -> Any:  # fmt: skip
+    """A convolution, with what only other devices look at."""
+    return exports["", "convolution"](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
 def _assert_async(input: Any, assert_msg: str = "") -> None:
     """Raise where the one element of a tensor is zero."""
     if input.numel() != 1:

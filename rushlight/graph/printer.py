@@ -295,6 +295,12 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
             yield from all_graphs(body)
 
 
+def all_nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph and of all its sub-graphs."""
+    for each in all_graphs(graph):
+        yield from each.nodes
+
+
 def body_name(node: Node, key: str) -> str:
     """What the sub-graph of a node is called in print."""
     return f"{node.name}_{key}"

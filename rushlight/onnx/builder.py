@@ -48,6 +48,9 @@ class NodeBuilder:
         self._made: dict[Any, list[OnnxValue]] = {}
         self._placed: dict[Any, OnnxValue] = {}
         self._names: dict[str, int] = {}
+        self.input_quantizers: dict[
+            int, tuple[Any, Any, Any]
+        ] = {}  # by id: quantizers of inputs, with their scale and zero point as values
         self.unrounded = False  # whether a quantized op inside a decomposed one has left rounding to the outer op
         self.outputs: tuple[Any, ...] = ()  # of the op that is being lowered: the specs of its results
         self.keeps_aten = False  # whether ops without a node of their own may stay PyTorch's

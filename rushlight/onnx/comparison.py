@@ -134,9 +134,19 @@ def difference(
 
 
 def flat(result: Any, floats: Any = np.float32) -> list[np.ndarray]:
-    """The arrays that a program returned (or takes), in the order in which a file has them; Python's floats are of the type ``floats``."""
+    """The arrays that a program returned (or takes), in the order in which a file has them; Python's floats are of the type ``floats``.
+
+    A quantized tensor is three: integers, scale and zero point.
+    """
     if isinstance(result, TensorBase):
-        return [np.asarray(result.detach().resolve_conj()._array if not result.is_quantized else result.dequantize()._array)]
+        if not result.is_quantized:
+            return [np.asarray(result.detach().resolve_conj()._array)]
+        array = result.detach()._array
+        own = array.quantizer
+        if own.axis is not None or array.integers.dtype.itemsize > 1:
+            return [np.asarray(result.dequantize()._array)]
+        kind = np.int64 if floats is np.float64 else array.integers.dtype  # of an input, and of a result
+        return [np.asarray(array.integers), np.asarray(own.scale, floats), np.asarray(own.zero_point, kind)]
     if isinstance(result, dict):
         return [array for each in result.values() for array in flat(each, floats)]
     if isinstance(result, (tuple, list)):

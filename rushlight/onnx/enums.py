@@ -5,7 +5,16 @@ from __future__ import annotations
 import enum
 
 
-class OperatorExportTypes(enum.IntEnum):
+class ExportChoice(enum.Enum):
+    """A choice that has a number but equals none, and prints with its class: `TrainingMode.EVAL`."""
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    __index__ = __hash__ = __int__
+
+
+class OperatorExportTypes(ExportChoice):
     """What becomes of an op that ONNX does not have."""
 
     ONNX = 0  # an error
@@ -14,7 +23,7 @@ class OperatorExportTypes(enum.IntEnum):
     ONNX_FALLTHROUGH = 3  # such ops, and custom Functions, are left in the graph under their names
 
 
-class TrainingMode(enum.IntEnum):
+class TrainingMode(ExportChoice):
     """In which mode a Module is exported."""
 
     EVAL = 0

@@ -20,10 +20,12 @@ from ..capture.tracer.tracer import TracerWarning, tensors_in
 from ..core.base import TensorBase
 from ..core.symbolic import SymbolicInt
 from ..nn.modules.module import Module
+from ..nn.parallel.data_parallel import DataParallel
 from .cleanup import clean
 from .containers import from_items
 from .enums import OperatorExportTypes, TrainingMode
 from .errors import ExportInputError, OnnxExporterError
+from .fusion import fuse_batch_norms
 from .generalization import check_other_sizes
 from .globals import GLOBALS
 from .ir import OnnxGraph, OnnxValue
@@ -34,6 +36,7 @@ from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
 from .program import ONNXProgram
 from .proto import OnnxModel
+from .quantized import is_quantized, output_parts
 from .registered import adapted
 from .registration import registry
 
@@ -70,11 +73,13 @@ def select_model_mode_for_export(model: Any, mode: TrainingMode | None) -> Itera
     if not isinstance(model, Module) or mode in (None, TrainingMode.PRESERVE) or getattr(model, "mode_is_fixed", False):
         yield
         return
-    before = [(module, module.training) for module in model.modules()]
+    before, globally = [(module, module.training) for module in model.modules()], GLOBALS.training_mode
     model.train(mode is TrainingMode.TRAINING)
+    GLOBALS.training_mode = mode
     try:
         yield
     finally:
+        GLOBALS.training_mode = globally
         for module, training in before:
             module.training = training
 
@@ -98,6 +103,11 @@ class ExportRequest:
             raise ExportInputError(
                 f"opset_version={opset_version!r}: the opsets that can be exported here are {FIRST_OPSET} to {newest} (the newest that "
                 "the installed onnx package knows)"
+            )
+        if isinstance(model, DataParallel):
+            raise ValueError(
+                "torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model from "
+                "torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)"
             )
         if not callable(model):
             raise TypeError(f"export() takes a Module or a function, not {type(model).__name__}")
@@ -193,20 +203,24 @@ class ExportRequest:
             taken.append(found)
             return found
 
-        def run(values: bool, args: tuple[Any, ...] = self.args, kwargs: dict[str, Any] = self.kwargs) -> Captured:
+        own_args, own_kwargs = distinct((self.args, self.kwargs), set())
+
+        def run(values: bool, args: tuple[Any, ...] = own_args, kwargs: dict[str, Any] = own_kwargs) -> Captured:
             taken.clear()
             captured_tracer.clear()
-            return capture(
-                self.model, args, kwargs, numbers=self.how_followed, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
-                keep_function=self.keeps, escaped=escaped, started=hold, values=values,
-            )  # fmt: skip
+            with preserved(self.model):  # the file holds what buffers and attributes are before the model runs
+                return capture(
+                    self.model, args, kwargs, numbers=self.how_followed, dynamic=lambda name, dim: symbols(name, dim, len(taken) - 1), names=rename, functional=True, listed=self.is_list, optional=self.is_optional,
+                    keep_function=self.keeps, escaped=escaped, started=hold, values=values,
+                )  # fmt: skip
 
-        try:  # first on shapes alone, which computes nothing
-            captured = run(values=self.with_values)
+        on_values = self.with_values or any(isinstance(each, TensorBase) and each.is_quantized for each in flat)  # type: ignore[attr-defined]
+        try:  # first on shapes alone, which computes nothing, and knows no scales
+            captured = run(values=on_values)
         except OnnxExporterError:
             raise
         except Exception:
-            if self.with_values:
+            if on_values:
                 raise
             captured = run(values=True)
         input_symbols(self.dynamic_axes, captured, self.output_names)
@@ -219,17 +233,22 @@ class ExportRequest:
         _exporting.depth += 1
         try:
             with select_model_mode_for_export(self.model, self.training):
-                with preserved(self.model):  # the file holds what buffers are before the model runs
-                    captured = self.captured()
+                captured = self.captured()
                 if self.moves_statistics and getattr(self.model, "training", False) and buffers_of(self.model):
                     with no_grad():  # in training mode the run moves the running statistics, and the file holds them as they are then
                         self.model(*copy.deepcopy(self.args), **copy.deepcopy(self.kwargs))
             lowering = self.lowering = OnnxLowering(captured, self.opset, mode=self.mode, folding=self.folding, domains=self.custom_opsets)
             g = lowering.run()
-            output = lowering.argument(captured.graph.output_node().args[0])
+            returned = captured.graph.output_node()
+            for node in returned.all_input_nodes:
+                if is_quantized(node.meta.get("val")) and isinstance(lowering.values.get(node), OnnxValue):
+                    lowering.values[node] = output_parts(g, lowering.values[node])
+            output = lowering.argument(returned.args[0])
             if self.returns_list and isinstance(output, list):
                 output = from_items(g, [flat_outputs(g, each, each) for each in output])
             outputs = flat_outputs(g, output, captured.outputs)
+            if self.folding:
+                fuse_batch_norms(g, outputs)
             name_outputs(g, outputs, output_names_of(captured.outputs), self.output_names, self.dynamic_axes)
             order = list(self.model.state_dict(keep_vars=True)) if isinstance(self.model, Module) else []
             known = set(order)
@@ -298,18 +317,56 @@ class ExportRequest:
 
 @contextlib.contextmanager
 def preserved(model: Any) -> Iterator[None]:
-    """Buffers that running the model changes (running statistics, counters, caches) get their values back."""
+    """Buffers and attributes that running the model changes (running statistics, counters, caches) get their values back."""
     modules = list(model.modules()) if isinstance(model, Module) else []
-    names = [(module._buffers, dict(module._buffers)) for module in modules]
+    names = [(held, dict(held)) for module in modules for held in (module._buffers, module._parameters)]
+    attributes = [(module, type(module), dict(vars(module))) for module in modules]
+    contents = [
+        (value, value.copy()) for _, _, held in attributes for name, value in held.items()
+        if type(value) in (list, dict, set) and name not in ("_buffers", "_parameters", "_modules")
+    ]  # fmt: skip
     before = [(buffer, buffer._array.copy()) for buffer in buffers_of(model) if isinstance(buffer._array, np.ndarray)]
     try:
         yield
     finally:
         for held, bound in names:
             held.update(bound)
+        for module, kind, found in attributes:
+            if type(module) is kind and any(found.get(name, found) is not value for name, value in vars(module).items()):
+                vars(module).clear()  # a lazy Module is of another class once it has run, and keeps what it has learnt
+                vars(module).update(found)
+        for container, items in contents:
+            restore_items(container, items)
         for buffer, array in before:
             if not np.array_equal(buffer._array, array, equal_nan=array.dtype.kind in "fc"):
                 buffer._array[...] = array
+
+
+def restore_items(container: Any, items: Any) -> None:
+    """Give a list, dict or set the items back that a copy of it holds."""
+    if container.__class__ is list:
+        if len(container) != len(items) or any(a is not b for a, b in zip(container, items)):
+            container[:] = items
+    elif len(container) != len(items) or (
+        container.__class__ is dict and any(container.get(key, items) is not items[key] for key in items)
+    ):
+        container.clear()
+        container.update(items)
+
+
+def distinct(value: Any, seen: set[int]) -> Any:
+    """Arguments in which no tensor and no quantizer comes twice: each is an input of its own."""
+    if isinstance(value, TensorBase):
+        if id(value) in seen or value.is_quantized:  # type: ignore[attr-defined]
+            value = value.detach().clone()  # type: ignore[attr-defined]
+        if value.is_quantized:
+            value._array.quantizer = copy.copy(value._array.quantizer)
+        seen.add(id(value))
+    elif type(value) in (tuple, list):
+        return type(value)([distinct(each, seen) for each in value])
+    elif type(value) is dict:
+        return {key: distinct(each, seen) for key, each in value.items()}
+    return value
 
 
 def inputs_in(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:

@@ -69,6 +69,9 @@ class OnnxLowering:
         g = self.g
         for name, node in self.captured.inputs:
             spec = node.meta["val"]
+            if quantized.is_quantized(spec):
+                self.values[node] = quantized.input_value(g, name, spec, node.meta["quantizer"])
+                continue
             value = OnnxValue(None, spec.dtype, spec.shape, g.fresh(name))
             value.container = node.meta.get("container", "")
             g.graph._inputs.append(value)
@@ -178,7 +181,8 @@ class OnnxLowering:
         if not isinstance(array, QuantizedArray) and array.ndim and node.op != "get_attr" and self.follows_from_stored(node):
             key = (array.dtype.str, array.shape, array.tobytes()) if array.size <= SMALL else id(array)
             if key not in self.computed:
-                self.computed[key] = self.g.initializer(node.name, np.array(array), True)
+                same = self.equal_to(array)  # a slice of all elements, say
+                self.computed[key] = same if same is not None else self.g.initializer(node.name, np.array(array), True)
             return self.computed[key]
         return self.array(array, node.name)
 
@@ -491,10 +495,11 @@ class OnnxLowering:
         if hasattr(function, "symbolic"):
             made = function.symbolic(self.g, *args)
         elif registered is not None:
-            made = registered(*registry.context_arguments(registered, SymbolicContext(self.g, node, function)), self.g, *args)
+            context = registry.context_arguments(registered, SymbolicContext(self.g, node, function))
+            made = registered(*context, self.g, *args, **registry.named_arguments(registered, function))
         elif self.mode is OperatorExportTypes.ONNX_FALLTHROUGH:
             inputs = [each for each in args if isinstance(each, OnnxValue)]
-            made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__)
+            made = self.g.op("prim::PythonOp", *inputs, outputs=count, name_s=function.__name__, module_s=function.__module__)
         elif self.mode in (OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK):
             inputs = [each for each in args if isinstance(each, OnnxValue)]
             made = self.g.op("aten::ATen", *inputs, outputs=count, operator_s=function.__name__, overload_name_s="")

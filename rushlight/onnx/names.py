@@ -159,6 +159,16 @@ def output_names_of(result: Any) -> list[str]:
     return walk(result, "")
 
 
+def stand_behind(nodes: list[Any], value: OnnxValue) -> None:
+    """Move the last node, which copies a value, behind the one that makes it and other copies of it."""
+    if value.owner not in nodes:
+        return
+    at = nodes.index(value.owner) + 1
+    while nodes[at] is not nodes[-1] and nodes[at].kind() == "onnx::Identity" and nodes[at].inputsAt(0) is value:
+        at += 1
+    nodes.insert(at, nodes.pop())
+
+
 def name_outputs(g: Any, outputs: list[OnnxValue], found: list[str], wanted: list[str], dynamic_axes: Any) -> None:
     """Give the outputs of the graph their names; one that is an input, a constant or an output already gets a node of its own."""
     if len(wanted) > len(outputs):
@@ -178,6 +188,7 @@ def name_outputs(g: Any, outputs: list[OnnxValue], found: list[str], wanted: lis
             before = value
             value = g._node("onnx::Identity", [before], {}, 1)[0]
             value.dtype, value.shape = before.dtype, before.shape
+            stand_behind(g.graph._nodes, before)
         seen.add(id(value))
         value.name = name
         if dynamic_axes and name in dynamic_axes and value.shape is not None:

@@ -104,6 +104,14 @@ class SymbolicRegistry:
         wanted = first is SymbolicContext or (isinstance(first, str) and first.endswith("SymbolicContext"))
         return (context,) if wanted else ()
 
+    @staticmethod
+    def named_arguments(function: Callable[..., Any], applied: Any) -> dict[str, str]:
+        """What a symbolic function of ``prim::PythonOp`` gets by name, as far as it takes it: ``name`` and ``module`` of the Function."""
+        parameters = inspect.signature(function).parameters.values()
+        every = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+        taken = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+        return {name: getattr(applied, f"__{name}__") for name in ("name", "module") if every or name in taken}
+
 
 registry = SymbolicRegistry()
 

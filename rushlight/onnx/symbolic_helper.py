@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..core.dtypes import BY_NUMPY
-from .errors import OnnxExporterError, SymbolicValueError, UnsupportedOperatorError
+from .enums import TrainingMode
+from .errors import SymbolicValueError, UnsupportedOperatorError
 from .globals import GLOBALS
 from .ir import NO_PYTHON, OnnxValue
 from .types import JitScalarType
@@ -34,9 +35,9 @@ def parse_args(*arg_descriptors: str) -> Callable[[Callable[..., Any]], Callable
         @functools.wraps(function)
         def wrapper(g: Any, *args: Any, **kwargs: Any) -> Any:
             if len(arg_descriptors) < len(args):
-                raise OnnxExporterError(
+                raise AssertionError(
                     f"A mismatch between the number of arguments ({len(args)}) and their descriptors ({len(arg_descriptors)}) was "
-                    f"found at symbolic function '{function.__name__}'"
+                    f"found at symbolic function '{function.__name__}'."
                 )
             names = list(inspect.signature(function).parameters)[1:]
             values = [_parse_arg(arg, kind, name, function.__name__) for arg, kind, name in zip(args, arg_descriptors, names)]
@@ -267,6 +268,9 @@ def _onnx_opset_unsupported_detailed(op_name: str, current_opset: int, supported
 
 def check_training_mode(op_train_mode: int, op_name: str) -> None:
     """Warn where an op's mode is not that of the export."""
-    if bool(op_train_mode) != (GLOBALS.training_mode == 2):
-        mode = "train=True" if op_train_mode else "train=False"
-        warnings.warn(f"ONNX export mode is set to {GLOBALS.training_mode!r}, but operator '{op_name}' is set to {mode}.", stacklevel=2)
+    if GLOBALS.training_mode not in (TrainingMode.PRESERVE, TrainingMode.TRAINING if op_train_mode else TrainingMode.EVAL):
+        mode = f"train={bool(op_train_mode)}"
+        warnings.warn(
+            f"ONNX export mode is set to {GLOBALS.training_mode}, but operator '{op_name}' is set to {mode}. Exporting with {mode}.",
+            stacklevel=2,
+        )

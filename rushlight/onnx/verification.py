@@ -8,14 +8,17 @@ False
 
 from __future__ import annotations
 
+import copy
 import enum
 import io
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..autograd import no_grad
 from ..core.base import make
 from ..core.dtypes import BY_NUMPY
 from .bisection import ReferenceExport, WrongNode, all_values, first_wrong
@@ -183,7 +186,17 @@ def check_outputs(names: Sequence[str], expected: Sequence[np.ndarray], found: S
             share=share,
         )[0]
         if wrong is not None:
-            raise AssertionError(f"the exported model does not agree with the program: {wrong}")
+            how = "Tensor-likes are not close!\n\n" if wrong.what == "values" else ""
+            raise AssertionError(f"{how}the exported model does not agree with the program: {wrong}")
+
+
+def cloned(model: Any) -> Any:
+    """A copy of a model whose forward may change its attributes; the model itself, with a warning, where it can't be copied."""
+    try:
+        return copy.deepcopy(model)
+    except Exception:
+        warnings.warn("Failed to clone model. Model state might be mutated during verification.", stacklevel=3)
+        return model
 
 
 def verify(
@@ -197,12 +210,14 @@ def verify(
     Raises an AssertionError that names the output and both values where they disagree.
     """
     options = options or VerificationOptions()
+    reference = cloned(model)  # which a forward that sets attributes leaves alone
     request = request_for(
         model, input_args, input_kwargs, folding=do_constant_folding, dynamic_axes=dynamic_axes, input_names=input_names, output_names=output_names,
         training=training, opset_version=opset_version, keep_initializers_as_inputs=keep_initializers_as_inputs,
     )  # fmt: skip
     request.keeps_unused_inputs = options.remained_onnx_input_idx is None
-    made = request.model_file()
+    with no_grad():
+        made = request.model_file()
     if verbose:
         print(made.graph)
     stream = io.BytesIO()
@@ -210,7 +225,7 @@ def verify(
     reader = ModelRunner(stream.getvalue(), options.backend)
     names = [value.name for value in made.graph._outputs]
     for inputs in [(request.args, request.kwargs), *(split_arguments(model, each, None) for each in additional_test_inputs or ())]:
-        expected = eager(model, *inputs, training)
+        expected = eager(cloned(reference), *inputs, training)
         arrays = flat([list(inputs[0]), inputs[1]], np.float64)  # which an argument that is a float is in the file
         if made.graph.kept_inputs is not None:
             arrays = [arrays[at] for at in made.graph.kept_inputs]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.base import Spec, TensorBase, make, mark_inference
-from ..core.declare import table
+from ..core.declare import lookup
 from ..core.devices import CPU, available, device_type_of, device_types, on_device
 from ..core.dtypes import (
     BOOL,
@@ -32,6 +32,7 @@ from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, DtypeError, GradientError, NotSupported, OperationError, ValueRangeError
 from ..core.overrides import ask_or_refuse, ask_plain, overridable, seen_by_modes
 from ..core.state import flags, state
+from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..ops.create.factories import as_dtype, check_options
 from ..ops.pointwise.copy_cast import cast_array
 
@@ -248,30 +249,38 @@ def _copied(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
         data = data._elements.copy()
     elif data.__class__.__name__ == "UntypedStorage":  # its bytes, as elements
         data = data._host_bytes.copy().view(np.int64 if numpy_type is None else numpy_type)
-    elif flags.special and state.capture is not None and isinstance(data, (list, tuple)):
-        leaves = _leaves(data, _shape_of(data)) if _holds_tensors(data) else ()
-        if leaves and all(isinstance(each, (TensorBase, bool, int, float)) for each in leaves):  # values of the graph, and no constants
-            kinds = [each.dtype if isinstance(each, TensorBase) else of_numpy(array_of(each).dtype) for each in leaves]  # type: ignore[attr-defined]
-            common = functools.reduce(promote_types, kinds) if dtype is None else as_dtype(dtype)
-            made = _stacked(data, common).detach()
-            made = made if device is None else made.to(available(device))
+    elif flags.special and state.capture is not None and _has_traced_numbers(data):
+        shape = _shape_of(data)
+        leaves = _leaves(data, shape)
+        if all(isinstance(each, (TensorBase, bool, int, float)) for each in leaves):
+            made = _recorded(leaves, shape, None if dtype is None else as_dtype(dtype), None if device is None else available(device))
             return made.requires_grad_() if requires_grad else made
     return finished(array_of(data, numpy_type), device, requires_grad)
 
 
-def _holds_tensors(data: Any) -> bool:
-    """Whether nested sequences have tensors of one element inside, and no others."""
-    found = [
-        _holds_tensors(each) if isinstance(each, (list, tuple)) else isinstance(each, TensorBase) and not each._array.ndim for each in data
+def _has_traced_numbers(data: Any) -> bool:
+    """Whether there are 0-dim tensors or symbolic numbers in nested sequences, and no other tensors."""
+    if not isinstance(data, (list, tuple)):
+        return isinstance(data, (SymbolicInt, SymbolicFloat)) or isinstance(data, TensorBase) and not data._array.ndim
+    return any([_has_traced_numbers(each) for each in data]) and not any(isinstance(each, TensorBase) and each._array.ndim for each in data)
+
+
+def _recorded(leaves: list[Any], shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
+    """A tensor of 0-dim tensors, symbolic and plain numbers, made by ops: a constant would hold for the values of the capture alone."""
+    if dtype is None:
+        dtype = functools.reduce(promote_types, [each.dtype if isinstance(each, TensorBase) else _dtype_of_number(each) for each in leaves])  # type: ignore[attr-defined]
+    parts = [
+        each.detach().to(dtype=dtype, device=device)  # type: ignore[attr-defined]
+        if isinstance(each, TensorBase)
+        else lookup("scalar_tensor").call(each, dtype=dtype, device=device)
+        for each in leaves
     ]
-    return any(found) and not any(isinstance(each, TensorBase) and each._array.ndim for each in data)
+    return parts[0] if not shape else lookup("stack").call(parts, 0).reshape(shape)
 
 
-def _stacked(data: Any, dtype: Any) -> Any:
-    """Nested sequences of tensors of one element, and of numbers, as one tensor."""
-    if isinstance(data, (list, tuple)):
-        return table["stack"].call([_stacked(each, dtype) for each in data])
-    return data.to(dtype) if isinstance(data, TensorBase) else _copied(data, dtype, None, False)  # type: ignore[attr-defined]
+def _dtype_of_number(number: Any) -> Any:
+    """The dtype that a tensor of a number has."""
+    return of_numpy(array_of(0 if isinstance(number, SymbolicInt) else 0.0 if isinstance(number, SymbolicFloat) else number).dtype)
 
 
 # -- sharing memory ----------------------------------------------------------------------------------------------

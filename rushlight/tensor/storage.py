@@ -505,6 +505,8 @@ def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = Non
         held = storage_of(source)
         if size is None:
             self._array, self._storage = memory_of(source._array), held
+            if state.capture is not None and state.capture.is_traced(source):  # from here on it is the same value
+                state.capture.bind(self, state.capture.node_of(source), state.capture.shape_of(source))
             return self
     elif isinstance(source, TypedStorage):
         if source.dtype is not self.dtype:

@@ -62,6 +62,11 @@ class CarriedValue:
         else:
             self.value = make(np.asarray(self.initial, np.bool_ if self.kind == "bool" else np.float32))
         shape = capture.shape_of(self.initial) if isinstance(self.initial, TensorBase) else ()
+        empty = {dim for dim in self.open if not int.__int__(shape[dim])}
+        if empty and self.kind == "tensor" and isinstance(self.initial._array, np.ndarray):
+            # A list that is empty before the loop has items in most iterations: branches that read them are captured on some.
+            shape = tuple([1 if dim in empty else size for dim, size in enumerate(shape)])
+            self.value = make(np.zeros([int.__int__(size) for size in shape], self.initial._array.dtype))
         self.placed = tuple(
             [tracer.new_symbol(self.node, dim, int.__int__(size)) if dim in self.open else size for dim, size in enumerate(shape)]
         )

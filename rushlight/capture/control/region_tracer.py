@@ -166,7 +166,7 @@ def preserve(capture: Any, tensor: Any) -> None:
     for entry in capture.entries.values():
         other = entry.tensor
         if other._array is tensor._array or (other._storage is not None and other._storage is tensor._storage):
-            if entry.node in capture.known:
+            if entry.node in capture.known and capture.known[entry.node]._array is other._array:  # else it was kept before an earlier write
                 capture.known[entry.node] = copied(other)
             if entry.node.op == "get_attr" and capture.constants.get(entry.node.target) is other:
                 capture.constants[entry.node.target] = copied(other)

@@ -9,6 +9,7 @@ from typing import Any
 from ...core.base import TensorBase
 from ...graph import Graph, Node, map_arg
 from ...graph.control import branch
+from ...graph.printer import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
 from ..trace.jit_trace import TracedModule
@@ -118,13 +119,8 @@ def _aliased(mod: Module, written: set[str]) -> set[str]:
 
 def _written(graph: Graph) -> set[str]:
     """The paths of attributes that a graph without calls sets, or writes to in place."""
-    setters = [node for node in _all_nodes(graph) if node.op == "call_module" and node.target.endswith("__setattr__")]
+    setters = [node for node in all_nodes(graph) if node.op == "call_module" and node.target.endswith("__setattr__")]
     return mutated(graph) | {f"{node.target.removesuffix('__setattr__')}{node.args[0]}" for node in setters}
-
-
-def _all_nodes(graph: Graph) -> list[Node]:
-    nodes = list(graph.nodes)
-    return [*nodes, *(inner for node in nodes for body in node.bodies.values() for inner in _all_nodes(body))]
 
 
 def expanded(mod: Any) -> Any:

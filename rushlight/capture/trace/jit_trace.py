@@ -16,6 +16,7 @@ from ...core.errors import CaptureError, RushlightError
 from ...core.futures import Future as CompletableFuture
 from ...core.state import state
 from ...graph import Graph
+from ...graph.printer import all_nodes
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...serialization import load as load_archive
@@ -195,7 +196,7 @@ class TracedMethod(TracedFunction):
     def __init__(self, owner: TracedModule, module: GraphModule, name: str) -> None:
         super().__init__(module, name)
         self._owner = owner
-        self._parts = [node.target for node in module.graph.nodes if node.op == "get_attr"]
+        self._parts = [node.target for node in all_nodes(module.graph) if node.op == "get_attr"]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for path in self._parts:
@@ -302,7 +303,7 @@ def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Modu
             f"the traced program returns {type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
         )
     parts = {}
-    for node in captured.graph.nodes:
+    for node in all_nodes(captured.graph):
         if node.op == "get_attr":
             constant = captured.constants.get(node.target)
             parts[node.target] = captured.tracer.tensor_of(node.target) if constant is None else constant
@@ -522,7 +523,7 @@ def _read(content: dict[str, Any]) -> TracedModule | TracedFunction:
         if not name.isidentifier() or hasattr(made, name):
             raise CaptureError(f"the file is damaged: '{name}' is no name of a method")
         graph = from_data(json.loads(text))
-        made.add_method(name, graph, {node.target: parts[node.target] for node in graph.nodes if node.op == "get_attr"})
+        made.add_method(name, graph, {node.target: parts[node.target] for node in all_nodes(graph) if node.op == "get_attr"})
     if not content.get("forward", True):
         made.without_forward()
     return made.train(content["training"])

@@ -17,8 +17,8 @@ from ...core.argument_checks import demand
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.devices import accelerator, strided
-from ...core.dtypes import BOOL, BY_NUMPY, INTEGRAL, PYTHON_TYPES, default, iinfo, scalar_dtype
+from ...core.devices import META, accelerator, strided
+from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, PYTHON_TYPES, default, iinfo, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
@@ -323,12 +323,22 @@ def empty_like(
     """A tensor in the shape of another whose elements are whatever was in memory."""
 
 
+_ZERO = {BOOL: False, INTEGRAL: 0, FLOATING: 0.0, COMPLEX: 0j}
+
+
+def _without_data(value: Any) -> bool:
+    """Whether a number is a tensor of a capture on shapes, whose element is not known yet; a meta tensor has none, and is refused."""
+    return isinstance(value, Tensor) and isinstance(value._array, Spec) and not value._array.ndim and value._array.device is not META
+
+
 def _full(size: Any, fill_value: Any, dtype: Any, *rest: Any) -> tuple[Spec, Any]:
+    """Shape and type of a filled tensor, and the element that fills it: None where that is a tensor without data."""
     if not isinstance(size, (tuple, list)):
         raise ArgumentError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    value = number(fill_value, "fill_value")
+    unread = _without_data(fill_value)
+    value = _ZERO[BY_NUMPY[fill_value._array.dtype].category] if unread else number(fill_value, "fill_value")
     spec = new_spec(size, dtype if dtype is not None else BY_NUMPY[scalar_dtype(value)], *rest)
-    return spec, fitting(value, spec.dtype)
+    return spec, None if unread else fitting(value, spec.dtype)
 
 
 def _fill(xp: Any, made: tuple[Spec, Any]) -> Any:
@@ -353,6 +363,8 @@ def full(
 
 def _full_like(input: Any, fill_value: Any, *rest: Any) -> tuple[Spec, Any]:
     spec = like_spec(input, *rest)
+    if _without_data(fill_value):
+        return spec, None
     return spec, fitting(number(fill_value, "fill_value"), spec.dtype)
 
 

@@ -65,7 +65,37 @@ def _window_spec(name: str, window_length: Any, dtype: Any, *rest: Any) -> Spec:
     return new_spec((length,), kind, *rest)
 
 
+def _computed_in(g: Any) -> Any:
+    """The type that a file computes a window in."""
+    return np.dtype(np.float64 if g.outputs[0].dtype == np.float64 else np.float32)
+
+
+def _window_onnx(g: Any, window_length: Any, periodic: bool, shape: Callable[..., Any]) -> Any:
+    """A window of a length that the file computes: ``shape(place)`` of places that run from 0 to 1; of one sample it is 1."""
+    kind = _computed_in(g)
+    count = g.cast(g.number(window_length), kind)
+    last = g.maximum(count if periodic else g.Sub(count, g.constant(1.0, kind)), g.constant(1.0, kind))
+    made = shape(g.Div(g.range(0, window_length, 1, kind), last))
+    made = g.where(g.equal(count, g.constant(1.0, kind)), g.constant(1.0, kind), made)
+    return made if g.outputs[0].dtype == kind else g.cast(made, g.outputs[0].dtype)
+
+
+def _cosine_sum_onnx(g: Any, coefficients: Any) -> Callable[[Any], Any]:
+    """``_cosine_sum`` of places from 0 to 1."""
+    kind = _computed_in(g)
+
+    def shape(place: Any) -> Any:
+        total = g.constant(float(coefficients[0]), kind)
+        for order, coefficient in enumerate(coefficients[1:], 1):
+            wave = g.Cos(g.Mul(place, g.constant(2 * np.pi * order, kind)))
+            total = g.Add(total, g.Mul(wave, g.constant(float((-1) ** order * coefficient), kind)))
+        return total
+
+    return shape
+
+
 @primitive(
+    onnx={9: lambda g, length, periodic, *rest: _window_onnx(g, length, periodic, _cosine_sum_onnx(g, HANN))},
     meta=lambda window_length, periodic, *rest: _window_spec("hann_window", window_length, *rest),
     kernel=lambda xp, window_length, periodic, *rest: _sampled(
         _window_spec("hann_window", window_length, *rest), periodic, lambda i, n: _cosine_sum(HANN, 2 * np.pi * i / n)
@@ -80,6 +110,7 @@ def hann_window(
 
 
 @primitive(
+    onnx={9: lambda g, length, periodic, *rest: _window_onnx(g, length, periodic, _cosine_sum_onnx(g, rest[:2]))},
     meta=lambda window_length, periodic, alpha, beta, *rest: _window_spec("hamming_window", window_length, *rest),
     kernel=lambda xp, window_length, periodic, alpha, beta, *rest: _sampled(
         _window_spec("hamming_window", window_length, *rest),
@@ -110,6 +141,7 @@ def bartlett_window(
 
 
 @primitive(
+    onnx={9: lambda g, length, periodic, *rest: _window_onnx(g, length, periodic, _cosine_sum_onnx(g, BLACKMAN))},
     meta=lambda window_length, periodic, *rest: _window_spec("blackman_window", window_length, *rest),
     kernel=lambda xp, window_length, periodic, *rest: _sampled(
         _window_spec("blackman_window", window_length, *rest),

@@ -35,6 +35,13 @@ def _without_masks(g: Any, indices: Sequence[Any]) -> list[Any]:
     return places
 
 
+def _mask_of(place: Any) -> Any:
+    """The node whose parts are the positions of one mask; of other positions their own."""
+    node = place.owner
+    split = node.inputsAt(0).owner if node is not None and node.kind() == "onnx::Squeeze" else None
+    return node if split is None or split.kind() != "onnx::Split" else split
+
+
 def _together(g: Any, places: list[Any]) -> list[Any]:
     """Positions in one shape; where that is known only at run time, it is read off their sum."""
     shapes = [each.shape for each in places]
@@ -43,7 +50,7 @@ def _together(g: Any, places: list[Any]) -> list[Any]:
     if all(isinstance(size, int) for shape in shapes for size in shape):
         shape = broadcast_shapes([tuple(each) for each in shapes])
         return [g.expand(each, shape) for each in places]
-    if all(len(shape) == 1 and not isinstance(shape[0], int) for shape in shapes):
+    if all(len(shape) == 1 and not isinstance(shape[0], int) for shape in shapes) and len({_mask_of(each) for each in places}) == 1:
         return places  # vectors of one mask
     total = places[0]
     for each in places[1:]:
@@ -91,8 +98,9 @@ class Layout:
 
 def _stacked(g: Any, places: list[Any]) -> Any:
     """Positions as ``GatherND`` takes them: the last dimension names one for each indexed dimension."""
+    places = _together(g, places)
     rank = places[0].rank
-    made = g.concat([g.unsqueeze(each, [rank]) for each in _together(g, places)], rank)
+    made = g.concat([g.unsqueeze(each, [rank]) for each in places], rank)
     made.shape = (*places[0].shape, len(places))
     return made
 
@@ -129,7 +137,7 @@ def index_form(g: Any, input: Any, indices: Sequence[Any]) -> Any:
     front = g.transpose(input, layout.order)
     rank = max(each.rank for each in chosen) + len(layout.rest)
     if g.opset >= 11:
-        made = g.op("GatherND", front, _stacked(g, _together(g, chosen)))
+        made = g.op("GatherND", front, _stacked(g, chosen))
     else:
         sizes = front.shape[: len(chosen)]
         made = g.gather(g.reshape(front, (math.prod(sizes), *front.shape[len(chosen) :])), _linear(g, chosen, sizes), 0)

@@ -132,7 +132,10 @@ def _doubles(given: Any, size: Any, factors: Any) -> bool:
 
 def _upsample(g: Any, input: Any, given: Any, size: Any, factors: Any) -> Any:
     ratios = [count / n if factor is None else factor for n, count, factor in zip(given, size, factors)]
-    scales = g.constant(np.array([1.0] * (input.rank - len(size)) + ratios, np.float32))
+    ratios = [1.0] * (input.rank - len(size)) + ratios
+    if g.opset < 9:
+        return g.make("Upsample", (input,), {"mode": "nearest", "scales": [float(each) for each in ratios]})
+    scales = g.constant(np.array(ratios, np.float32))
     return g.make("Resize" if g.opset >= 10 else "Upsample", (input, scales), {"mode": "nearest"})
 
 
