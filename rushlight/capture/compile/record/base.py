@@ -205,7 +205,7 @@ class CaptureState(Semantics):
             return value
         known = self.sources.get(id(value))
         if known is None:
-            if id(value) in self.fresh:
+            if id(value) in self.fresh or (isinstance(value, TensorBase) and self.tracer.is_traced(value)):
                 self.discard_reason = f"{source.describe()} was set by a native call"
                 return value
             self.register(value, source)

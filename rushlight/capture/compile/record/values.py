@@ -361,7 +361,10 @@ class ValueRecorder(NameRecorder):
         if missing is not None:
             place = self.new_source.field(source, name)
         elif isinstance(value, Module):
-            place = self.module_part(value, source, name)
+            part = self.module_part(value, source, name)
+            if not isinstance(part, Source):  # the program has changed the table: what it holds now may be a value of this capture
+                return self.get_item(part, name)
+            place = part
         elif asks_python(value):
             place = self.own_field(value, source, name)
         else:
@@ -375,13 +378,13 @@ class ValueRecorder(NameRecorder):
             return self.new_source.item(self.new_source.field(source, "__dict__"), name)
         return self.new_source.field(source, name)
 
-    def module_part(self, module: Any, source: Source, name: str) -> Source:
-        """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``."""
+    def module_part(self, module: Any, source: Source, name: str) -> Source | dict[str, Any]:
+        """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``; of a table that has changed, itself."""
         fields = module.__dict__
         for table in ("_parameters", "_modules", "_buffers"):
             if name in fields[table] if table in fields else False:
                 if ("attribute", id(module), table) in self.written or id(fields[table]) in self.snapshots:
-                    break
+                    return fields[table]  # type: ignore[no-any-return]
                 return self.new_source.item(self.new_source.attribute(source, table), name)
         return self.new_source.attribute(source, name)
 
