@@ -508,7 +508,16 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         poisoned = tuple(_poison(each, gradients) for each in (results if several else (results,)))
         return poisoned if several else poisoned[0]
 
+    _once.add(getattr(wrapper, "__code__", None))
     return wrapper
+
+
+_once: set[Any] = set()  # the code of the decorator's functions
+
+
+def undecorated(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that `once_differentiable` was given, which does the same where no gradients are recorded."""
+    return backward.__wrapped__ if getattr(backward, "__code__", None) in _once else backward  # type: ignore[attr-defined,no-any-return]
 
 
 class _OnceDifferentiable(Node):

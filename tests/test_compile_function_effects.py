@@ -1,0 +1,141 @@
+"""Side effects of custom Functions in compiled programs: each happens as often as in eager mode, though a capture runs a backward for its graph alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rushlight as torch
+
+LOG: list[Any] = []
+TOTAL = torch.zeros(1)
+once = torch.autograd.function.once_differentiable
+
+
+def logged(ctx: Any, g: Any) -> Any:
+    LOG.append(tuple(g.shape))
+    return g * 2
+
+
+def written_then_logged(ctx: Any, g: Any) -> Any:
+    h = g.clone()
+    h[0] = 0
+    LOG.append(ctx.needs_input_grad)
+    return h
+
+
+def added_outside(ctx: Any, g: Any) -> Any:
+    TOTAL.add_(g.sum())
+    return g * 2
+
+
+def added_outside_then_logged(ctx: Any, g: Any) -> Any:
+    TOTAL.add_(1)
+    LOG.append(1)
+    return g * 2
+
+
+def saved_is_written(ctx: Any, g: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    x.detach().mul_(2)
+    return g * x
+
+
+def counted_in_the_context(ctx: Any, g: Any) -> Any:
+    ctx.calls = getattr(ctx, "calls", 0) + 1
+    return g * ctx.calls
+
+
+def logged_below_native_code(ctx: Any, g: Any) -> Any:
+    (found,) = map(functools.partial(logged, ctx), [g])
+    return max([found, g], key=order)
+
+
+def order(tensor: Any) -> int:
+    LOG.append("order")
+    return 1
+
+
+def called_with(forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
+    """A Function of these two."""
+
+    class Made(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+    Made.backward = staticmethod(backward)  # type: ignore[assignment]
+    return Made
+
+
+def steps(function: Any, run: Callable[..., Any]) -> list[Any]:
+    """What three calls leave behind before and after their backward passes."""
+    LOG.clear()
+    TOTAL.zero_()
+    found = []
+    call = run(lambda x: function.apply(x).sum())
+    for _ in range(3):
+        x = torch.ones(2, requires_grad=True)
+        loss = call(x)
+        before = (list(LOG), TOTAL.item())
+        loss.backward()
+        found.append((loss.item(), before, list(LOG), TOTAL.item(), x.grad.tolist(), x.tolist()))  # type: ignore[union-attr]
+    return found
+
+
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+def counted(x: Any) -> Any:
+    TOTAL.add_(1)
+    return x * 2
+
+
+def counted_and_logged(x: Any) -> Any:
+    TOTAL.add_(1)
+    LOG.append("forward")
+    return x * 2
+
+
+@pytest.mark.parametrize("forward", [doubled, counted, counted_and_logged])
+@pytest.mark.parametrize(
+    "backward",
+    [
+        logged,
+        written_then_logged,
+        added_outside,
+        added_outside_then_logged,
+        saved_is_written,
+        counted_in_the_context,
+        logged_below_native_code,
+    ],
+)
+@pytest.mark.parametrize("decorator", [lambda f: f, once], ids=["plain", "once"])
+def test_effects_happen_once(forward: Any, backward: Any, decorator: Any) -> None:
+    function = called_with(forward, decorator(backward))
+    wanted = steps(function, lambda f: f)
+    assert steps(function, functools.partial(torch.compile, backend="eager")) == wanted
+    assert steps(function, functools.partial(torch.compile, backend="aot_eager")) == wanted
+
+
+class Mixed(torch.autograd.Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx: Any, x: Any) -> Any:
+        LOG.append("forward")
+        return x * 2
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx: Any, g: Any) -> Any:
+        LOG.append("backward")
+        return g * 2
+
+
+def test_effects_under_the_decorators_of_autocast() -> None:
+    assert steps(Mixed, functools.partial(torch.compile, backend="eager")) == steps(Mixed, lambda f: f)
