@@ -139,3 +139,48 @@ class Mixed(torch.autograd.Function):
 
 def test_effects_under_the_decorators_of_autocast() -> None:
     assert steps(Mixed, functools.partial(torch.compile, backend="eager")) == steps(Mixed, lambda f: f)
+
+
+class Shaped(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        y = x.reshape(-1).view(x.shape).clone()
+        y[..., 0] = 1
+        return y
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def test_a_graph_is_differentiated_at_a_graph_break() -> None:
+    """A second backward graph of a program (for other outputs) is made where ``backward`` is called, between two graphs: a Function in it is not compiled
+    on its own there."""
+    weight = torch.ones(4, 4, requires_grad=True)
+
+    def step(x: Any) -> Any:
+        h = x @ weight
+        out, other = Shaped.apply(h), h.sin()
+        h.register_hook(lambda g: g * 2)
+        LOG.append(1)
+        out.sum().backward()
+        return out.detach(), other.detach()
+
+    compiled = torch.compile(step)
+    for n in (3, 2, 5, 4):
+        weight.grad = None
+        compiled(torch.ones(n, 4))
+        assert weight.grad.tolist() == [[4.0 * n] * 4] * 4  # type: ignore[attr-defined]
+
+
+def test_a_function_that_writes_under_vmap() -> None:
+    def run(x: Any) -> Any:
+        return torch.func.vmap(lambda row: Shaped.apply(row) * 3)(x)
+
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.compile(run, backend="eager")(x).tolist() == run(x).tolist() == [[3.0, 3.0, 6.0], [3.0, 12.0, 15.0]]

@@ -12,6 +12,7 @@ from ....core.base import TensorBase, make
 from ....core.devices import CPU, META, device_of, on_device
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt
+from ....func.batched import BatchedTensor
 from ....graph import Graph, Node
 from ....tensor.generator import default_generator
 from ...tracer.body_tracer import BodyTracer
@@ -117,6 +118,8 @@ def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs:
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
     outer = recorder.tracer
+    if any(isinstance(each, BatchedTensor) for each in args):
+        raise Break("function_forward", name=function.__name__, reason="vmap has a rule of its own for it")
     for each in args:
         if isinstance(each, TensorBase):
             outer.node_of(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from ....core.base import Spec
 from ....graph import Node
 from .graph_functions import ApplyFunction, gradients_of, hook_gradient, set_grad_mode, set_inference_mode
 
@@ -19,13 +20,18 @@ class SavedTensor:
     __slots__ = ("array", "kept", "tensor")
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor, self.array = tensor, tensor._array.copy()
+        array = tensor._array
+        self.tensor, self.array = (
+            tensor,
+            None if isinstance(array, Spec) else array.copy(),
+        )  # which fake and batched tensors have in its place
         bases = (tensor,) if tensor._view is None else (tensor, tensor._view.base)
         self.kept = [(each, each._storage, each._storage and each._storage.version, history(each)) for each in bases]
 
     def restore(self) -> None:
         """Put everything back."""
-        self.tensor._array[...] = self.array
+        if self.array is not None:
+            self.tensor._array[...] = self.array
         for tensor, storage, version, (fields, view) in self.kept:
             if tensor._storage is not None:
                 tensor._storage.version = version if storage is not None else 0
