@@ -184,3 +184,39 @@ def test_a_function_that_writes_under_vmap() -> None:
 
     x = torch.arange(6.0).reshape(2, 3)
     assert torch.compile(run, backend="eager")(x).tolist() == run(x).tolist() == [[3.0, 3.0, 6.0], [3.0, 12.0, 15.0]]
+
+
+class LeavesModes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            LOG.append(1)
+            return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        with torch.enable_grad(), torch.autocast("cpu", dtype=torch.bfloat16), torch.inference_mode():
+            LOG.append(2)
+            return g * 3
+
+
+def in_a_checkpoint(x: Any) -> Any:
+    def inner(x: Any) -> Any:
+        with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+            LOG.append(3)
+            y = x * 2
+        return x + y
+
+    return torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=False)
+
+
+@pytest.mark.parametrize("function", [LeavesModes.apply, in_a_checkpoint])
+def test_modes_are_left_where_a_body_is_abandoned(function: Any) -> None:
+    """A graph break inside of ``no_grad`` or ``autocast`` in a body left the mode on, for all that came after it."""
+    compiled = torch.compile(lambda x: function(x).sum(), backend="eager")
+    for _ in range(2):
+        x = torch.ones(2, requires_grad=True)
+        compiled(x).backward()
+        assert x.grad is not None
+        assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu") and not torch.is_inference_mode_enabled()
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32

@@ -9,6 +9,7 @@ from ....core.base import TensorBase
 from ....core.random import default_generator
 from ....graph.regions import Recomputed
 from ....utils.checkpoint import checkpoint
+from ..guards.modes import LeftModes
 from ..record.callbacks import RecordingInterpreter
 from ..record.graph_breaks import Break
 from ..record.registry import handles
@@ -37,17 +38,18 @@ def capture_checkpoint(
     if context_fn is not None or debug or not preserve_rng_state or reentrant and (kwargs or not with_gradient):
         return NotImplemented
     region = Recomputed(recorder.tracer.graph)
-    frame, pure, random = recorder.frame, recorder.pure, default_generator.mark()
+    frame, pure, random, modes = recorder.frame, recorder.pure, default_generator.mark(), LeftModes()
     recorder.pure = True
     try:
         answer = recorder.call(frame, function, args, kwargs)
         if type(answer) is Inline:
             interpreter = RecordingInterpreter(recorder)
             started = interpreter.start(answer.function, answer.args, answer.kwargs)
-            answer = result_of(interpreter.follow(started, lambda: not region.writes()))
+            answer = result_of(interpreter.follow(started, lambda: not region.writes() or recorder.in_body))
         region.mark()
         return answer
     except Break as stop:
+        modes.restore()
         default_generator.back(random)
         raise Break("control", name="checkpoint", reason=stop.message) from None
     finally:

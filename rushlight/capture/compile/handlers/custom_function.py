@@ -19,6 +19,7 @@ from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
+from ..guards.modes import LeftModes
 from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter
 from ..record.calls import Recorder
@@ -198,10 +199,11 @@ def run_body(recorder: Recorder, tracer: FunctionBodyTracer, run: Any, kind: str
     state.interceptors[place] = tracer
     recorder.tracer, state.capture = tracer, tracer  # type: ignore[assignment]
     enabled, state.grad_enabled = state.grad_enabled, False
-    random, pure, recorder.pure = default_generator.mark(), recorder.pure, True
+    random, pure, recorder.pure, modes = default_generator.mark(), recorder.pure, True, LeftModes()
     try:
         return run()
     except Break as stop:
+        modes.restore()
         default_generator.back(random)
         tracer.restore()
         raise Break(kind, name=function.__name__, reason=stop.message) from None

@@ -20,6 +20,7 @@ from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
 from ....nn.modules.module import Module
 from ....tensor.generator import Generator
+from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..decode import NULL
 from ..guards.guard import Kind
@@ -455,6 +456,11 @@ class CaptureState(Semantics):
     def discard(self, stop: Break) -> None:
         """A graph break where the capture can't stop: what is recorded is discarded."""
         self.discard_reason = self.discard_reason or stop.message
+
+    @property
+    def in_body(self) -> bool:
+        """Whether a body is captured that runs again after a graph break."""
+        return isinstance(self.tracer, BodyTracer)
 
     # -- side effects ---------------------------------------------------------------------------------------------------
 

@@ -39,7 +39,7 @@ class RecordingInterpreter(BytecodeInterpreter):
 
     def finish(self, state: Frame | Outcome) -> Outcome:
         recorder: Any = self.semantics
-        return self.follow(state, lambda: recorder.pure)  # what is pure runs again
+        return self.follow(state, lambda: recorder.in_body)  # a body runs again
 
     def follow(self, state: Frame | Outcome, may_break: Callable[[], bool]) -> Outcome:
         """Run to the end; a graph break is passed on where that is still possible."""
@@ -81,7 +81,7 @@ class InterpretedCallback:
         try:
             answer = recorder.call(recorder.frame, self.function, args, kwargs)
         except Break as stop:
-            if recorder.pure:
+            if recorder.in_body:
                 raise
             recorder.discard(stop)
             return self.function(*args, **kwargs)

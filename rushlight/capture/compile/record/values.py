@@ -15,7 +15,6 @@ from ....core.base import TensorBase
 from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ....nn.modules.module import Module
-from ...tracer.body_tracer import BodyTracer
 from ..decode import NULL
 from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
@@ -471,7 +470,7 @@ class ValueRecorder(NameRecorder):
 
     def guard_layout(self, value: Any, name: str) -> None:
         """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
-        if not isinstance(self.tracer, BodyTracer):  # what a body is given has no source
+        if not self.in_body:  # what a body is given has no source
             self.tracer.compute_deferred()
             for source, each in self.tracer.inputs:
                 if isinstance(each, TensorBase):
