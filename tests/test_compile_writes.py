@@ -287,3 +287,40 @@ def test_members_of_a_module_that_are_exchanged(backend: str) -> None:
         x = torch.full((3, 2), at + 1.0)
         assert torch.allclose(compiled(x), wanted(x)) and torch.allclose(module.gone, wanted.gone)
         assert torch.equal(module.a.weight, wanted.a.weight)
+
+
+def detached_leaf(x: Any) -> Any:
+    leaf = x.detach().requires_grad_()
+    return x * 2, leaf
+
+
+def viewed_leaf(x: Any) -> Any:
+    leaf = x.view(x.shape)
+    leaf.unsqueeze_(0)
+    return x * 2, leaf
+
+
+def detached_of_a_result(x: Any) -> Any:
+    y = x * 2
+    return y, y.detach().requires_grad_()
+
+
+def result_after_its_detached_one(x: Any) -> Any:
+    y = x * 2
+    return y.detach().requires_grad_(), y
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("program", [detached_leaf, viewed_leaf, detached_of_a_result, result_after_its_detached_one])
+def test_a_detached_tensor_is_another_one(program: Any, dynamic: Any) -> None:
+    """A graph without gradients gave back an input, or its first output, for a tensor that is detached from it: ``requires_grad_`` changed both."""
+    compiled = torch.compile(program, dynamic=dynamic)
+    for n in (3, 3, 3, 4, 4):
+        x, y = torch.ones(n, 2), torch.ones(n, 2)
+        found, wanted = compiled(x), program(y)
+        assert x.requires_grad == y.requires_grad and x.shape == y.shape
+        assert [each.requires_grad for each in found] == [each.requires_grad for each in wanted]
+        assert [each.shape for each in found] == [each.shape for each in wanted] and not any(each is x for each in found)
+        with torch.no_grad():
+            found[0].add_(1), wanted[0].add_(1)
+        assert [each.tolist() for each in (*found, x)] == [each.tolist() for each in (*wanted, y)]
