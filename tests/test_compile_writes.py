@@ -226,3 +226,101 @@ def test_rows_stay_as_they_are_where_an_index_is_wrong(backend: str) -> None:
         with pytest.raises(IndexError):
             compiled(torch.tensor([0, 4]), weight)
         assert weight[0].tolist() == weight[3].tolist() == [2.0] * 3
+
+
+class Reassigned(nn.Module):
+    """Buffers that are replaced, and read again in the same call."""
+
+    total: torch.Tensor
+    seen: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(2))
+        self.register_buffer("seen", torch.zeros(2))
+        self.other = self.total
+
+    def forward(self, x: Any) -> Any:
+        self.total = self.total + x
+        y = x + self.total + self.seen
+        self.seen, self.total = self.total, self.total * 2
+        return y * self.seen + self.total
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_buffers_that_are_replaced_and_read_again(backend: str) -> None:
+    """A buffer was read as if the program had not replaced it: from the second call on it kept its value."""
+    module, wanted = Reassigned(), Reassigned()
+    compiled = torch.compile(module, backend=backend)
+    for at in range(4):
+        x = torch.full((2,), at + 1.0)
+        assert compiled(x).tolist() == wanted(x).tolist()
+        assert module.total.tolist() == wanted.total.tolist() and module.seen.tolist() == wanted.seen.tolist()
+    assert module.total.tolist() == [52.0, 52.0] and module.seen.tolist() == [26.0, 26.0]
+
+
+class Swapped(nn.Module):
+    """Parameters and submodules that are exchanged, deleted and made anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(2, 2), nn.Linear(2, 2)
+        self.register_buffer("gone", torch.ones(2))
+
+    def forward(self, x: Any) -> Any:
+        self.a, self.b = self.b, self.a
+        y = self.a(x)
+        gone = self.gone
+        del self.gone
+        self.register_buffer("gone", gone + y.detach().sum(0))
+        return y * self.gone
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_members_of_a_module_that_are_exchanged(backend: str) -> None:
+    torch.manual_seed(0)
+    module = Swapped()
+    wanted = Swapped()
+    wanted.load_state_dict(module.state_dict())
+    compiled = torch.compile(module, backend=backend)
+    for at in range(4):
+        x = torch.full((3, 2), at + 1.0)
+        assert torch.allclose(compiled(x), wanted(x)) and torch.allclose(module.gone, wanted.gone)
+        assert torch.equal(module.a.weight, wanted.a.weight)
+
+
+def detached_leaf(x: Any) -> Any:
+    leaf = x.detach().requires_grad_()
+    return x * 2, leaf
+
+
+def viewed_leaf(x: Any) -> Any:
+    leaf = x.view(x.shape)
+    leaf.unsqueeze_(0)
+    return x * 2, leaf
+
+
+def detached_of_a_result(x: Any) -> Any:
+    y = x * 2
+    return y, y.detach().requires_grad_()
+
+
+def result_after_its_detached_one(x: Any) -> Any:
+    y = x * 2
+    return y.detach().requires_grad_(), y
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("program", [detached_leaf, viewed_leaf, detached_of_a_result, result_after_its_detached_one])
+def test_a_detached_tensor_is_another_one(program: Any, dynamic: Any) -> None:
+    """A graph without gradients gave back an input, or its first output, for a tensor that is detached from it: ``requires_grad_`` changed both."""
+    compiled = torch.compile(program, dynamic=dynamic)
+    for n in (3, 3, 3, 4, 4):
+        x, y = torch.ones(n, 2), torch.ones(n, 2)
+        found, wanted = compiled(x), program(y)
+        assert x.requires_grad == y.requires_grad and x.shape == y.shape
+        assert [each.requires_grad for each in found] == [each.requires_grad for each in wanted]
+        assert [each.shape for each in found] == [each.shape for each in wanted] and not any(each is x for each in found)
+        with torch.no_grad():
+            found[0].add_(1), wanted[0].add_(1)
+        assert [each.tolist() for each in (*found, x)] == [each.tolist() for each in (*wanted, y)]

@@ -9,6 +9,9 @@ import pytest
 from fuzz.calls import Array, Call, Mutator
 from fuzz.compare import difference, shrink
 from fuzz.outcome import outcome
+from fuzz.run_training import FORMS, compare, run_form, shrunk
+from fuzz.run_training import difference as difference_in_training
+from fuzz.training import export_program, training_program
 
 import rushlight
 from rushlight.core.declare import table
@@ -75,3 +78,23 @@ def test_shrinking_keeps_what_differs():
 
     small = shrink(call, differs)
     assert differs(small) and small.args[0].values.size == 2 and not small.kwargs and not small.gradient
+
+
+def test_training_programs() -> None:
+    """They are the same for a seed, run to their end, and do the same captured and exported as eagerly."""
+    for seed in (1, 4, 11):
+        source = training_program(seed)
+        assert source == training_program(seed)
+        wanted = run_form(source, FORMS["training"]["eager"])
+        assert not wanted.error and len(wanted.results) > 10
+        assert not difference_in_training("training", source, "captured", None)
+    assert not difference_in_training("export", export_program(1), "traced", None)
+
+
+def test_a_difference_in_a_training_program_is_found_and_shrunk() -> None:
+    source = training_program(1)
+    broken = source.replace("results = []", "results = [torch.tensor(form(lambda: 1) is None)]").replace(
+        "model_ = form(model)", "model_ = model"
+    )
+    differs = lambda text: compare(run_form(text, lambda _: None), run_form(text, lambda function: function), False)
+    assert differs(broken).startswith("values 0") and len(shrunk(broken, differs, 40)) < len(broken)

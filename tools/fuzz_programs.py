@@ -5,9 +5,12 @@ python tools/fuzz_programs.py --torch PYTHON --count 2000 modules optimizers    
 python tools/fuzz_programs.py --torch PYTHON --count 2000 --forms compiled dynamic -- chains
 python tools/fuzz_programs.py --device cuda --count 2000 chains                  # against the CPU in eager mode, and compiled against that
 python tools/fuzz_programs.py --count 500 --forms captured dynamic -- python    # needs no PyTorch
+python tools/fuzz_programs.py --torch PYTHON --count 500 training export        # needs PyTorch for eager mode and for traces
 
 Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
 Programs of the kind `python` (:mod:`fuzz.python_programs`) are about Python and not about ops: each form is compared with eager mode, errors and side effects included.
+Programs of the kinds `training` and `export` (:mod:`fuzz.training`) are whole models with custom Functions: eager mode is compared with PyTorch, and compiled, traced and
+exported forms are compared with eager mode.
 """
 
 from __future__ import annotations
@@ -30,6 +33,10 @@ from fuzz.programs import KINDS, program  # noqa: E402
 from fuzz.python_programs import python_program  # noqa: E402
 from fuzz.run_python import FORMS as FORMS_OF_PYTHON  # noqa: E402
 from fuzz.run_python import run_python  # noqa: E402
+from fuzz.run_training import FORMS as FORMS_OF_TRAINING  # noqa: E402
+from fuzz.run_training import difference as difference_in_training  # noqa: E402
+from fuzz.run_training import shrunk as shrunk_training  # noqa: E402
+from fuzz.training import KINDS as KINDS_OF_TRAINING  # noqa: E402
 
 import rushlight  # noqa: E402
 
@@ -116,17 +123,42 @@ def python_programs(given: argparse.Namespace) -> int:
     return differing
 
 
+def training(kind: str, peer: PyTorch | None, given: argparse.Namespace) -> int:
+    """Run training programs, or models that are exported, in the forms that are asked for: how many differ."""
+    forms = [form for form in FORMS_OF_TRAINING[kind] if form in given.forms or kind == "export"]
+    forms = [form for form in forms if peer is not None or form != "eager"]
+    until, count, differing = time.monotonic() + given.seconds, 0, 0
+    for seed in range(given.seed, given.seed + given.count):
+        if time.monotonic() > until:
+            break
+        count += 1
+        source = KINDS_OF_TRAINING[kind](seed)
+        form = next((form for form in forms if difference_in_training(kind, source, form, peer)), None)
+        if form is not None:
+            differing += 1
+            source = shrunk_training(source, lambda text, form=form: difference_in_training(kind, text, form, peer))  # type: ignore[misc]
+            print(f"{kind} {seed} {form}: {difference_in_training(kind, source, form, peer)}\n{source.strip()}\n", flush=True)
+    print(f"{kind}: {differing} differences in {count} programs, {', '.join(forms)}")
+    return differing
+
+
 def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python; all by default")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python, training, export; all by default")
     peers = parser.add_mutually_exclusive_group()
-    peers.add_argument("--torch", metavar="PYTHON", help="the Python of an environment with PyTorch; only `python` does without")
+    peers.add_argument(
+        "--torch", metavar="PYTHON", help="the Python of an environment with PyTorch; `python`, `training` and `export` do without"
+    )
     peers.add_argument("--device", help="run chains on this device, against the CPU")
     parser.add_argument("--count", type=int, default=200, help="of each kind")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument(
-        "--forms", nargs="*", default=list(FORMS), choices=list(FORMS_OF_PYTHON), help="of chains and python; captured: of python alone"
+        "--forms",
+        nargs="*",
+        default=list(FORMS),
+        choices=list(FORMS_OF_PYTHON),
+        help="of chains, python and training; captured: not of chains",
     )
     parser.add_argument("--seconds", type=float, default=1e9, help="the most that chains take")
     parser.add_argument("--length", type=int, default=8, help="lines of a chain")
@@ -134,10 +166,12 @@ def main() -> int:
     if given.device:
         given.forms = [form for form in given.forms if form in FORMS]
         return 1 if chains(OnDevice(given.device), given) else 0
-    kinds, total = given.kinds or (*KINDS, "chains", "python"), 0
+    kinds, total = given.kinds or (*KINDS, "chains", "python", *KINDS_OF_TRAINING), 0
     if "python" in kinds:
         total += python_programs(given)
-    others = [kind for kind in kinds if kind != "python"]
+    for kind in [kind for kind in kinds if kind in KINDS_OF_TRAINING]:
+        total += training(kind, PyTorch(given.torch) if given.torch else None, given)
+    others = [kind for kind in kinds if kind != "python" and kind not in KINDS_OF_TRAINING]
     if others and not given.torch:
         parser.error("--torch is needed for " + ", ".join(others))
     if not others:

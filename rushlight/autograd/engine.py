@@ -62,6 +62,8 @@ def run_backward(
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
     leaves: dict[Any, Any] = {}
+    ghosts: set[Any] | None = None  # nodes and leaves that a custom Function gave None: they run, unless a gradient comes from elsewhere
+    nothing = False
     wanted = Targets(roots, targets) if targets is not None else None
     previous = state.grad_enabled
     watched = state.anomaly or state.profiler is not None
@@ -79,6 +81,13 @@ def run_backward(
         gradient = gradients = None  # type: ignore[assignment]
         while heap:
             current = heappop(heap)[1]
+            if ghosts is not None:
+                nothing = current not in pending
+                if nothing and current not in ghosts:
+                    continue
+                ghosts.discard(current)
+                if nothing:
+                    pending[current] = [None] * len(current.outputs) if current.multiple else None
             gradient = pending.pop(current)
             if current.hooked:
                 gradient = _of_tensors(current, gradient)
@@ -88,7 +97,10 @@ def run_backward(
                     continue
             if current.pre_hooks:
                 gradient = _before(current, gradient)
-            results = _run_watched(current, gradient) if watched else current.backward(gradient)
+            if nothing:
+                results = current.without_gradient()
+            else:
+                results = _run_watched(current, gradient) if watched else current.backward(gradient)
             if current.hooked and current.post_hooks is not None:
                 results = _after(current, results, gradient)
             edges = current.inputs
@@ -97,6 +109,8 @@ def run_backward(
             gradient = None
             for result, edge in zip(results, edges):
                 if result is None or edge is None or (wanted is not None and not wanted.reaches(edge)):
+                    if result is None and edge is not None and (nothing or current.custom) and (wanted is None or wanted.reaches(edge)):
+                        ghosts = _receive_nothing(edge, ghosts, heap)
                     continue
                 if isinstance(edge, Node) and not edge.multiple and edge not in pending:
                     array, shape = result._array, edge.shape
@@ -114,6 +128,9 @@ def run_backward(
             if hooked is not None and current in hooked.users:
                 hooked.settle(current, leaves)
             current = None  # type: ignore[assignment]
+        for leaf in ghosts or ():
+            if leaf not in leaves and leaf._backward_hooks:
+                through_hooks(leaf._backward_hooks, None)
         plain, accelerated = wanted is None and not create_graph, alone.array_type
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
@@ -215,6 +232,18 @@ def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any],
     else:
         pending[edge] = gradient
         heappush(heap, (edge.sequence, edge))
+
+
+def _receive_nothing(edge: Any, ghosts: set[Any] | None, heap: list[Any]) -> set[Any]:
+    """Note that a custom Function gave None to a node or leaf: the node runs after all that may still give it a gradient."""
+    if edge.__class__ is tuple:
+        edge = edge[0]
+    ghosts = set() if ghosts is None else ghosts
+    if edge not in ghosts:
+        ghosts.add(edge)
+        if not isinstance(edge, TensorBase):
+            heappush(heap, (edge.sequence + 0.5, edge))  # type: ignore[misc]
+    return ghosts
 
 
 def _sum(present: Any, gradient: Any) -> Any:

@@ -37,7 +37,7 @@ class FunctionCtx:
     _node: Any = None
     needs_input_grad: tuple[bool, ...] = ()
     _tensor_inputs: list[bool]  # which arguments of apply are tensors
-    _device: Any  # of the outputs; None for the CPU
+    _device: Any = None  # of the outputs; None for the CPU
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward; a later call replaces an earlier one."""
@@ -90,6 +90,12 @@ class FunctionNode(Node):
 
     function: Any = None  # the user's class
     context: Any
+    custom = True
+
+    def without_gradient(self) -> Any:
+        count = len(self.outputs) if self.multiple else 1
+        gradients = [self._zeros(index) if self.context._materialize else None for index in range(count)]
+        return self.backward(gradients if self.multiple else gradients[0])
 
     def backward(self, gradient: Any) -> Any:
         context = self.context
@@ -135,7 +141,7 @@ class FunctionNode(Node):
         )
 
     def _zeros(self, index: int) -> Any:
-        shape, dtype = self.outputs[index]
+        shape, dtype = self.outputs[index] if self.multiple else (self.shape, self.dtype)
         if dtype is None:  # an output that is no tensor
             return None
         place = self.context._device
@@ -432,6 +438,8 @@ def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
     node.sequence = next_sequence()
     array = output._array
     node.shape, node.dtype = array.shape, array.dtype
+    if array.__class__ is not np.ndarray:
+        context._device = device_of(array)
     output._grad_fn = node
     output._output_index = 0
     output._requires_grad = True
@@ -508,7 +516,16 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         poisoned = tuple(_poison(each, gradients) for each in (results if several else (results,)))
         return poisoned if several else poisoned[0]
 
+    _once.add(getattr(wrapper, "__code__", None))
     return wrapper
+
+
+_once: set[Any] = set()  # the code of the decorator's functions
+
+
+def undecorated(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that `once_differentiable` was given, which does the same where no gradients are recorded."""
+    return backward.__wrapped__ if getattr(backward, "__code__", None) in _once else backward  # type: ignore[attr-defined,no-any-return]
 
 
 class _OnceDifferentiable(Node):

@@ -345,6 +345,8 @@ class CompiledGraph(Function):
         plan, node = cls.plan, ctx._node
         kept = [unpack(each, node) for each in node.saved[: ctx.count]]
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
+        if not present:
+            return (None,) * len(node.inputs)
         if not state.grad_enabled:
             found = with_hooks(ctx.hooks, plan.backward(present, node.inputs), *kept, *[gradients[number] for number in present])
         else:

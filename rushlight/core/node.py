@@ -38,6 +38,7 @@ class Node:
 
     outputs: Any = None  # [(shape, dtype), ...] where there is more than one output
     multiple = False  # whether backward takes a list of gradients
+    custom = False  # whether it runs a function of the user's, which may give None to a node that has to run nevertheless
     hooked = False  # whether any of the following four is set
     pre_hooks: Any = None
     post_hooks: Any = None
@@ -49,6 +50,10 @@ class Node:
     def backward(self, gradient: Any) -> Any:
         """The gradients of the inputs, in the order of ``inputs``."""
         raise NotImplementedError
+
+    def without_gradient(self) -> Any:
+        """The same where no gradient comes: a custom Function gave None."""
+        return (None,) * len(self.inputs)
 
     def release(self) -> None:
         """Drop what was saved for backward."""

@@ -97,7 +97,9 @@ class State(threading.local):
     def __init__(self) -> None:
         self.function_modes: list[Any] = []  # TorchFunctionModes, innermost last
         self.dispatch_modes: list[Any] = []  # TorchDispatchModes, innermost last
-        self.grad_outside: bool | None = None  # inside a handler of ``__torch_dispatch__``, which runs without gradients: the grad mode of the call
+        self.grad_outside: bool | None = (
+            None  # inside a handler of ``__torch_dispatch__``, which runs without gradients: the grad mode of the call
+        )
         self.dispatch_disabled = False  # whether subclasses are not asked either: their ops run as those of plain tensors
         self.interceptors: list[Any] = []  # captures and function modes, innermost last
         self.saved_hooks: list[Any] = []  # (pack, unpack) pairs

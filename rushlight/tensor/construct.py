@@ -262,7 +262,7 @@ def _has_traced_numbers(data: Any) -> bool:
     """Whether there are 0-dim tensors or symbolic numbers in nested sequences, and no other tensors."""
     if not isinstance(data, (list, tuple)):
         return isinstance(data, (SymbolicInt, SymbolicFloat)) or isinstance(data, TensorBase) and not data._array.ndim
-    return any([_has_traced_numbers(each) for each in data]) and not any(isinstance(each, TensorBase) and each._array.ndim for each in data)
+    return any(_has_traced_numbers(each) for each in data) and not any(isinstance(each, TensorBase) and each._array.ndim for each in data)
 
 
 def _recorded(leaves: list[Any], shape: tuple[int, ...], dtype: Any, device: Any) -> Any:

@@ -224,7 +224,7 @@ for at, n in enumerate(NUMBERS):
         if leaves:
             sum((each * each).sum() for each in leaves).backward()
         results.append(rendered(found))
-    except (Problem, LookupError, ValueError, TypeError, ZeroDivisionError, RuntimeError, AttributeError, StopIteration) as error:
+    except (Problem, LookupError, ValueError, TypeError, ZeroDivisionError, RuntimeError, AttributeError, StopIteration, AssertionError) as error:
         results.append(f"{type(error).__name__}: {error if not isinstance(error, RuntimeError) else ''}")
     results.append(rendered([items, table, box, STATE, TOTAL, x.grad]))
 """

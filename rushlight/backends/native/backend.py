@@ -13,8 +13,10 @@ import numpy as np
 
 from ...codegen.llvm import lowerings as lowerings  # says which file lowers which ops
 from ...core.base import Spec, TensorBase, alias, make, storage_of
+from ...core.declare import table
 from ...core.devices import CPU, device_of, device_types
 from ...core.state import state
+from ...graph import Node
 from ...passes.decompose import Declined
 from ...runtime.call import trampoline
 from ...runtime.call.guard_compiler import compile_guards
@@ -58,8 +60,11 @@ class NativeGraph(GraphExecutable):
 
     launches = True
 
-    def __init__(self, module: Any, programs: TemplateCache | None = None, values: Any = None) -> None:
+    def __init__(
+        self, module: Any, programs: TemplateCache | None = None, values: Any = None, separate: frozenset[int] = frozenset()
+    ) -> None:
         self.module = module
+        self.separate = separate  # the outputs that are tensors of their own, over memory that has one
         self.for_any = programs  # programs for symbolic sizes ...
         self.values = values  # ... which have these values, if they are known
         self.programs: list[CompiledSchedule] = []
@@ -94,6 +99,7 @@ class NativeGraph(GraphExecutable):
             if program is None:
                 return self.module.forward(*args)
         program.calls += 1
+        program.separate = self.separate
         if program.calls >= program.launched_from and None not in program.launchers:
             program.launchers[None] = (make_launcher(program, args) or NO_LAUNCHER)[0]
         if program.writes and not may_write(program, args, arrays):
@@ -112,10 +118,14 @@ class NativeGraph(GraphExecutable):
             value = reference.value
             if isinstance(value, Input):
                 base = args[value.position]
-                made.append(base if array is base._array else alias(base, array))
+                same = array is base._array and len(made) not in self.separate
+                made.append(base if same else alias(base, array))
                 continue
             base = first.get(id(value))
-            made.append(make(array) if base is None else base if base._array is array else alias(base, array))
+            if base is None:
+                made.append(make(array))
+            else:
+                made.append(base if base._array is array and len(made) not in self.separate else alias(base, array))
             first.setdefault(id(value), made[-1])
         for at in program.writes:
             storage_of(args[at]).version += 1
@@ -155,6 +165,22 @@ class NativeGraph(GraphExecutable):
         return program
 
 
+def separate_outputs(graph: Any) -> frozenset[int]:
+    """The outputs of a graph that are tensors of their own, though their elements are those of an input or of an output before: detached, or viewed."""
+    found: set[int] = set()
+    before: dict[Any, Any] = {}
+    given = graph.output_node().args[0]
+    for number, node in enumerate(given if isinstance(given, (tuple, list)) else (given,)):
+        if not isinstance(node, Node):
+            continue
+        root: Any = node
+        while root.op == "call_function" and root.table_op is not None and (root.table_op is table["detach"] or root.table_op.view):
+            root = root.args[0]
+        if before.setdefault(root, node) is not node or (root is not node and root.op == "placeholder"):
+            found.add(number)
+    return frozenset(found)
+
+
 def graph_compiler(kind: type[NativeGraph] = NativeGraph) -> GraphCompiler:
     """Native code for the forward and the backward graph."""
     return GraphCompiler(kind, takes_writes=True, fuses=True, dynamic_plans=SymbolicPlans)
@@ -167,7 +193,7 @@ class NativeExecutable(Executable):
     guard_compiler = staticmethod(compile_guards)
 
     def __init__(self, module: Any) -> None:
-        self.plain = NativeGraph(module, TemplateCache.of(module))
+        self.plain = NativeGraph(module, TemplateCache.of(module), separate=separate_outputs(module.graph))
         self.differentiated = AheadOfTime(module, graph_compiler())
         self.used: Any = None  # the graph or plan of the last call
 

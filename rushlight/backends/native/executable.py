@@ -123,6 +123,7 @@ class CompiledSchedule:
         self.nanoseconds = 0.0  # estimated time of native code on one thread
         self.splits = False  # whether the thread pool is used
         self.spaces: list[CallArena] = []  # for calls while another call runs
+        self.separate: frozenset[int] = frozenset()  # the outputs that are tensors of their own, over memory that has one
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
         self.calls, self.launched_from = 0, 1  # how often it has run; the call from which on it has launchers
         self.parts = self.compile()

@@ -228,14 +228,17 @@ def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[s
         if isinstance(value, Input):
             same = same and reference.strides == value.strides
             source = f"t{value.position}"
-            results.append((source, None) if same else (f"alias({source}, view({source}._array, REFERENCE))", reference))
+            if same and number in program.separate:
+                results.append((f"alias({source}, {source}._array)", None))
+            else:
+                results.append((source, None) if same else (f"alias({source}, view({source}._array, REFERENCE))", reference))
             continue
         same = same and reference.strides == strides_of(shape)
         source = f"o{program.roots.index(value)}"
         if value not in first:
             results.append((source, None) if same else (f"make(view({source}._array, REFERENCE))", reference))
             first[value] = source if same else f"r{number}"
-        elif same and first[value] == source:
+        elif same and first[value] == source and number not in program.separate:
             results.append((source, None))
         else:
             results.append((f"alias({first[value]}, view({source}._array, REFERENCE))", reference))

@@ -9,6 +9,7 @@ from ....core.base import TensorBase
 from ....core.random import default_generator
 from ....graph.regions import Recomputed
 from ....utils.checkpoint import checkpoint
+from ..guards.modes import LeftModes
 from ..record.callbacks import RecordingInterpreter
 from ..record.graph_breaks import Break
 from ..record.registry import handles
@@ -40,17 +41,18 @@ def capture_checkpoint(
     if reentrant and not with_gradient:
         return Inline(operator_forms.call_without_gradient, (function, args), {})
     region = Recomputed(recorder.tracer.graph)
-    frame, pure, random = recorder.frame, recorder.pure, default_generator.mark()
+    frame, pure, random, modes = recorder.frame, recorder.pure, default_generator.mark(), LeftModes()
     recorder.pure = True
     try:
         answer = recorder.call(frame, function, args, kwargs)
         if type(answer) is Inline:
             interpreter = RecordingInterpreter(recorder)
             started = interpreter.start(answer.function, answer.args, answer.kwargs)
-            answer = result_of(interpreter.follow(started, lambda: not region.writes()))
+            answer = result_of(interpreter.follow(started, lambda: not region.writes() or recorder.in_body))
         region.mark()
         return answer
     except Break as stop:
+        modes.restore()
         default_generator.back(random)
         raise Break("control", name="checkpoint", reason=stop.message) from None
     finally:

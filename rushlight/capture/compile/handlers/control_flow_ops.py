@@ -8,6 +8,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.errors import CaptureError
 from ....core.state import state
+from ..guards.modes import LeftModes
 from ..record.graph_breaks import Break
 from ..record.registry import marked
 from ..vm.frame import Inline
@@ -51,13 +52,14 @@ class InterpretedBody:
         if state.capture is None:  # it was captured, and is run for its values
             return self.function(*args)
         outer, pure, frame, enabled = recorder.tracer, recorder.pure, recorder.frame, state.grad_enabled
-        recorder.tracer, recorder.pure = state.capture, True
+        recorder.tracer, recorder.pure, modes = state.capture, True, LeftModes()
         try:
             answer = recorder.call(frame, self.function, args, {})
             if type(answer) is Inline:
                 answer = run_frames(recorder, answer.function, answer.args, answer.kwargs)
             return answer
         except Break as stop:
+            modes.restore()
             raise Break("control", name=self.name, reason=stop.message) from None
         finally:
             recorder.tracer, recorder.pure, recorder.frame = outer, pure, frame

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ....autograd.function import Function, FunctionCtx, begin, finish
+from ....autograd.function import Function, FunctionCtx, begin, finish, undecorated
 from ....core.base import TensorBase, make
 from ....core.devices import CPU, META, device_of, on_device
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt
+from ....func.batched import BatchedTensor
 from ....graph import Graph, Node
 from ....tensor.generator import default_generator
 from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import Tracer
 from ..annotations import marks
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
+from ..guards.modes import LeftModes
 from ..record.callables import class_attribute
 from ..record.callbacks import RecordingInterpreter
 from ..record.calls import Recorder
@@ -26,6 +28,7 @@ from ..record.graph_functions import ApplyFunction
 from ..record.registry import handles
 from ..record.symbolic_numbers import number_input_of
 from ..record.tracer import ERROR, may_depend_on_values
+from ..record.writes import SavedTensor, written_inputs, written_places
 from ..vm.exceptions import result_of
 
 
@@ -38,6 +41,7 @@ class FunctionBodyTracer(BodyTracer):
         self.around = around  # the nearest first
         self.input_count = 0
         self.symbols = recorder.tracer.symbols
+        self.saved: list[SavedTensor] = []  # before each write: a body may have to run again, and a backward is run for its graph alone
 
     def take(self, tensor: Any) -> None:
         if id(tensor) in self.entries:
@@ -76,6 +80,7 @@ class FunctionBodyTracer(BodyTracer):
         return node
 
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
+        self.saved += [SavedTensor(each) for each in written(op, args, out)]
         try:
             return super().__call__(op, args, out)
         except Exception:
@@ -85,6 +90,22 @@ class FunctionBodyTracer(BodyTracer):
 
     def where(self) -> tuple[Any, str]:
         return self.around[-1].where()
+
+    def restore(self) -> None:
+        """Undo the writes of this body."""
+        while self.saved:
+            self.saved.pop().restore()
+
+
+def written(op: Any, args: tuple[Any, ...], out: Any) -> Iterator[Any]:
+    """The tensors that a call writes to."""
+    yield from (each for each in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(each, TensorBase))
+    yield from (
+        each
+        for place in written_places(op, args)
+        for each in (place if isinstance(place, (tuple, list)) else (place,))
+        if isinstance(each, TensorBase)
+    )
 
 
 @handles(Function.__init__)
@@ -98,6 +119,8 @@ def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs:
     if marks.get(id(function)) == "allow":
         return recorder.opaque(function.apply, args, kwargs)
     outer = recorder.tracer
+    if any(isinstance(each, BatchedTensor) for each in args):
+        raise Break("function_forward", name=function.__name__, reason="vmap has a rule of its own for it")
     for each in args:
         if isinstance(each, TensorBase):
             outer.node_of(each)
@@ -111,15 +134,19 @@ def capture_function(recorder: Recorder, function: Any, /, *args: Any, **kwargs:
     recorder.track_fresh(context)
     body = FunctionBodyTracer(recorder, [outer])
     output = run_body(recorder, body, lambda: forward(recorder, function, context, args), "function_forward", function)
-    result = finish(function, context, args, edges, output, requires)
-    bodies = {"fwd_body": closed(body, output)}
-    if requires:
-        backward = backward_body(recorder, function, context, result, [body, outer])
-        if backward is not None:
-            bodies["bwd_body"] = backward
-    outer.note_grad_mode()
-    context_node = outer.graph.call_function(FunctionCtx, ())
-    given = (context_node, *[opened(recorder, each) for each in args])
+    try:
+        result = finish(function, context, args, edges, output, requires)
+        bodies = {"fwd_body": closed(body, output)}
+        if requires:
+            backward = backward_body(recorder, function, context, result, [body, outer])
+            if backward is not None:
+                bodies["bwd_body"] = backward
+        outer.note_grad_mode()
+        context_node = outer.graph.call_function(FunctionCtx, ())
+        given = (context_node, *[opened(recorder, each) for each in args])
+    except Break:  # the program runs it again
+        body.restore()
+        raise
     node = outer.graph.create_node("call_function", ApplyFunction(function), given, {}, name=function.__name__)
     source, module = outer.where()
     for each in (context_node, node):
@@ -160,15 +187,9 @@ def call(recorder: Recorder, function: Any, args: tuple[Any, ...]) -> Any:
 
 
 def run_frames(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """The result of an interpreted function; a graph break is passed on unless tensors were written to, which must not happen twice."""
+    """The result of an interpreted function; a graph break is passed on."""
     interpreter = RecordingInterpreter(recorder)
-    return result_of(interpreter.follow(interpreter.start(function, args, kwargs), lambda: not has_written(recorder.tracer)))
-
-
-def has_written(tracer: Tracer) -> bool:
-    """Whether what was traced has changed a tensor."""
-    ops = (getattr(node.target, "op", None) for node in tracer.graph.nodes if node.op == "call_function")
-    return any(op is not None and (op.functional is not None) for op in ops)
+    return result_of(interpreter.follow(interpreter.start(function, args, kwargs), lambda: True))
 
 
 def run_body(recorder: Recorder, tracer: FunctionBodyTracer, run: Any, kind: str, function: Any) -> Any:
@@ -178,14 +199,16 @@ def run_body(recorder: Recorder, tracer: FunctionBodyTracer, run: Any, kind: str
     state.interceptors[place] = tracer
     recorder.tracer, state.capture = tracer, tracer  # type: ignore[assignment]
     enabled, state.grad_enabled = state.grad_enabled, False
-    random, recorder.pure = default_generator.mark(), True
+    random, pure, recorder.pure, modes = default_generator.mark(), recorder.pure, True, LeftModes()
     try:
         return run()
     except Break as stop:
+        modes.restore()
         default_generator.back(random)
+        tracer.restore()
         raise Break(kind, name=function.__name__, reason=stop.message) from None
     finally:
-        recorder.pure = False
+        recorder.pure = pure
         state.grad_enabled = enabled
         recorder.tracer, state.capture = outer, outer
         state.interceptors[place] = outer
@@ -204,7 +227,7 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
     if node is None:
         return None
     try:
-        backward = function._user_backward()
+        backward = undecorated(function._user_backward())
     except NotImplementedError:
         return None
     tracer = FunctionBodyTracer(recorder, around)
@@ -216,7 +239,7 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
             gradient = make(on_device(np.ones(each._array.shape, each._array.dtype), CPU if place == META else place))
             tracer.input(gradient, f"grad_{index}")
         gradients.append(gradient)
-    random, context._node = default_generator.mark(), node
+    random, context._node, fields = default_generator.mark(), node, dict(context.__dict__)
 
     def run() -> Any:
         return call(recorder, backward, (context, *gradients))
@@ -229,10 +252,15 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
         return None  # what is wrong with it, backward itself will say
     finally:
         context._node = None
+        context.__dict__.clear()
+        context.__dict__.update(fields)
         default_generator.back(random)
+        tracer.restore()
     for each in output if isinstance(output, (tuple, list)) else (output,):
         if each is not None and not isinstance(each, TensorBase):
             raise Break("function_backward", name=function.__name__, reason=f"it returns a {type(each).__name__} where a gradient is due")
+    if written_inputs(tracer.graph.nodes) - {tracer.node_of(each) for each in gradients if each is not None}:
+        raise Break("function_backward", name=function.__name__, reason="it writes to a tensor that was there before")
     return closed(tracer, output)
 
 

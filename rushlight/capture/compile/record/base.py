@@ -21,6 +21,7 @@ from ....graph import Node
 from ....nn.modules.module import Module
 from ....tensor.generator import Generator
 from ....tensor.tensor import Tensor
+from ...tracer.body_tracer import BodyTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..config import settings
 from ..decode import NULL
@@ -207,7 +208,7 @@ class CaptureState(Semantics):
             return value
         known = self.sources.get(id(value))
         if known is None:
-            if id(value) in self.fresh:
+            if id(value) in self.fresh or (isinstance(value, TensorBase) and self.tracer.is_traced(value)):
                 self.discard_reason = f"{source.describe()} was set by a native call"
                 return value
             self.register(value, source)
@@ -469,6 +470,11 @@ class CaptureState(Semantics):
     def discard(self, stop: Break) -> None:
         """A graph break where the capture can't stop: what is recorded is discarded."""
         self.discard_reason = self.discard_reason or stop.message
+
+    @property
+    def in_body(self) -> bool:
+        """Whether a body is captured that runs again after a graph break."""
+        return isinstance(self.tracer, BodyTracer)
 
     # -- side effects ---------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,8 @@ class RecordingInterpreter(BytecodeInterpreter):
             raise
 
     def finish(self, state: Frame | Outcome) -> Outcome:
-        return self.follow(state, lambda: False)
+        recorder: Any = self.semantics
+        return self.follow(state, lambda: recorder.in_body)  # a body runs again
 
     def follow(self, state: Frame | Outcome, may_break: Callable[[], bool]) -> Outcome:
         """Run to the end; a graph break is passed on where that is still possible."""
@@ -80,6 +81,8 @@ class InterpretedCallback:
         try:
             answer = recorder.call(recorder.frame, self.function, args, kwargs)
         except Break as stop:
+            if recorder.in_body:
+                raise
             recorder.discard(stop)
             return self.function(*args, **kwargs)
         if type(answer) is not Inline:

@@ -98,7 +98,7 @@ class Recorder(ContainerRecorder):
         if root == PACKAGE or function.__code__.co_filename.startswith((PACKAGE_FOLDER, "<call of ")):
             code = function.__code__
             looked_into = module.startswith(_PARTS_LOOKED_INTO) or (
-                code.co_name in ("wrapper", "wrapped", "clone") and code.co_filename in _FILES_LOOKED_INTO
+                code.co_name in ("wrapper", "wrapped", "clone", "decorated") and code.co_filename in _FILES_LOOKED_INTO
             )
             return looked_into and is_interpretable(function)
         return (root in LOOKED_INTO or function in LOOKED_INTO_FUNCTIONS or Semantics.should_inline(self, function)) and is_interpretable(

@@ -15,7 +15,6 @@ from ....core.base import TensorBase
 from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ....nn.modules.module import Module
-from ...tracer.body_tracer import BodyTracer
 from ..decode import NULL
 from ..guards.guard import Kind
 from ..guards.guards import CONTAINERS, PRIMITIVES, by_identity
@@ -362,7 +361,10 @@ class ValueRecorder(NameRecorder):
         if missing is not None:
             place = self.new_source.field(source, name)
         elif isinstance(value, Module):
-            place = self.module_part(value, source, name)
+            part = self.module_part(value, source, name)
+            if not isinstance(part, Source):  # the program has changed the table: what it holds now may be a value of this capture
+                return self.get_item(part, name)
+            place = part
         elif asks_python(value):
             place = self.own_field(value, source, name)
         else:
@@ -376,13 +378,13 @@ class ValueRecorder(NameRecorder):
             return self.new_source.item(self.new_source.field(source, "__dict__"), name)
         return self.new_source.field(source, name)
 
-    def module_part(self, module: Any, source: Source, name: str) -> Source:
-        """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``."""
+    def module_part(self, module: Any, source: Source, name: str) -> Source | dict[str, Any]:
+        """The source of an attribute of a Module: its table, which is read faster than by ``__getattr__``; of a table that has changed, itself."""
         fields = module.__dict__
         for table in ("_parameters", "_modules", "_buffers"):
             if name in fields[table] if table in fields else False:
                 if ("attribute", id(module), table) in self.written or id(fields[table]) in self.snapshots:
-                    break
+                    return fields[table]  # type: ignore[no-any-return]
                 return self.new_source.item(self.new_source.attribute(source, table), name)
         return self.new_source.attribute(source, name)
 
@@ -474,7 +476,7 @@ class ValueRecorder(NameRecorder):
 
     def guard_layout(self, value: Any, name: str) -> None:
         """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
-        if not isinstance(self.tracer, BodyTracer):  # what a body is given has no source
+        if not self.in_body:  # what a body is given has no source
             self.tracer.compute_deferred()
             for source, each in self.tracer.inputs:
                 if isinstance(each, TensorBase):

@@ -178,7 +178,7 @@ class CapturedFunction:
         """The forward of a custom Function that is applied at a graph break: compiled on its own."""
         target = getattr(forward, "__func__", forward)
         code = getattr(target, "__code__", None)
-        if code is None or self.options.fullgraph:
+        if code is None or self.options.fullgraph or state.interceptors:  # a graph that is differentiated at the break, for one
             return forward(*args)
         found = self.nested.get(code)
         if found is None:
