@@ -202,7 +202,8 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "torch.autograd": {"rushlight.compat.autograd_variable": "_disable_profiler _is_checkpoint_valid _profiler_enabled kineto_available"},
     "torch.utils.data.dataloader": {
-        "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
+        "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter "
+        "_MultiProcessingDataLoaderIter _sharding_worker_init_fn get_worker_info"
     },
 }
 PRIVATE_ATTRIBUTES.update(

@@ -81,6 +81,7 @@ from .script_names import (
     ScriptDict,
     ScriptList,
     ScriptMethod,
+    ScriptObject,
     StringType,
     TupleType,
     UnionType,
