@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compat import data_utils, jit_internal, jit_state
+from rushlight.compat import data_utils, inductor, jit_internal, jit_state
 from rushlight.compat.c_names.script_names import ScriptObject
 from rushlight.compat.dataloader import _BaseDataLoaderIter
 from rushlight.compat.functorch_internal import vmap as steps
@@ -303,3 +303,21 @@ def test_names_of_scripts_that_tracers_ask_for() -> None:
     assert jit_internal.boolean_dispatched[chosen] == {"if_true": min, "if_false": max, "index": 1, "default": False, "arg_name": "flag"}
     with pytest.warns(UserWarning, match="deprecated"):
         torch.set_vital("a", "b", "c")
+
+
+def test_back_ends_of_programs_hand_their_graph_to_the_compiler() -> None:
+    """heavyball compiles its steps by a back-end of its own, which ends in `torch._inductor.compile`."""
+    graphs = []
+
+    def backend(graph: Any, examples: list[Any]) -> Any:
+        graphs.append(graph)
+        return inductor.compile(graph, examples, options={"max_autotune": False})
+
+    @torch.compile(backend=backend)
+    def step(x: Any, y: Any) -> Any:
+        return (x * 2 + y).relu().sum(-1)
+
+    x, y = torch.linspace(-1, 1, 6).reshape(2, 3), torch.ones(3)
+    for _ in range(2):
+        assert torch.allclose(step(x, y), (x * 2 + y).relu().sum(-1))
+    assert len(graphs) == 1
