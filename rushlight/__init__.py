@@ -189,7 +189,7 @@ _LATE = {
     "quantized_batch_norm quantized_gru_cell quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "
     "quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell resize_as_sparse_ row_indices_copy saddmm "
     "set_anomaly_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled "
-    "slice_inverse thread_safe_generator unify_type_list values_copy wait",
+    "set_vital slice_inverse thread_safe_generator unify_type_list values_copy wait",
     "futures": "Future",
     "settings": "is_warn_always_enabled set_warn_always",
     "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",

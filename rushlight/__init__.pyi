@@ -1256,6 +1256,8 @@ def set_autocast_xla_dtype(dtype: Any) -> None:
     """Set the narrow type of autocast on XLA devices."""
 def set_autocast_xla_enabled(enabled: _bool) -> None:
     """Switch autocast for XLA devices."""
+def set_vital(*args: Any, **kwargs: Any) -> None:
+    """Recorded a fact about a run in older versions; it warns that it is deprecated, and records nothing, as PyTorch's own does now."""
 def set_warn_always(b: _bool) -> None:
     """Say whether warnings that PyTorch gives once come every time: here Python's filters decide, and this is remembered for who asks."""
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -9,6 +9,7 @@ tensor([2., 2.])
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .amp import autocast_mode
@@ -217,6 +218,14 @@ def slice_inverse(input: Any, src: Any, dim: int = 0, start: int | None = None, 
     """The tensor that ``input`` is a slice of, by ``src``, whose sizes and strides it has."""
     offset = input.storage_offset() - (0 if start is None else start % max(src.shape[dim], 1)) * src.stride(dim)
     return input.as_strided(src.shape, src.stride(), offset)
+
+
+# -- old names ---------------------------------------------------------------------------------------------------
+
+
+def set_vital(*args: Any, **kwargs: Any) -> None:
+    """Recorded a fact about a run in older versions; it warns that it is deprecated, and records nothing, as PyTorch's own does now."""
+    warnings.warn("'set_vital' is deprecated, please do not call", UserWarning, stacklevel=2)
 
 
 # -- kernels of libraries that are not here: imported, they say when they are called what to call instead -----------------

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,10 +12,14 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compat import jit_state
+from rushlight.compat import data_utils, inductor, jit_internal, jit_state
+from rushlight.compat.c_names.script_names import ScriptObject
+from rushlight.compat.dataloader import _BaseDataLoaderIter
 from rushlight.compat.functorch_internal import vmap as steps
 from rushlight.compat.higher_order.out_dtype import out_dtype
+from rushlight.compat.utils_internal import ExceptionWrapper
 from rushlight.func import vectorize
+from rushlight.utils.data import DataLoader, dataloader
 
 
 def test_gradient_of_view_as_complex_may_be_conjugated() -> None:
@@ -214,3 +221,103 @@ def test_a_library_replaces_the_steps_of_vmap(chunk_size: int | None) -> None:
         return Rows(rows.value * 2, None)
 
     assert torch.equal(torch.vmap(double, chunk_size=chunk_size)(Split(values, 3)), values * 2)
+
+
+class _Counting(_BaseDataLoaderIter):
+    """An iterator of a library's own: it counts the indices that it asks for."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self.asked = 0
+        self.fetcher = dataloader._DatasetKind.create_fetcher(
+            self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last
+        )
+
+    def _next_data(self) -> Any:
+        index = self._next_index()
+        self.asked += 1
+        return self.fetcher.fetch(index)
+
+
+def test_libraries_write_iterators_of_loaders() -> None:
+    """torchdata's StatefulDataLoader has iterators of its own over the base class of PyTorch's."""
+    loader: Any = DataLoader(range(10), batch_size=4)
+    loader._IterableDataset_len_called = None
+    found = _Counting(loader)
+    assert [each.tolist() for each in found] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert (found.asked, found._num_yielded, len(found)) == (3, 3, 3)
+    found._reset(loader)
+    assert next(found).tolist() == [0, 1, 2, 3] and found._num_yielded == 1
+    assert isinstance(found, _BaseDataLoaderIter) and isinstance(iter(loader), _BaseDataLoaderIter)
+    assert not isinstance(iter(loader), _Counting) and not isinstance(loader, _BaseDataLoaderIter)
+
+
+def test_the_death_of_a_watched_worker_is_told() -> None:
+    """A loader that starts processes of its own learns of their end by PyTorch's functions."""
+    watch = data_utils.signal_handling
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.exit(3)"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    watch._set_worker_pids(1, (process.pid,))
+    with pytest.raises(RuntimeError, match=f"pid {process.pid}.*exit code 3"):
+        watch._error_if_any_worker_fails()
+    watch._error_if_any_worker_fails()  # it is told once
+    assert process.wait() == 3  # and the status is still there
+    with pytest.raises(ValueError, match="Cannot find worker information"):
+        watch._remove_worker_pids(1)
+
+
+def test_exceptions_from_elsewhere_keep_the_lines_of_their_message() -> None:
+    """A KeyError shows the repr of what it is given: a message of several lines stays readable."""
+    try:
+        {}["absent"]
+    except KeyError:
+        wrapped = ExceptionWrapper(where="in a worker")
+    with pytest.raises(KeyError) as found:
+        wrapped.reraise()
+    assert str(found.value).startswith("Caught KeyError in a worker.\nOriginal Traceback")
+
+
+def test_constructors_of_types_have_no_default_device() -> None:
+    """transformers computes rates of layers by `torch.Tensor(numbers).split(...)` while its model is built on the meta device."""
+    with torch.device("meta"):
+        assert torch.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0] and torch.FloatTensor(2).device.type == "cpu"
+        assert torch.zeros(1).new([3.0]).is_meta
+
+
+def test_the_message_of_a_changed_tensor_names_its_type() -> None:
+    """The values of a large tensor are no help: its type, its sizes and the node that made it are."""
+    x = torch.ones(2, 3, requires_grad=True)
+    y = x.exp()
+    y.add_(1)
+    with pytest.raises(
+        RuntimeError, match=r"\[torch.FloatTensor \[2, 3\]\], which is output 0 of Exp.* is at version 1; expected version 0"
+    ):
+        y.sum().backward()
+
+
+def test_names_of_scripts_that_tracers_ask_for() -> None:
+    """brevitas' tracer asks whether a value is an object of scripts, and what functions a function chooses from."""
+    packed = torch.ops.quantized.linear_prepack(torch.quantize_per_tensor(torch.ones(2, 2), 0.1, 0, torch.qint8), None)
+    assert isinstance(packed, ScriptObject) and not isinstance(torch.ones(1), ScriptObject)
+    chosen = jit_internal.boolean_dispatch("flag", 1, False, min, max, __name__, "chosen")
+    assert jit_internal.boolean_dispatched[chosen] == {"if_true": min, "if_false": max, "index": 1, "default": False, "arg_name": "flag"}
+    with pytest.warns(UserWarning, match="deprecated"):
+        torch.set_vital("a", "b", "c")
+
+
+def test_back_ends_of_programs_hand_their_graph_to_the_compiler() -> None:
+    """heavyball compiles its steps by a back-end of its own, which ends in `torch._inductor.compile`."""
+    graphs = []
+
+    def backend(graph: Any, examples: list[Any]) -> Any:
+        graphs.append(graph)
+        return inductor.compile(graph, examples, options={"max_autotune": False})
+
+    @torch.compile(backend=backend)
+    def step(x: Any, y: Any) -> Any:
+        return (x * 2 + y).relu().sum(-1)
+
+    x, y = torch.linspace(-1, 1, 6).reshape(2, 3), torch.ones(3)
+    for _ in range(2):
+        assert torch.allclose(step(x, y), (x * 2 + y).relu().sum(-1))
+    assert len(graphs) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rushlight as torch
-from rushlight.ao.quantization import PerAxis, PerGroup, PerTensor, QConfigMapping, get_block_size
+from rushlight.ao.quantization import PerAxis, PerGroup, PerTensor, get_block_size, prepare_jit
 from rushlight.core.errors import NotSupported
 
 
@@ -70,5 +70,5 @@ def test_kernels_of_other_libraries_say_what_to_call_instead() -> None:
     with pytest.raises(NotSupported, match="kernel of cuDNN"):
         torch.cudnn_convolution(torch.ones(1))
     with pytest.raises(NotSupported, match="eager mode"):
-        QConfigMapping()
+        prepare_jit()
     assert not torch.is_vulkan_available() and not torch.cudnn_is_acceptable(torch.ones(2))

@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
@@ -34,6 +35,11 @@ def _drop(fn: Callable[..., Any]) -> Callable[..., Any]:
     return ignore(fn)  # type: ignore[no-any-return]
 
 
+boolean_dispatched: weakref.WeakKeyDictionary[Callable[..., Any], dict[str, Any]] = (
+    weakref.WeakKeyDictionary()
+)  # which two a function calls
+
+
 def boolean_dispatch(
     arg_name: str,
     arg_index: int,
@@ -50,6 +56,9 @@ def boolean_dispatch(
         return (if_true if flag else if_false)(*args, **kwargs)
 
     chosen.__name__, chosen.__module__ = func_name, module_name
+    boolean_dispatched[chosen] = {
+        "if_true": if_true, "if_false": if_false, "index": arg_index, "default": default, "arg_name": arg_name,
+    }  # fmt: skip
     return chosen
 
 

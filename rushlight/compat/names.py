@@ -42,6 +42,8 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._C": "rushlight.compat.c_names",
     "torch.distributed.elastic.utils": "rushlight.compat.elastic_utils",
     "torch._C._distributed_c10d": "rushlight.distributed.distributed_c10d",
+    "torch.ao.quantization.quantize_fx": "rushlight.fx.quantization",
+    "torch.distributed._tensor.device_mesh": "rushlight.distributed.device_mesh",
     "torch.utils.data._utils": "rushlight.compat.data_utils",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",
     "torch.utils.data._utils.worker": "rushlight.utils.data.worker",
@@ -204,9 +206,11 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "_get_capturable_supported_devices _get_scalar_dtype _get_value _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real",
         "rushlight.compat.foreach_utils": "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices",
     },
+    "torch.optim.swa_utils": {"rushlight.compat.foreach_utils": "_group_tensors_by_device_and_dtype"},
     "torch.autograd": {"rushlight.compat.autograd_variable": "_disable_profiler _is_checkpoint_valid _profiler_enabled kineto_available"},
     "torch.utils.data.dataloader": {
-        "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter _MultiProcessingDataLoaderIter"
+        "rushlight.compat.dataloader": "_collate_fn_t _worker_init_fn_t _BaseDataLoaderIter _SingleProcessDataLoaderIter "
+        "_MultiProcessingDataLoaderIter _sharding_worker_init_fn get_worker_info"
     },
 }
 PRIVATE_ATTRIBUTES.update(

@@ -15,6 +15,7 @@ from ..core.devices import as_device
 from ..core.missing import missing
 from ..serialization.rebuild import FUNCTIONS
 from ..streams import get_device_module
+from ..utils.data.worker import caught
 
 __getattr__ = missing("rushlight._utils")
 globals().update({name.rpartition(".")[2]: function for name, function in FUNCTIONS.items() if name.startswith("torch._utils.")})
@@ -108,9 +109,4 @@ class ExceptionWrapper:
 
     def reraise(self) -> None:
         """Raise it here."""
-        message = f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}"
-        try:
-            error = self.exc_type(message)
-        except Exception:
-            raise RuntimeError(message) from None
-        raise error
+        raise caught(self.exc_type, f"Caught {self.exc_type.__name__} {self.where}.\nOriginal {self.exc_msg}")

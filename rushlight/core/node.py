@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .base import Spec, Storage, TensorBase, View, alias, make, storage_of, version_of
-from .dtypes import default
+from .dtypes import default, legacy_name
 from .errors import FreedGraphError, GradientError, InPlaceError
 from .state import state
 
@@ -433,11 +433,14 @@ def freed(node: Node) -> FreedGraphError:
 
 
 def modified(node: Node, tensor: TensorBase, found: int, expected: int) -> InPlaceError:
+    place, maker = tensor.device.type, tensor._grad_fn
+    kind = f"torch.{'' if place == 'cpu' else place + '.'}{legacy_name(tensor._array.dtype)}Tensor"
+    source = "" if maker is None else f" which is output {tensor._output_index} of {maker.name()},"
     return InPlaceError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{tensor!r:.60}] of shape {list(tensor._array.shape)}, saved by {node.name()}, is at version {found}; "
-        f"expected version {expected} instead. Hint: clone() it before the in-place operation, or enable anomaly "
-        "detection (autograd.set_detect_anomaly(True)) to find the operation that failed to compute its gradient."
+        f"[{kind} {list(tensor._array.shape)}],{source} saved by {node.name()}, is at version {found}; "
+        f"expected version {expected} instead. Hint: clone() it before the in-place operation, or enable anomaly detection to find the "
+        "operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 
 

@@ -44,7 +44,7 @@ def legacy_tensor(dtype: dtype_class, args: tuple[Any, ...], named: dict[str, An
     ``same_type`` says that a tensor passed to it has to be of this type.
     """
     asked = named.pop("device", None)
-    place = available(asked)
+    place = available("cpu" if asked is None else asked)  # `set_default_device` and `with device:` are not for these
     if not args and named.keys() == {"size"}:
         args = (Size(named.pop("size")),)
     if named:

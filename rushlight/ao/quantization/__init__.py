@@ -48,6 +48,7 @@ _PARTS: dict[str, str] = {
         "float_qparams_weight_only_qconfig get_default_qat_qconfig get_default_qconfig per_channel_dynamic_qconfig qconfig_equals"
     ),
     "observer_insertion": "",
+    "qconfig_mapping": "QConfigMapping get_default_qat_qconfig_mapping get_default_qconfig_mapping",
     "quantization_mappings": (
         "DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS DEFAULT_QAT_MODULE_MAPPINGS DEFAULT_STATIC_QUANT_MODULE_MAPPINGS "
         "get_default_dynamic_quant_module_mappings get_default_qat_module_mappings get_default_qconfig_propagation_list "
@@ -58,10 +59,10 @@ _PARTS: dict[str, str] = {
         "add_quant_dequant convert default_eval_fn get_default_custom_config_dict prepare prepare_qat propagate_qconfig_ quantize quantize_dynamic quantize_qat swap_module"
     ),
     "granularity": (
-        "AffineQuantizedObserverBase Granularity MappingType ObserverOrFakeQuantize PerAxis PerBlock PerGroup PerRow PerTensor PerToken QConfigMapping QuantType TorchAODType "
+        "AffineQuantizedObserverBase Granularity MappingType ObserverOrFakeQuantize PerAxis PerBlock PerGroup PerRow PerTensor PerToken QuantType TorchAODType "
         "ZeroPointDomain convert_dynamic_jit convert_jit default_embedding_fake_quant_4bit default_float_qparams_observer_4bit fuse_conv_bn_jit get_block_size "
         "get_default_compare_output_module_list get_default_dynamic_sparse_quant_module_mappings get_default_float_to_quantized_operator_mappings "
-        "get_default_qat_qconfig_dict get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping get_default_static_quant_reference_module_mappings "
+        "get_default_qat_qconfig_dict get_default_qconfig_dict get_default_static_quant_reference_module_mappings "
         "get_default_static_sparse_quant_module_mappings get_fuser_method_new get_quantized_operator prepare_dynamic_jit prepare_jit quantize_dynamic_jit quantize_jit "
         "script_qconfig script_qconfig_dict"
     ),
@@ -87,9 +88,11 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     if name in _PARTS:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "quantize_fx":  # it is written over traced graphs, a later room
+        return importlib.import_module(f"{__name__.partition('.')[0]}.fx.quantization")
     if "fx" in name or "pt2e" in name:
         raise AttributeError(
-            f"module {__name__!r} has no attribute {name!r}: quantization of graphs is not in rushlight; use eager mode (prepare and convert)",
+            f"module {__name__!r} has no attribute {name!r}: quantization of exported graphs is not in rushlight; use eager mode (prepare and convert) or quantize_fx (prepare_fx and convert_fx)",
             name=name,
         )
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: it is not in rushlight yet", name=name)

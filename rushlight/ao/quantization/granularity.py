@@ -102,11 +102,11 @@ def get_default_compare_output_module_list() -> set[Any]:
 
 absents(
     globals(),
-    "quantization of graphs (FX, PT2E, scripts) and of fewer than eight bits is not in rushlight: use eager mode, prepare and convert",
-    classes="AffineQuantizedObserverBase ObserverOrFakeQuantize QConfigMapping",
+    "quantization of graphs of export and scripts (PT2E, jit) and of fewer than eight bits is not in rushlight: use eager mode, prepare and convert, or quantize_fx",
+    classes="AffineQuantizedObserverBase ObserverOrFakeQuantize",
     functions="convert_dynamic_jit convert_jit default_embedding_fake_quant_4bit default_float_qparams_observer_4bit fuse_conv_bn_jit "
     "get_default_dynamic_sparse_quant_module_mappings get_default_float_to_quantized_operator_mappings get_default_qat_qconfig_dict "
-    "get_default_qat_qconfig_mapping get_default_qconfig_dict get_default_qconfig_mapping get_default_static_quant_reference_module_mappings "
+    "get_default_qconfig_dict get_default_static_quant_reference_module_mappings "
     "get_default_static_sparse_quant_module_mappings get_fuser_method_new get_quantized_operator prepare_dynamic_jit prepare_jit "
     "quantize_dynamic_jit quantize_jit script_qconfig script_qconfig_dict",
 )

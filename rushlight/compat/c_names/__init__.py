@@ -89,6 +89,7 @@ from .script_names import (
     ScriptDict,
     ScriptList,
     ScriptMethod,
+    ScriptObject,
     StringType,
     TupleType,
     UnionType,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from typing import Any
 
 from ...capture.script.frontend.script_containers import ScriptDict as ScriptDict_
@@ -16,11 +17,22 @@ from ...capture.script.frontend.types import UnionType as UnionType_
 from ...capture.script.module_part import freeze_part as _freeze_module
 from ...core.dtypes import dtype
 from ...jit import ScriptMethod as ScriptMethod_
+from ...ops.quantized import Packed
+from ...ops.quantized.layers import PackedRows
+from ...ops.quantized.rnn import CellParameters
 from ...tensor.layout import layout, memory_format
 from ...testing.file_check import FileCheck as FileCheck_
 
 ScriptDict, ScriptList, ScriptMethod, FileCheck = ScriptDict_, ScriptList_, ScriptMethod_, FileCheck_
 DictType, EnumType, ListType, OptionalType, TupleType, UnionType = DictType_, EnumType_, ListType_, OptionalType_, TupleType_, UnionType_
+
+
+class ScriptObject(ABC):  # noqa: B024 - the classes of objects are registered
+    """What in PyTorch is an object of a C++ class that scripts know: the packed parameters of quantized layers."""
+
+
+for _each in (Packed, PackedRows, CellParameters):
+    ScriptObject.register(_each)
 
 
 class _Single:

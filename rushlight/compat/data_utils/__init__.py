@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.missing import missing
 from ...utils.data import collate, worker
-from . import fetch, pin_memory
+from . import fetch, pin_memory, signal_handling
 
 __getattr__ = missing("rushlight.utils.data._utils")
 MP_STATUS_CHECK_INTERVAL = 5.0  # seconds; programs read it to wait as long as the loader would

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...backends.registry import find
 from ...compiler import cudagraph_mark_step_begin
 from ...core.errors import NotSupported
 from ...core.missing import missing
 from . import config
 
 __getattr__ = missing("rushlight._inductor")
+
+
+def compile(gm: Any, example_inputs: list[Any], options: dict[str, Any] | None = None) -> Any:
+    """The native code of a captured graph, as a function: what a program's own back-end calls when it has rewritten the graph."""
+    return find("inductor").compile(gm, example_inputs).function
 
 
 def list_mode_options(mode: str | None = None, dynamic: bool | None = None) -> dict[str, Any]:

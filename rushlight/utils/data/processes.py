@@ -19,7 +19,7 @@ from .datapipes.datapipe import IterDataPipe
 from .graph_settings import apply_random_seed
 from .pinning import pinned
 from .sampler import draw_seed
-from .worker import Assignment, Ended, Failure, Resumed, parent_ends, run_worker
+from .worker import Assignment, Failure, _IterableDatasetStopIteration, _ResumeIteration, parent_ends, run_worker
 
 _SHUTDOWN_SECONDS = 5.0
 
@@ -125,7 +125,7 @@ class ProcessIterator:
         """Start another epoch with the same workers."""
         self._exhausted = True  # of the last epoch nothing more is asked
         for worker in self._workers:
-            worker.ask(-1, Resumed())
+            worker.ask(-1, _ResumeIteration())
         while any(worker.pending for worker in self._workers):
             self._receive()
         self._start(loader)
@@ -166,7 +166,7 @@ class ProcessIterator:
             if found:
                 answer = self._ready.pop(number)
                 self._given += 1
-                if isinstance(answer, Ended):
+                if isinstance(answer, _IterableDatasetStopIteration):
                     continue
                 self._ask()
                 return answer
@@ -223,7 +223,7 @@ class ProcessIterator:
     def _take(self, worker: _Worker, number: int, answer: Any) -> None:
         worker.pending.remove(number)
         self._ready[number] = answer
-        if isinstance(answer, Ended) and worker.active:
+        if isinstance(answer, _IterableDatasetStopIteration) and worker.active:
             worker.active = False
             self._ask()
 

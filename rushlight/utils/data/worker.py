@@ -57,14 +57,14 @@ def get_worker_info() -> WorkerInfo | None:
 class MapFetcher:
     """Samples by index, collated."""
 
-    def __init__(self, dataset: Any, batched: bool, collate_fn: Any, drop_last: bool) -> None:
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
         self.dataset = dataset
-        self.batched = batched
+        self.auto_collation = auto_collation
         self.collate_fn = collate_fn
 
     def fetch(self, index: Any) -> Any:
         """The batch (or the sample) at an index."""
-        if not self.batched:
+        if not self.auto_collation:
             data = self.dataset[index]
         elif callable(getattr(self.dataset, "__getitems__", None)):
             data = self.dataset.__getitems__(index)
@@ -76,9 +76,10 @@ class MapFetcher:
 class IterableFetcher:
     """Samples one after the other, collated."""
 
-    def __init__(self, dataset: Any, batched: bool, collate_fn: Any, drop_last: bool) -> None:
-        self.samples = iter(dataset)
-        self.batched = batched
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> None:
+        self.dataset = dataset
+        self.dataset_iter = iter(dataset)
+        self.auto_collation = auto_collation
         self.collate_fn = collate_fn
         self.drop_last = drop_last
         self.ended = False
@@ -87,9 +88,9 @@ class IterableFetcher:
         """The next batch (or sample); of an index only the length counts.  Raises StopIteration at the end."""
         if self.ended:
             raise StopIteration
-        if not self.batched:
-            return self.collate_fn(next(self.samples))
-        data = list(itertools.islice(self.samples, len(index)))
+        if not self.auto_collation:
+            return self.collate_fn(next(self.dataset_iter))
+        data = list(itertools.islice(self.dataset_iter, len(index)))
         self.ended = len(data) < len(index)
         if not data or (self.drop_last and self.ended):
             raise StopIteration
@@ -99,12 +100,18 @@ class IterableFetcher:
 # -- messages ----------------------------------------------------------------------------------------------------
 
 
-class Ended:
+@dataclass(frozen=True)
+class _IterableDatasetStopIteration:
     """A worker's answer when its part of an iterable dataset is over."""
 
+    worker_id: int
 
-class Resumed:
-    """A worker's answer to a request to start over."""
+
+@dataclass(frozen=True)
+class _ResumeIteration:
+    """A request to a worker to start over, and its answer."""
+
+    seed: int | None = None
 
 
 class KeyErrorMessage(str):
@@ -131,14 +138,15 @@ class Failure:
 
     def reraise(self) -> None:
         """Raise an exception of the same class that tells where it came from."""
-        message: Any = f"Caught {self.name} {self.where}.\nOriginal {self.text}"
-        if self.kind is KeyError:
-            message = KeyErrorMessage(message)
-        try:
-            error = self.kind(message)
-        except Exception:  # its constructor wants something else than a message
-            error = RuntimeError(message)
-        raise error
+        raise caught(self.kind, f"Caught {self.name} {self.where}.\nOriginal {self.text}")
+
+
+def caught(kind: Any, message: str) -> BaseException:
+    """An exception of a class, to be raised again in another thread or process with a message that tells where it came from."""
+    try:
+        return kind(KeyErrorMessage(message) if kind is KeyError else message)  # type: ignore[no-any-return]
+    except Exception:  # its constructor wants something else than a message
+        return RuntimeError(message)
 
 
 # -- the process -------------------------------------------------------------------------------------------------
@@ -159,14 +167,27 @@ class Assignment:
     count: int
 
 
+class ManagerWatchdog:
+    """Tells a worker whether the process that started it lives."""
+
+    def __init__(self) -> None:
+        self.manager_pid = os.getppid()
+        self.manager_dead = False
+
+    def is_alive(self) -> bool:
+        """Whether the worker's parent is still the process that started it."""
+        self.manager_dead = self.manager_dead or os.getppid() != self.manager_pid
+        return not self.manager_dead
+
+
 def _listen(requests: Any, tasks: queue.SimpleQueue[Any]) -> None:
     """Read requests as they come, so that the parent never waits to write one; end the process when the parent is gone."""
-    parent = os.getppid()
+    watchdog = ManagerWatchdog()
     with contextlib.suppress(EOFError, OSError):
         while True:
             if requests.poll(_WATCH_SECONDS):
                 tasks.put(requests.recv())
-            elif os.getppid() != parent:
+            elif not watchdog.is_alive():
                 break
     tasks.put(None)
     threading.Event().wait(_GRACE_SECONDS)
@@ -211,7 +232,7 @@ def run_worker(assignment: Assignment, requests: Any, results: Any) -> None:
     while (task := tasks.get()) is not None:
         number, index = task
         answer: Any
-        if isinstance(index, Resumed):
+        if isinstance(index, _ResumeIteration):
             answer, failure = index, None
             try:
                 fetcher = _new_fetcher(assignment)
@@ -236,7 +257,7 @@ def _fetch(fetcher: Any, index: Any, assignment: Assignment) -> Any:
         return fetcher.fetch(index)
     except Exception as error:
         if isinstance(error, StopIteration) and isinstance(fetcher, IterableFetcher):
-            return Ended()
+            return _IterableDatasetStopIteration(assignment.number)
         return Failure(error, f"in DataLoader worker process {assignment.number}")
 
 
