@@ -30,7 +30,7 @@ from ..run.program import ScriptProgram
 from ..script_class import ScriptClass, adopt
 from ..script_function import ScriptFunction
 from ..script_module import RecursiveScriptModule
-from .code_text import CUSTOM, CodeClass, CodeFile, ModuleClass, SourceCode, literal
+from .code_text import CUSTOM, CodeClass, CodeFile, ModuleClass, ProgramText, SourceCode, literal
 from .compiler import ArchiveCompiler
 from .packed import Empty, packed_of
 from .unpickling import ObjectUnpickler, unpickled
@@ -408,6 +408,7 @@ class ProgramReader:
             self.compiling.append(key)
             made = ArchiveCompiler(self, described.methods[name], described.file, module)
             self.programs[key] = numbered(ScriptProgram(*made.compile()))
+            self.programs[key].text = ProgramText(described.methods[name], described.file, self.constants, True)
             self.compiling.remove(key)
         return self.programs[key]
 
@@ -421,7 +422,9 @@ class ProgramReader:
             if qualified in self.compiling:
                 raise ScriptError(f"the archive's function '{qualified}' calls itself", compiler.source, node)
             self.compiling.append(qualified)
-            self.functions[qualified] = ScriptFunction(ScriptProgram(*ArchiveCompiler(self, *found).compile()), found[0].name)
+            made = ScriptProgram(*ArchiveCompiler(self, *found).compile())
+            made.text = ProgramText(*found, self.constants, False)
+            self.functions[qualified] = ScriptFunction(made, found[0].name)
             self.compiling.remove(qualified)
         return self.functions[qualified]
 
