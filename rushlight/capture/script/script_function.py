@@ -65,9 +65,9 @@ class ScriptCallable:
         return code, ConstMap(constants)
 
     def _listed_code(self) -> tuple[str, list[Any]]:
-        text, listing = self._program.text, self.graph.listing
-        if text is not None and not (listing is not None and listing.changed):
-            return text.code_with_constants()  # type: ignore[no-any-return]
+        if self._program.text is not None:
+            return self._program.text.code_with_constants()  # type: ignore[no-any-return]
+        listing = self.graph.listing
         code, constants = (None, []) if listing is None else listing.code_with_constants()
         return code or self._program.code, constants
 

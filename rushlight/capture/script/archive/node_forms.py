@@ -138,6 +138,10 @@ def _formatted(text: GraphText, node: Node, depth: int) -> None:
     text.assign(node, f'torch.format("{{}}", {text.used(value)})', depth)
 
 
+def _format(text: GraphText, node: Node, depth: int) -> None:
+    text.assign(node, f"torch.format({', '.join(map(text.value, node.args))})", depth)
+
+
 def _joined(text: GraphText, node: Node, depth: int) -> None:
     text.assign(node, f"torch.format({quoted('{}' * len(node.args))}, {', '.join(map(text.value, node.args))})", depth)
 
@@ -275,7 +279,7 @@ FORMS.update({
     operator.getitem: _item, operator.setitem: _set_item, operator.contains: _contained, list: _listed, dict: _mapped, getattr: _attribute,
     operator.invert: _inverted, operator.mod: _percent, operator.floordiv: _floored, tensor: _made_tensor, warnings.warn: _warned,
     graph_functions.raise_error: _raised, graph_functions.check: _checked, graph_functions.unpack: _unpacked, graph_functions.is_kind: _asked,
-    graph_functions.formatted: _formatted, graph_functions.joined: _joined, graph_functions.set_attribute: _attribute_set,
+    graph_functions.formatted: _formatted, graph_functions.format_text: _format, graph_functions.joined: _joined, graph_functions.set_attribute: _attribute_set,
     graph_functions.delete_item: _deleted, graph_functions.range_length: _range_length, graph_functions.present: _present,
     grad_mode.is_grad_enabled: _plainly("is_grad_enabled"), grad_mode.set_grad_enabled: _plainly("set_grad_enabled"), is_autocast_enabled: _autocast,
     grad_mode.no_grad: _context, grad_mode.enable_grad: _context, graph_functions.exiting: _context, complex: _complex,

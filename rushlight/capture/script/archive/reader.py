@@ -20,6 +20,7 @@ from ....ops import quantized
 from ....serialization.loading import storage_loader
 from ....serialization.locations import restorer
 from ....serialization.records import ArchiveReader
+from ....tensor.layout import strided
 from ..frontend.errors import ScriptError
 from ..frontend.types import ANY, INT, TENSOR, ClassType, InterfaceType, OptionalType, TupleType, Type
 from ..hooks import TABLES, ScriptHook
@@ -444,6 +445,8 @@ class ProgramReader:
         """The type of its result."""
         if place == "profiler" or "pack" in name and "unpack" not in name:
             return ANY
+        if name == "quantized_lstm_cell_dynamic":
+            return TupleType((TENSOR, TENSOR))
         return TupleType((TENSOR, OptionalType(TENSOR))) if "unpack" in name and "embedding" not in name else TENSOR
 
     def placed(self, named: device) -> device:
@@ -455,8 +458,8 @@ class ProgramReader:
 
 def _place(tensor: Any) -> Any:
     """Where the elements of a tensor are, and of which form it is."""
-    empty = not tensor.numel() or tensor.is_meta
-    return id(tensor) if empty else (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    alone = not tensor.numel() or tensor.is_meta or tensor.layout is not strided
+    return id(tensor) if alone else (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
 def numbered(program: ScriptProgram) -> ScriptProgram:
