@@ -282,7 +282,9 @@ class GraphReader:
                 overload = getattr(packet, "_overloads", {}).get(parts[4] if len(parts) == 5 else "default")
                 if overload is not None:
                     return overload
-        raise ArchiveError(f"{where} calls {target[:100]!r}, which is no operator that is known here: register it with torch.library before the file is read")
+        raise ArchiveError(
+            f"{where} calls {target[:100]!r}, which is no operator that is known here: register it with torch.library before the file is read"
+        )
 
     def argument(self, data: Any, where: str) -> Any:
         """An argument: a node, or a plain value."""
