@@ -146,7 +146,7 @@ conv1d_relu, conv3d_relu = (_named(f"conv{dims}d_relu", conv2d_relu) for dims in
 
 def quantized_lstm_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step of an LSTM with quantized weights, whose biases are packed with them: the new hidden state and cell."""
-    return lstm_step(linear_dynamic(input, w_ih, True), *hx, lambda hidden: linear_dynamic(hidden, w_hh, True))
+    return lstm_step(linear_dynamic(input, w_ih, True), hx[0], hx[1], lambda hidden: linear_dynamic(hidden, w_hh, True))
 
 
 def quantized_gru_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> Any:
