@@ -183,3 +183,12 @@ def test_bench_counts_the_memory_of_each_way_alone():
         assert 30e6 < second.memory < 100e6
     take_times([first, second], 0.02)
     assert min(len(first.times), len(second.times)) >= 3
+
+
+@pytest.mark.parametrize("name", ["verify", "view", "explain", "export", "bench"])
+def test_files_that_are_not_there(command, tmp_path, name):
+    """Every command says that there is no such file, and nothing else."""
+    more = ["-o", tmp_path / "new.onnx"] if name == "export" else []
+    status, _, messages = command(name, tmp_path / "absent.onnx", *more)
+    assert status
+    assert messages.strip().endswith(f"there is no file '{tmp_path / 'absent.onnx'}'")
