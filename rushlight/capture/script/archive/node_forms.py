@@ -12,7 +12,7 @@ from ....core.errors import CaptureError
 from ....graph import Node
 from ....nn.functional import multi_head_attention_forward
 from ....tensor.construct import tensor
-from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, TupleType
+from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, OptionalType, TupleType
 from ..ir import graph_functions
 from .aten_text import bound
 from .graph_text import FORMS, GraphText
@@ -48,6 +48,7 @@ def _set_item(text: GraphText, node: Node, depth: int) -> None:
     base, index, value = node.args
     shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
     kind = text.type_of(base) if isinstance(base, Node) else ANY
+    kind = kind.inner if isinstance(kind, OptionalType) else kind  # of which the program has made sure that it is there
     wanted = (
         kind.element if isinstance(kind, ListType) and not isinstance(index, slice) else kind.value if isinstance(kind, DictType) else ANY
     )
