@@ -40,7 +40,7 @@ def main() -> None:
     """Measure, print and keep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    quick, load = parser.parse_args().quick, os.getloadavg()[0]
     model = torch.nn.Sequential(*[Block() for _ in range(100)]).eval()
     rows = header("archive of 100 blocks", "rushlight", "PyTorch", "ratio")
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def main() -> None:
     body = "\n".join(rows)
     print(body)
     if not quick:
-        keep("Reading TorchScript archives", f"{platform.machine()}, PyTorch {torch.__version__}", body)
+        keep("Reading TorchScript archives", f"{platform.machine()}, PyTorch {torch.__version__}, load before the run {load:.2f}", body)
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ def main() -> None:
     if args.alone:
         load_alone(*args.alone)
         return
-    rounds, budget = (2, 0.1) if args.quick else (7, 0.2)
+    rounds, budget, load = (2, 0.1, 0.0) if args.quick else (7, 0.2, os.getloadavg()[0])
     rows = header("loaded and compiled", "rushlight", "ONNX Runtime", "of its time", "difference")
     with tempfile.TemporaryDirectory() as folder:
         for name, make in CASES.items():
@@ -165,7 +165,8 @@ def main() -> None:
     if not args.quick and not args.only:
         keep(
             "Loading ONNX files",
-            f"{os.cpu_count()} cores, Python {platform.python_version()}, ONNX Runtime {onnxruntime.__version__}",
+            f"{os.cpu_count()} cores, Python {platform.python_version()}, ONNX Runtime {onnxruntime.__version__}, "
+            f"load before the run {load:.2f}, after it {os.getloadavg()[0]:.2f}",
             "\n".join(rows),
         )
 

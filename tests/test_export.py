@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import dataclasses
 import importlib
 import io
 import json
@@ -512,3 +513,35 @@ def test_names_of_nested_inputs_do_not_collide() -> None:
     program = rushlight.export.export(Nested(), inputs)
     assert [each.arg.name for each in program.graph_signature.input_specs] == ["p_param_1", "x_foo_0", "x_foo_0_1", "x_foo_0_2", "p_param"]
     assert program.module()(*inputs).tolist() == Nested()(*inputs).tolist()
+
+
+@dataclasses.dataclass
+class Pair:
+    """Two tensors, as an input of a program."""
+
+    a: rushlight.Tensor
+    b: rushlight.Tensor
+
+
+def test_example_inputs_in_files() -> None:
+    """Those of registered data classes are read; a program without any has an empty entry, without which PyTorch does not read the file."""
+    rushlight.export.register_dataclass(Pair, serialized_type_name="test_export.Pair")
+
+    class Sum(rushlight.nn.Module):
+        def forward(self, pair):
+            return pair.a + pair.b
+
+    pair = Pair(rushlight.ones(2), rushlight.ones(2) * 2)
+    file = io.BytesIO()
+    rushlight.export.save(rushlight.export.export(Sum(), (pair,), strict=False), file)
+    file.seek(0)
+    found = rushlight.export.load(file)
+    assert found.example_inputs[0][0].b.tolist() == [2, 2]
+    assert found.module()(pair).tolist() == [3, 3]
+    found._example_inputs = None
+    bare = io.BytesIO()
+    rushlight.export.save(found, bare)
+    with zipfile.ZipFile(bare) as archive:
+        assert archive.read(next(each for each in archive.namelist() if each.endswith("data/sample_inputs/model.pt"))) == b""
+    bare.seek(0)
+    assert rushlight.export.load(bare).example_inputs is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rushlight
+from rushlight.cli.bench import measure, take_times
 from rushlight.cli.main import main
 from rushlight.model_files import GRAPH, ONNX, PROGRAM, TORCHSCRIPT, NoModel, kind_of, open_model
 
@@ -162,3 +163,32 @@ def test_programs_with_nested_inputs(command, tmp_path):
     status, out, err = command("verify", tmp_path / "nested.pt2")
     assert status == 0, err
     assert isinstance(rushlight.export.load(io.BytesIO((tmp_path / "nested.pt2").read_bytes())), rushlight.export.ExportedProgram)
+
+
+def test_bench_counts_the_memory_of_each_way_alone():
+    """What ran before and needed more does not hide what the next one needs."""
+    held = []
+
+    def needs(megabytes):
+        def prepare():
+            made = np.ones(megabytes * 125_000)
+            held.append(made[:1])
+            return lambda: [made[:1].copy()]
+
+        return prepare
+
+    first, second = measure("first", needs(120)), measure("second", needs(40))
+    if Path("/proc/self/clear_refs").exists():
+        assert first.memory > 100e6
+        assert 30e6 < second.memory < 100e6
+    take_times([first, second], 0.02)
+    assert min(len(first.times), len(second.times)) >= 3
+
+
+@pytest.mark.parametrize("name", ["verify", "view", "explain", "export", "bench"])
+def test_files_that_are_not_there(command, tmp_path, name):
+    """Every command says that there is no such file, and nothing else."""
+    more = ["-o", tmp_path / "new.onnx"] if name == "export" else []
+    status, _, messages = command(name, tmp_path / "absent.onnx", *more)
+    assert status
+    assert messages.strip().endswith(f"there is no file '{tmp_path / 'absent.onnx'}'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import re
 import time
 import warnings
 import zipfile
@@ -451,3 +452,36 @@ def test_packed_parameters_of_half_precision_and_of_tables() -> None:
     assert torch.allclose(bag(held, torch.tensor([[0, 1], [4, 4]])), torch.stack([rows[0] + rows[1], 2 * rows[4]]))
     found = bag(held, torch.tensor([0, 1, 2, 3]), torch.tensor([0, 2, 2]), per_sample_weights=torch.tensor([1.0, 2.0, 3.0, 4.0]))
     assert torch.allclose(found, torch.stack([rows[0] + 2 * rows[1], 0 * rows[0], 3 * rows[2] + 4 * rows[3]]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_code_is_that_of_the_archive(name: str) -> None:
+    """Methods are shown as their archive writes them, without the type of self, and with constants of their own numbers."""
+    module = model(name)
+    with zipfile.ZipFile(io.BytesIO(recorded("models")[f"{name}.pt"])) as file:
+        text = "".join(file.read(each).decode() for each in file.namelist() if each.endswith(".py"))
+    lines = {re.sub(r"CONSTANTS\.c\d+", "CONSTANTS", line.strip()) for line in text.splitlines()}
+    head, *body = module.code.splitlines()
+    assert head.startswith("def forward(self")
+    assert body
+    assert {re.sub(r"CONSTANTS\.c\d+", "CONSTANTS", line.strip()) for line in body if line.strip()} <= lines
+    code, constants = module.forward.code_with_constants
+    assert code == module.code
+    assert {f"c{at}" for at in range(len(constants.const_mapping))} == set(re.findall(r"CONSTANTS\.(c\d+)", code))
+
+
+def test_operators_of_torchvision_need_no_torchvision() -> None:
+    """Archives of detection models call torchvision::nms, which is declared when a file needs it."""
+    text = """\
+class Net(Module):
+  __parameters__ = []
+  __buffers__ = []
+  training : bool
+  def forward(self: __torch__.Net,
+    boxes: Tensor,
+    scores: Tensor) -> Tensor:
+    return ops.torchvision.nms(boxes, scores, 0.5)
+"""
+    module = torch.jit.load(archive({"__torch__": text}, Made("__torch__.Net", {"training": False})))
+    boxes = torch.tensor([[0.0, 0, 10, 10], [1, 1, 10, 10], [20, 20, 30, 30]])
+    assert module(boxes, torch.tensor([0.5, 0.9, 0.1])).tolist() == [1, 2]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import enum
 import io
 import json
+import re
 import zipfile
-from typing import NamedTuple
+from typing import Dict, List, NamedTuple, Optional  # noqa: UP035
 
 import pytest
 from torchscript_files import FOLDER, recorded
@@ -226,3 +227,29 @@ def test_pooling_with_indices_is_written_and_read() -> None:
         file.seek(0)
         for found, wanted in zip(torch.jit.load(file)(x), function(x)):
             assert torch.equal(found, wanted)
+
+
+class Targets(torch.nn.Module):
+    """Writes to a list that may be None, where it is there."""
+
+    def forward(self, x: torch.Tensor, targets: Optional[List[Dict[str, torch.Tensor]]] = None) -> torch.Tensor:  # noqa: UP006, UP045
+        for i in range(2):
+            target = targets[i] if targets is not None else None
+            if target is not None:
+                target["a"] = x + i
+            if targets is not None and target is not None:
+                targets[i] = target
+        return x if targets is None else targets[1]["a"]
+
+
+def test_items_of_a_list_that_may_be_none() -> None:
+    """What is put into the list is of its items' type for PyTorch's reader, too, which knows nothing of the test for None."""
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(Targets()), file, format="torchscript")
+    with zipfile.ZipFile(file) as archive:
+        text = "".join(archive.read(each).decode() for each in archive.namelist() if each.endswith(".py"))
+    written = re.findall(r"unchecked_cast\(List\[Dict\[str, Tensor\]\], \w+\)\[\w+\] = (.*)", text)
+    assert written
+    assert all(each.startswith("unchecked_cast(Dict[str, Tensor], ") for each in written)
+    file.seek(0)
+    assert torch.jit.load(file)(torch.ones(2), [{}, {}]).tolist() == [2, 2]

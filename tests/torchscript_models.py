@@ -224,6 +224,35 @@ class Recurrent(nn.Module):
         return self.lstm(x)[0]
 
 
+class Cells(nn.Module):
+    """One step of each recurrent layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lstm, self.gru, self.rnn = nn.LSTMCell(4, 3), nn.GRUCell(3, 5), nn.RNNCell(5, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.rnn(self.gru(self.lstm(x)[0]))
+
+
+class Sparse(nn.Module):
+    """Holds sparse tensors; places in texts that a script does not know are text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        table = torch.tensor([[0.0, 1.5, 0, 0], [2, 0, 0, 0], [0, 0, 0, -1], [0, 0, 3, 0]])
+        self.register_buffer("pairs", table.to_sparse())
+        self.register_buffer("rows", table.to_sparse_csr())
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.mm(self.pairs, x.t()).t() + (self.rows @ x.t()).t()
+
+    @torch.jit.export
+    def words(self, text: str, count: int) -> str:
+        shown = "{0} {:s} {{}} {}"
+        return shown.format(text, count)
+
+
 class Block(nn.Module):
     """A layer of a transformer as BERT has it."""
 
@@ -323,3 +352,13 @@ def models() -> Iterator[Row]:
     recurrent = quantization.quantize_dynamic(Recurrent(), {nn.LSTM}, dtype=torch.qint8)
     yield "dynamic_lstm_script", script(recurrent), [("forward", (torch.randn(3, 2, 4),))]
     yield "sharing_trace", trace(Sharing(), torch.tensor([[1, 2, 3]])), [("forward", (torch.tensor([[4, 0, 5], [1, 1, 2]]),))]
+    half = quantization.quantize_dynamic(Recurrent(), {nn.LSTM}, dtype=torch.float16)
+    yield "half_lstm_script", script(half), [("forward", (torch.randn(3, 2, 4),))]
+    cells = quantization.quantize_dynamic(Cells(), {nn.LSTMCell, nn.GRUCell, nn.RNNCell}, dtype=torch.qint8)
+    yield "cells_script", script(cells), [("forward", (torch.randn(2, 4),))]
+    upward = nn.Sequential(quantization.QuantStub(), nn.ConvTranspose2d(3, 2, 3, 2, 1, 1), quantization.DeQuantStub()).eval()
+    upward.qconfig = quantization.QConfig(activation=quantization.default_observer, weight=quantization.default_weight_observer)
+    upward = quantization.prepare(upward)
+    upward(torch.randn(2, 3, 4, 4))
+    yield "transposed_script", script(quantization.convert(upward)), [("forward", (torch.randn(2, 3, 4, 4),))]
+    yield "sparse_script", script(Sparse()), [("forward", (torch.randn(3, 4),)), ("words", ("a", 3))]

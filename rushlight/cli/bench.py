@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import resource
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,8 @@ from ..onnx.random_inputs import draw
 from . import inputs, target
 from .output import DONE, WRONG, Failure, Progress, give, give_json, number, say, users_code
 
+_TURNS = 10  # in which each way to run is timed
+
 
 class Measured:
     """One way to run the model, and what it took."""
@@ -28,6 +32,7 @@ class Measured:
     def __init__(self, name: str) -> None:
         self.name = name
         self.ready = 0.0  # seconds until the first result
+        self.call: Callable[[], Any] = lambda: None
         self.times: list[float] = []
         self.memory = 0  # bytes more at its peak than before
         self.outputs: list[np.ndarray] = []
@@ -43,31 +48,48 @@ class Measured:
         }  # fmt: skip
 
 
-def peak() -> int:
-    """The most memory that this process has had, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def resident(name: str) -> int:
+    """Memory of this process in bytes: ``VmRSS``, what it has now, or ``VmHWM``, the most that it has had since :func:`forget_peak`."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:  # no Linux: the most of the whole process
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
-def measure(name: str, prepare: Callable[[], Callable[[], Any]], seconds: float) -> Measured:
-    """Prepare, call once, then again and again."""
+def forget_peak() -> None:
+    """Let the most memory be counted from here on, so that what ran before does not hide what the next one needs."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+def measure(name: str, prepare: Callable[[], Callable[[], Any]]) -> Measured:
+    """Prepare, and call twice: how long until the first result, and how much memory more."""
     made = Measured(name)
-    before = peak()
+    forget_peak()
+    before = resident("VmRSS")
     start = time.perf_counter()
     try:
-        call = prepare()
-        made.outputs = [np.array(each) for each in flat_of(call())]
+        made.call = prepare()
+        made.outputs = [np.array(each) for each in flat_of(made.call())]
     except (RushlightError, RuntimeError, ValueError, TypeError, NotImplementedError, AssertionError) as error:
         made.trouble = first_line(error)
         return made
     made.ready = time.perf_counter() - start
-    call()
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end or len(made.times) < 3:
-        start = time.perf_counter()
-        call()
-        made.times.append(time.perf_counter() - start)
-    made.memory = max(0, peak() - before)
+    made.call()
+    made.memory = max(0, resident("VmHWM") - before)
     return made
+
+
+def take_times(rows: list[Measured], seconds: float) -> None:
+    """Call each again and again for so long, in turns: what else the machine does then disturbs all alike."""
+    while rows and sum(rows[-1].times) < seconds or any(len(row.times) < 3 for row in rows):
+        for row in rows:
+            end = time.perf_counter() + seconds / _TURNS
+            while not row.times or time.perf_counter() < end:
+                start = time.perf_counter()
+                row.call()
+                row.times.append(time.perf_counter() - start)
 
 
 def flat_of(result: Any) -> list[np.ndarray]:
@@ -79,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
     """Measure, and print the table."""
     if options.seconds <= 0:
         raise Failure("--seconds must be more than 0")
-    with Progress(options.json, 5) as progress, users_code(), no_grad():
+    with Progress(options.json, 6) as progress, users_code(), no_grad():
         progress.step(f"reading {options.file}")
         file = target.model_file(options.file)
         model, specs = target.program(options.file, None, [inputs.parse(text) for text in options.input])
@@ -91,12 +113,14 @@ def run(options: argparse.Namespace) -> int:
         rows = []
         if file.kind == ONNX:
             progress.step("ONNX Runtime")
-            rows.append(measure("ONNX Runtime", lambda: onnx_runtime(options.file, tensors, threads), options.seconds))
+            rows.append(measure("ONNX Runtime", lambda: onnx_runtime(options.file, tensors, threads)))
         progress.step("native code")
         compiled = compile_program(model)
-        rows.append(measure("native code", lambda: lambda: compiled(*args, **kwargs), options.seconds))
+        rows.append(measure("native code", lambda: lambda: compiled(*args, **kwargs)))
         progress.step("eager mode")
-        rows.append(measure("eager mode", lambda: lambda: model(*args, **kwargs), options.seconds))
+        rows.append(measure("eager mode", lambda: lambda: model(*args, **kwargs)))
+        progress.step("times")
+        take_times([row for row in rows if not row.trouble], options.seconds)
     return report(options, rows, described, threads)
 
 

@@ -170,6 +170,8 @@ def model(text: str, weights: str | None = None) -> Any:
 
 def model_file(path: str, weights: str | None = None) -> ModelFile:
     """The model of a file."""
+    if not os.path.exists(path):
+        raise Failure(f"there is no file '{path}'")
     try:
         found = open_model(path)
     except ImportError as error:
@@ -184,6 +186,7 @@ def model_file(path: str, weights: str | None = None) -> ModelFile:
 def program(text: str, weights: str | None, given: list[InputSpec]) -> tuple[Any, list[InputSpec]]:
     """The program that a word names, and its inputs: those that are given, with what a model file itself says of the others."""
     if not is_model_file(text):
+        split(text)  # which says where there is no such file
         if not given:
             raise Failure(f"say with --input what {text} takes: {INPUT}")
         return model(text, weights), given

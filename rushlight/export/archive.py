@@ -20,10 +20,12 @@ from ..nn.parameter import Parameter
 from ..serialization import load as load_checkpoint
 from ..serialization import save as save_checkpoint
 from ..serialization.records import ArchiveReader, ArchiveWriter
+from ..serialization.safe_globals import safe_globals
 from ..serialization.saving import replacing
 from .deserialize import dtype_of, get, read_program
 from .errors import ArchiveError
 from .exported_program import ExportedProgram
+from .registration import registered_classes
 from .serialize import program_data, tensor_meta
 
 _MODEL, _WEIGHTS, _CONSTANTS = "models/model.json", "data/weights/model_weights_config.json", "data/constants/model_constants_config.json"
@@ -81,10 +83,10 @@ def _write(ep: ExportedProgram, model: bytes, file: Any, root: str, extra: dict[
             }
         writer.write(index, json.dumps({"config": config}).encode())
     writer.write(_MODEL, model)
+    held = io.BytesIO()
     if ep.example_inputs is not None:
-        held = io.BytesIO()
         save_checkpoint(ep.example_inputs, held, pickle_protocol=protocol)
-        writer.write(_SAMPLE, held.getvalue())
+    writer.write(_SAMPLE, held.getvalue())  # without inputs it is empty, but PyTorch asks for it
     for name, content in extra.items():
         writer.write(_EXTRA + name, content.encode() if isinstance(content, str) else content)
     writer.write("archive_format", b"pt2")
@@ -196,11 +198,13 @@ def _shaped(data: Any, meta: dict[str, Any], where: str) -> Any:
 
 
 def _example(archive: ArchiveReader) -> Any:
-    """The example inputs, where they are tensors in plain containers; None for others."""
-    if _SAMPLE not in archive:
+    """The example inputs, where they are tensors in plain containers and registered data classes; None for others."""
+    content = archive.read(_SAMPLE) if _SAMPLE in archive else b""
+    if not content:
         return None
     try:
-        value = load_checkpoint(io.BytesIO(archive.read(_SAMPLE)), weights_only=True)
+        with safe_globals(registered_classes):
+            value = load_checkpoint(io.BytesIO(content), weights_only=True)
     except Exception as error:
         if "weights_only" in str(error) or "Unsupported" in str(error):
             return None  # containers of classes of the writer's own

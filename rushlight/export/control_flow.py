@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,12 @@ from ..core.state import state
 from ..graph.node import Node
 from ..utils import trees
 from .higher_order import OPERATORS
+
+
+def writes(node: Node) -> bool:
+    """Whether a node writes to its arguments: assertions are kept as what does, too, and write nothing."""
+    schema = getattr(node.target, "_schema", None)
+    return bool(node.meta.get("impure")) and (schema is None or schema.is_mutable)
 
 
 class ControlFlow(Tracer):
@@ -91,7 +98,7 @@ class ControlFlow(Tracer):
             self.depends.add(node)
             if kind == "while_loop" and state.grad_enabled and any(each._requires_grad for each in (*operands, *outside.values())):
                 self.turns[str(self.new_symbol(node, None, 1).expression)] = None
-            if any(each.meta.get("impure") for inner, _ in made.values() for each in inner.graph.nodes):
+            if any(writes(each) for inner, _ in made.values() for each in inner.graph.nodes):
                 raise CaptureError(f"{kind}: the functions of an exported program may not write to tensors in place")
             results = self.control_results(node, made, kind)
             return structures[0].unflatten(results) if kind == "cond" else results
@@ -128,7 +135,7 @@ class ControlFlow(Tracer):
                 args = (graph, list(first), list(second), more)
             node = self.operator_node(OPERATORS[kind], args)
             self.depends.add(node)
-            if any(each.meta.get("impure") for each in inner.graph.nodes):
+            if any(writes(each) for each in inner.graph.nodes):
                 raise CaptureError(f"{kind}: the function of an exported program may not write to tensors in place")
             count = self.shape_of(rows[0])[0]
             length = rows[0]._array.shape[0]
@@ -175,6 +182,17 @@ class ControlFlow(Tracer):
         node.meta["val"] = tuple(specs)
         return tuple(values)
 
+    def check_closed(self, inner: Any, lifted: list[Node], name: str) -> None:
+        """Refuse a function that reads numbers computed around it otherwise than by a tensor: they can't be passed to it."""
+        mine = set(inner.graph.nodes)
+        given = [node for node in mine if node.op == "placeholder" and node not in lifted]
+        if any(each not in mine for node in mine for each in node.all_input_nodes) or any(
+            not re.match(r"arg\d+_1$", each.name) for each in given
+        ):
+            raise CaptureError(
+                f"{name}: a function of an exported program reads a number that is computed around it: give it as a tensor, and take its item()"
+            )
+
     def add_graph(self, name: str, inner: Any, lifted: list[Node], kind: str, single: bool) -> Node:
         """A graph of a branch or body, as a node of this one."""
         number = 0
@@ -189,10 +207,13 @@ class ControlFlow(Tracer):
             ][-1:]
             if last:
                 last[0].append(node)
+            elif (first := next(iter(inner.graph.nodes))) is not node:
+                first.prepend(node)
             if not inner.outside:
                 node.name = (
                     f"arg{len([each for each in inner.graph.nodes if each.op == 'placeholder']) - len(lifted) + lifted.index(node)}_1"
                 )
+        self.check_closed(inner, lifted, name)
         result = inner.result
         inner.graph.output(result if single else tuple(result) if isinstance(result, (tuple, list)) else (result,))
         self.graphs[place] = inner

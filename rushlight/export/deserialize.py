@@ -18,6 +18,7 @@ from ..core.symbolic import Expression, SymbolicInt
 from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node
+from ..ops import provide
 from ..ops.overloads import namespace
 from ..tensor.layout import LAYOUTS as HOUSE_LAYOUTS
 from ..tensor.layout import channels_last, channels_last_3d, contiguous_format, preserve_format
@@ -276,11 +277,14 @@ class GraphReader:
                 if parts[3] in OPERATORS:
                     return OPERATORS[parts[3]]
             else:
+                provide(parts[2])
                 packet = getattr(namespace(parts[2]), parts[3], None) if not parts[3].startswith("__") or parts[2] == "aten" else None
                 overload = getattr(packet, "_overloads", {}).get(parts[4] if len(parts) == 5 else "default")
                 if overload is not None:
                     return overload
-        raise ArchiveError(f"{where} calls {target[:100]!r}, which is no operator that is known here")
+        raise ArchiveError(
+            f"{where} calls {target[:100]!r}, which is no operator that is known here: register it with torch.library before the file is read"
+        )
 
     def argument(self, data: Any, where: str) -> Any:
         """An argument: a node, or a plain value."""

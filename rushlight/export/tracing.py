@@ -351,6 +351,11 @@ class ExportTracer(ControlFlow):
             found = self.lifted[id(tensor)] = tensor, mine
         return found[1]
 
+    def is_traced(self, value: Any) -> bool:
+        if self.parent is not None and isinstance(value, TensorBase) and id(value) not in self.entries and self.parent.is_traced(value):
+            self.node_of(value)  # a value of the program around this function is one of its inputs from here on
+        return super().is_traced(value)
+
     def nested(self) -> ExportTracer:
         """A tracer for a function within this program."""
         return ExportTracer((), self)

@@ -38,6 +38,15 @@ provided_libraries = {
     ("lib", "libtorchaudio"): "compat.torchaudio_ops",
 }
 
+# Namespace of operators that files of models may call -> the module here that declares them.
+provided_namespaces = {"torchvision": "compat.torchvision_ops", "torchaudio": "compat.torchaudio_ops"}
+
+
+def provide(namespace: str) -> None:
+    """Declare a library's operators that are written anew here, for a file that calls them: the library itself need not be there."""
+    if namespace in provided_namespaces:
+        importlib.import_module(f"{PACKAGE}.{provided_namespaces[namespace]}")
+
 
 def load_library(path: str) -> None:
     """Load a shared library of compiled PyTorch ops: there is no PyTorch here that it could link with, but some libraries' ops are written anew."""

@@ -21,6 +21,7 @@ from ...core.state import state
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt
 from ...graph import Node, control
 from ..tracer.tracer import TracerWarning
+from . import functional_control
 from .dynamic_lists import example_of, of_numbers, sequence_from, stacked
 from .python_functions import Maybe, as_tensor
 from .region_tracer import RegionTracer, copied, in_body
@@ -197,6 +198,8 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
     take_condition(capture, condition)
     if not capture.is_traced(condition) or condition._array.__class__ is Spec:
         return control.branch(bool(condition._array) if condition._array.__class__ is not Spec else True, *inputs, bodies=bodies)
+    if capture.keeps_control:
+        return functional_control.cond(condition, inputs, bodies)
     taken = "then" if bool(condition._array) else "otherwise"
     other = "otherwise" if taken == "then" else "then"
     speculated = run_body(capture, bodies[other], inputs)

@@ -14,6 +14,7 @@ from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import Expression, SymbolicInt, is_symbolic, plain
 from ...graph import Node, control
+from . import functional_control
 from .branches import (
     Unfilled,
     arrange,
@@ -150,6 +151,16 @@ def loop(
         return tuple(carried)
     if type(count) is int and count <= 0:
         return tuple(carried)
+    if capture.keeps_control:
+        if isinstance(condition, TensorBase) or is_symbolic(count):
+            return functional_control.while_loop(count, condition, carried, inputs, bodies["body"])
+        return _unrolled(
+            count,
+            carried,
+            inputs,
+            bodies["body"],
+            CaptureError("a loop of an exported program ends by values of its inputs after it has begun, or never"),
+        )
     try:
         return with_lists(capture, count, condition, carried, inputs, bodies["body"])
     except CaptureError as error:

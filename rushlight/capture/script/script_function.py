@@ -55,14 +55,20 @@ class ScriptCallable:
     @property
     def code(self) -> str:
         """The program as TorchScript; as Python, where that can't say it."""
-        listing = self.graph.listing
-        return (listing.code() if listing is not None else None) or self._program.code
+        return self._listed_code()[0]
 
     @property
     def code_with_constants(self) -> tuple[str, ConstMap]:
         """The program as TorchScript, and what holds the tensors that it names ``CONSTANTS.c0`` and so on."""
-        code, constants = self.graph.listing.code_with_constants()
-        return code or self._program.code, ConstMap(constants)
+        code, constants = self._listed_code()
+        return code, ConstMap(constants)
+
+    def _listed_code(self) -> tuple[str, list[Any]]:
+        if self._program.text is not None:
+            return self._program.text.code_with_constants()  # type: ignore[no-any-return]
+        listing = self.graph.listing
+        code, constants = (None, []) if listing is None else listing.code_with_constants()
+        return code or self._program.code, constants
 
     graph: Any
 

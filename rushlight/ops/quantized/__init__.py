@@ -14,6 +14,7 @@ from ...core.dtypes import float16, float32
 from ...core.errors import ArgumentError
 from ...core.missing import missing
 from .layers import quantized_convolution, quantized_embedding, quantized_linear, quantized_linear_dynamic
+from .rnn import gru_step, lstm_step
 
 globals().update(public("ops.quantized"))
 
@@ -100,17 +101,30 @@ def _named(name: str, function: Any) -> Any:
     return made
 
 
+def _transposed_prepack(weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, dilation: Any, groups: int) -> Packed:
+    made = _prepack(weight, bias, stride, padding, dilation, groups)
+    made.options |= {"transposed": True, "output_padding": tuple(output_padding)}
+    return made
+
+
 conv_prepack = _named("conv_prepack", _prepack)
 conv1d_prepack, conv2d_prepack, conv3d_prepack = (_named(f"conv{dims}d_prepack", _prepack) for dims in (1, 2, 3))
 conv_unpack = _named("conv_unpack", linear_unpack)
 conv1d_unpack, conv2d_unpack, conv3d_unpack = (_named(f"conv{dims}d_unpack", linear_unpack) for dims in (1, 2, 3))
 
+conv_transpose1d_prepack, conv_transpose2d_prepack, conv_transpose3d_prepack = (
+    _named(f"conv_transpose{dims}d_prepack", _transposed_prepack) for dims in (1, 2, 3)
+)
+conv_transpose1d_unpack, conv_transpose2d_unpack, conv_transpose3d_unpack = (
+    _named(f"conv_transpose{dims}d_unpack", linear_unpack) for dims in (1, 2, 3)
+)
+
 
 def _convolve(qx: Any, packed: Packed, output_scale: float, output_zero_point: int, relu: bool) -> Any:
     how = packed.options
-    none = (0,) * len(how["stride"])
+    more = how.get("output_padding", (0,) * len(how["stride"]))
     return quantized_convolution(
-        qx, packed.weight, packed.bias, how["stride"], how["padding"], how["dilation"], False, none, how["groups"], float(output_scale),
+        qx, packed.weight, packed.bias, how["stride"], how["padding"], how["dilation"], how.get("transposed", False), more, how["groups"], float(output_scale),
         int(output_zero_point), relu,
     )  # fmt: skip
 
@@ -126,7 +140,28 @@ def conv2d_relu(qx: Any, packed_weight: Packed, output_scale: float, output_zero
 
 
 conv1d, conv3d = (_named(f"conv{dims}d", conv2d) for dims in (1, 3))
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (_named(f"conv_transpose{dims}d", conv2d) for dims in (1, 2, 3))
 conv1d_relu, conv3d_relu = (_named(f"conv{dims}d_relu", conv2d_relu) for dims in (1, 3))
+
+
+def quantized_lstm_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    """One step of an LSTM with quantized weights, whose biases are packed with them: the new hidden state and cell."""
+    return lstm_step(linear_dynamic(input, w_ih, True), hx[0], hx[1], lambda hidden: linear_dynamic(hidden, w_hh, True))
+
+
+def quantized_gru_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a GRU with quantized weights: the new hidden state."""
+    return gru_step(linear_dynamic(input, w_ih, True), hx, lambda hidden: linear_dynamic(hidden, w_hh, True))
+
+
+def quantized_rnn_tanh_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a plain recurrent layer with quantized weights and a hyperbolic tangent: the new hidden state."""
+    return (linear_dynamic(input, w_ih, True) + linear_dynamic(hx, w_hh, True)).tanh()
+
+
+def quantized_rnn_relu_cell_dynamic(input: Any, hx: Any, w_ih: Packed, w_hh: Packed, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a plain recurrent layer with quantized weights and ReLU: the new hidden state."""
+    return (linear_dynamic(input, w_ih, True) + linear_dynamic(hx, w_hh, True)).relu()
 
 
 def embedding_bag_prepack(weight: Any) -> Packed:

@@ -7,6 +7,7 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
+from ...core.dtypes import float32
 from ...core.errors import ArgumentError, NotSupported
 from .layers import quantized_linear_dynamic
 from .quantize_onnx import decline
@@ -29,16 +30,23 @@ def gru_step(projected: Any, hidden: Any, recurrent: Any) -> Any:
     return change + (update + of_update).sigmoid() * (hidden - change)
 
 
+def _product(input: Any, weight: Any, bias: Any, reduce_range: bool) -> Any:
+    """A linear layer on a weight that is quantized, or held in float16."""
+    if weight.is_quantized:
+        return quantized_linear_dynamic(input, weight, bias, reduce_range)
+    return table["linear"].call(input, weight.to(float32), bias)
+
+
 @composite(**_INTERNAL)
 def quantized_lstm_layer(
     input: Tensor, hidden: Tensor, cell: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None, bias_hh: Tensor | None,
     reverse: bool, reduce_range: bool,
 ) -> Tensor:  # fmt: skip
     """One direction of one layer of a dynamically quantized LSTM over a sequence (time first): outputs, hidden state, cell."""
-    steps = quantized_linear_dynamic(input, weight_ih, bias_ih, reduce_range).unbind(0)
+    steps = _product(input, weight_ih, bias_ih, reduce_range).unbind(0)
 
     def recurrent(state: Any) -> Any:
-        return quantized_linear_dynamic(state, weight_hh, bias_hh, reduce_range)
+        return _product(state, weight_hh, bias_hh, reduce_range)
 
     outputs = []
     for step in reversed(steps) if reverse else steps:
@@ -53,10 +61,10 @@ def quantized_gru_layer(
     reverse: bool, reduce_range: bool,
 ) -> Tensor:  # fmt: skip
     """One direction of one layer of a dynamically quantized GRU over a sequence (time first): outputs, hidden state."""
-    steps = quantized_linear_dynamic(input, weight_ih, bias_ih, reduce_range).unbind(0)
+    steps = _product(input, weight_ih, bias_ih, reduce_range).unbind(0)
 
     def recurrent(state: Any) -> Any:
-        return quantized_linear_dynamic(state, weight_hh, bias_hh, reduce_range)
+        return _product(state, weight_hh, bias_hh, reduce_range)
 
     outputs = []
     for step in reversed(steps) if reverse else steps:

@@ -92,6 +92,10 @@ def _names_files(node: ast.stmt) -> bool:
     return isinstance(node, ast.Import) and all(each.asname is None and each.name.split(".")[0] == ROOT for each in node.names)
 
 
+_OWN_TYPE = re.compile(r"(def \w+\(\w+): [\w.]+")  # the type of self, which methods are shown without
+_CONSTANT = re.compile(r"\bCONSTANTS\.c(\d+)\b")
+
+
 class CodeFile:
     """One file of code: its lines, and its definitions by name."""
 
@@ -112,6 +116,26 @@ class CodeFile:
             elif not (_is_version(each) or _names_files(each)):
                 kind = "an import" if isinstance(each, (ast.Import, ast.ImportFrom)) else f"a statement ({type(each).__name__})"
                 raise CaptureError(f"the archive's code has {kind} where only classes and functions may be: {path}, line {each.lineno}")
+
+
+class ProgramText:
+    """A method or function as its archive writes it, with the archive's constants."""
+
+    def __init__(self, definition: ast.FunctionDef, file: CodeFile, constants: Any, is_method: bool) -> None:
+        self.definition, self.file, self.constants, self.is_method = definition, file, constants, is_method
+
+    def code_with_constants(self) -> tuple[str, list[Any]]:
+        """The text, as PyTorch prints it, and the tensors that it names ``CONSTANTS.c0`` and so on."""
+        first, last = self.definition.lineno - 1, self.definition.end_lineno
+        indent, body = self.definition.col_offset, self.definition.body[0].lineno - 1
+        lines = [line if first < at < body else line[indent:] for at, line in enumerate(self.file.lines[first:last], first)]
+        text = "".join(lines).rstrip("\n")
+        if self.is_method and (found := _OWN_TYPE.match(text)):
+            text = found[1] + text[found.end() :]
+        used: dict[str, None] = dict.fromkeys(_CONSTANT.findall(text))
+        numbers = {each: f"CONSTANTS.c{at}" for at, each in enumerate(used)}
+        text = _CONSTANT.sub(lambda found: numbers[found[1]], text)
+        return f"{text}\n", [self.constants[int(each)] for each in used]
 
 
 class CodeClass:

@@ -11,6 +11,7 @@ from typing import Any
 from ....autograd import grad_mode, profiler
 from ....core.base import TensorBase
 from ....core.devices import device
+from ....ops import provide
 from ....ops.overloads import namespaces
 from ....ops.quantized.rnn import quantized_gru, quantized_lstm
 from ....tensor.construct import tensor
@@ -352,6 +353,7 @@ class ArchiveCompiler(Operators):
             return self.emit(
                 found, arguments, self.reader.library_type(place, name), {key: self.plain(each, node).arg for key, each in keywords.items()}
             )
+        provide(place)
         if place in namespaces():
             return super().other_call(place, name, given, keywords, node)
         why = (

@@ -211,9 +211,6 @@ class GraphText:
                 self.assign(each, f"annotate({self.writer.type_text(each.type, 'tolist')}, ({self.used(base)}).tolist())", depth)
             self.names[node] = "None"
             return
-        if name == "format":
-            self.assign(node, f"torch.format({', '.join(self.value(each) for each in (base, *rest))})", depth)
-            return
         if name == "sort" and isinstance(base, Node) and isinstance(base.type, ListType):
             self.put(depth, f"torch.sort({self.value(base)}, {self.value(node.kwargs.get('reverse', False))})")
             self.names[node] = "None"

@@ -12,7 +12,7 @@ from ....core.errors import CaptureError
 from ....graph import Node
 from ....nn.functional import multi_head_attention_forward
 from ....tensor.construct import tensor
-from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, TupleType
+from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, OptionalType, TupleType
 from ..ir import graph_functions
 from .aten_text import bound
 from .graph_text import FORMS, GraphText
@@ -48,6 +48,7 @@ def _set_item(text: GraphText, node: Node, depth: int) -> None:
     base, index, value = node.args
     shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
     kind = text.type_of(base) if isinstance(base, Node) else ANY
+    kind = kind.inner if isinstance(kind, OptionalType) else kind  # of which the program has made sure that it is there
     wanted = (
         kind.element if isinstance(kind, ListType) and not isinstance(index, slice) else kind.value if isinstance(kind, DictType) else ANY
     )
@@ -136,6 +137,10 @@ def _formatted(text: GraphText, node: Node, depth: int) -> None:
     if conversion or specification:
         raise CaptureError(f"an f-string with the format '{conversion or specification}' can't be written to an archive")
     text.assign(node, f'torch.format("{{}}", {text.used(value)})', depth)
+
+
+def _format(text: GraphText, node: Node, depth: int) -> None:
+    text.assign(node, f"torch.format({', '.join(map(text.value, node.args))})", depth)
 
 
 def _joined(text: GraphText, node: Node, depth: int) -> None:
@@ -275,7 +280,7 @@ FORMS.update({
     operator.getitem: _item, operator.setitem: _set_item, operator.contains: _contained, list: _listed, dict: _mapped, getattr: _attribute,
     operator.invert: _inverted, operator.mod: _percent, operator.floordiv: _floored, tensor: _made_tensor, warnings.warn: _warned,
     graph_functions.raise_error: _raised, graph_functions.check: _checked, graph_functions.unpack: _unpacked, graph_functions.is_kind: _asked,
-    graph_functions.formatted: _formatted, graph_functions.joined: _joined, graph_functions.set_attribute: _attribute_set,
+    graph_functions.formatted: _formatted, graph_functions.format_text: _format, graph_functions.joined: _joined, graph_functions.set_attribute: _attribute_set,
     graph_functions.delete_item: _deleted, graph_functions.range_length: _range_length, graph_functions.present: _present,
     grad_mode.is_grad_enabled: _plainly("is_grad_enabled"), grad_mode.set_grad_enabled: _plainly("set_grad_enabled"), is_autocast_enabled: _autocast,
     grad_mode.no_grad: _context, grad_mode.enable_grad: _context, graph_functions.exiting: _context, complex: _complex,

@@ -19,6 +19,7 @@ from ....tensor.layout import layout, memory_format
 from ..frontend.types import BOOL, FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, UnionType, class_type, type_of
 from ..ir.type_numbers import number_of
 from .code_text import CUSTOM
+from .unpickling import LAYOUT_NUMBERS
 
 _LISTS: dict[Type, str] = {INT: "int", FLOAT: "double", BOOL: "bool", TENSOR: "tensor"}
 
@@ -145,9 +146,11 @@ class ObjectPickler:
         """A tensor over its storage."""
         if self.known(value):
             return
-        if value.is_meta or value.layout.name != "strided":
-            raise CaptureError("a tensor without data, or a sparse one, can't be written to an archive")
-        if value.is_quantized:
+        if value.is_meta or value.layout.name == "jagged":
+            raise CaptureError("a tensor without data, or a nested one, can't be written to an archive")
+        if value.layout.name != "strided":
+            self.sparse(value)
+        elif value.is_quantized:
             self.quantized(value)
         else:
             self.name("torch._utils", "_rebuild_tensor_v2")
@@ -157,6 +160,15 @@ class ObjectPickler:
                 self.put(each)
             self.out += b"ccollections\nOrderedDict\n)RtR"
         self.remember(value)
+
+    def sparse(self, value: Any) -> None:
+        """A sparse tensor: the number of its layout, its sizes, indices and values."""
+        number = next(at for at, each in LAYOUT_NUMBERS.items() if each is value.layout)
+        self.name("torch._utils", "_rebuild_sparse_tensor")
+        self.out += b"("
+        for each in (number, tuple(value.shape), bool(value.requires_grad), *sparse_parts(value)):
+            self.put(each)
+        self.out += b"ccollections\nOrderedDict\n)RtR"
 
     def storage(self, value: Any) -> None:
         """What a tensor's elements are in."""
@@ -234,8 +246,9 @@ class ObjectPickler:
             ih, hh, *biases = value.tensors
             self.instance(f"{CUSTOM}rnn.CellParamsBase")
             self.out += b"("
-            self.text("quantized_dynamic")
-            for each, kind in ((list(biases), TENSOR), ([], FLOAT), ([int(value.reduce_range)], INT)):
+            halved = not ih.is_quantized  # to float16: the biases are only with the weights
+            self.text("quantized_fp16" if halved else "quantized_dynamic")
+            for each, kind in (([] if halved else list(biases), TENSOR), ([], FLOAT), ([] if halved else [int(value.reduce_range)], INT)):
                 self.list(each, ListType(kind))
             self.out += b"]("
             self.packed(Packed(ih, biases[0]))
@@ -254,7 +267,8 @@ class ObjectPickler:
             self.out += b"t"
         else:
             dims, how = len(value.options["stride"]), value.options
-            numbers = [dims, *how["stride"], *how["padding"], *how["dilation"], *[0] * dims, how["groups"], 0]
+            numbers = [dims, *how["stride"], *how["padding"], *how["dilation"]]
+            numbers += [*how.get("output_padding", [0] * dims), how["groups"], int(how.get("transposed", False))]
             self.instance(f"{CUSTOM}quantized.Conv{dims}dPackedParamsBase")
             self.out += b"("
             self.text("2")
@@ -263,6 +277,15 @@ class ObjectPickler:
             self.out += b"t"
         self.out += b"b"
         self.remember(value)
+
+
+def sparse_parts(value: Any) -> tuple[Any, ...]:
+    """The indices and the values of a sparse tensor."""
+    if value.is_sparse:
+        return value._indices(), value._values()
+    by_row = value.layout.name in ("sparse_csr", "sparse_bsr")
+    indices = (value.crow_indices(), value.col_indices()) if by_row else (value.ccol_indices(), value.row_indices())
+    return *indices, value.values()
 
 
 def _split(qualified: str) -> tuple[str, str]:

@@ -37,9 +37,10 @@ def _convolution(state: Any) -> Any:
         values, (_, weight, bias) = [int(each) for each in first], second
         dims, flags = values[0], values[-1]
     parts = [values[1 + at * dims : 1 + (at + 1) * dims] for at in range(4)]
+    groups = values[1 + 4 * dims]
     if flags & 1:
-        raise NotSupported("the archive holds a quantized transposed convolution, which is not read")
-    return quantized.conv_prepack(weight, bias, parts[0], parts[1], parts[2], values[1 + 4 * dims])
+        return quantized.conv_transpose2d_prepack(weight, bias, parts[0], parts[1], parts[3], parts[2], groups)
+    return quantized.conv_prepack(weight, bias, parts[0], parts[1], parts[2], groups)
 
 
 def _embedding(state: Any) -> Any:
@@ -48,9 +49,11 @@ def _embedding(state: Any) -> Any:
 
 def _cell(state: Any) -> Any:
     kind, tensors, _, numbers, parameters = state
+    weights = [each.made if isinstance(each, Empty) else each for each in parameters]
+    if kind == "quantized_fp16":  # the biases are packed with the weights
+        return CellParameters(weights[0].weight, weights[1].weight, weights[0].bias, weights[1].bias, False)
     if kind != "quantized_dynamic":
         raise NotSupported(f"the archive holds recurrent parameters of the kind {kind!r}, which are not read")
-    weights = [each.made if isinstance(each, Empty) else each for each in parameters]
     first, second = tensors
     return CellParameters(weights[0].weight, weights[1].weight, first, second, bool(numbers[0]))
 

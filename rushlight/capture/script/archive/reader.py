@@ -20,6 +20,7 @@ from ....ops import quantized
 from ....serialization.loading import storage_loader
 from ....serialization.locations import restorer
 from ....serialization.records import ArchiveReader
+from ....tensor.layout import strided
 from ..frontend.errors import ScriptError
 from ..frontend.types import ANY, INT, TENSOR, ClassType, InterfaceType, OptionalType, TupleType, Type
 from ..hooks import TABLES, ScriptHook
@@ -30,7 +31,7 @@ from ..run.program import ScriptProgram
 from ..script_class import ScriptClass, adopt
 from ..script_function import ScriptFunction
 from ..script_module import RecursiveScriptModule
-from .code_text import CUSTOM, CodeClass, CodeFile, ModuleClass, SourceCode, literal
+from .code_text import CUSTOM, CodeClass, CodeFile, ModuleClass, ProgramText, SourceCode, literal
 from .compiler import ArchiveCompiler
 from .packed import Empty, packed_of
 from .unpickling import ObjectUnpickler, unpickled
@@ -408,6 +409,7 @@ class ProgramReader:
             self.compiling.append(key)
             made = ArchiveCompiler(self, described.methods[name], described.file, module)
             self.programs[key] = numbered(ScriptProgram(*made.compile()))
+            self.programs[key].text = ProgramText(described.methods[name], described.file, self.constants, True)
             self.compiling.remove(key)
         return self.programs[key]
 
@@ -421,7 +423,9 @@ class ProgramReader:
             if qualified in self.compiling:
                 raise ScriptError(f"the archive's function '{qualified}' calls itself", compiler.source, node)
             self.compiling.append(qualified)
-            self.functions[qualified] = ScriptFunction(ScriptProgram(*ArchiveCompiler(self, *found).compile()), found[0].name)
+            made = ScriptProgram(*ArchiveCompiler(self, *found).compile())
+            made.text = ProgramText(*found, self.constants, False)
+            self.functions[qualified] = ScriptFunction(made, found[0].name)
             self.compiling.remove(qualified)
         return self.functions[qualified]
 
@@ -441,6 +445,8 @@ class ProgramReader:
         """The type of its result."""
         if place == "profiler" or "pack" in name and "unpack" not in name:
             return ANY
+        if name == "quantized_lstm_cell_dynamic":
+            return TupleType((TENSOR, TENSOR))
         return TupleType((TENSOR, OptionalType(TENSOR))) if "unpack" in name and "embedding" not in name else TENSOR
 
     def placed(self, named: device) -> device:
@@ -452,8 +458,8 @@ class ProgramReader:
 
 def _place(tensor: Any) -> Any:
     """Where the elements of a tensor are, and of which form it is."""
-    empty = not tensor.numel() or tensor.is_meta
-    return id(tensor) if empty else (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+    alone = not tensor.numel() or tensor.is_meta or tensor.layout is not strided
+    return id(tensor) if alone else (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
 
 
 def numbered(program: ScriptProgram) -> ScriptProgram:

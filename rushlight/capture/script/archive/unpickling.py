@@ -8,7 +8,9 @@ from pickle import UnpicklingError
 from typing import Any
 
 from ....core.errors import CaptureError
+from ....serialization.rebuild import rebuild_sparse_tensor
 from ....serialization.safe_globals import Refusal, WeightsUnpickler
+from ....tensor.layout import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from .code_text import ROOT
 
 
@@ -35,6 +37,18 @@ def _tagged(value: Any, kind: Any) -> Any:
     return value
 
 
+# Numbers of layouts in archives.
+LAYOUT_NUMBERS = {1: sparse_coo, 2: sparse_csr, 4: sparse_csc, 5: sparse_bsr, 6: sparse_bsc}
+
+
+def _sparse(kind: Any, size: Any, requires_grad: Any, *parts: Any) -> Any:
+    """A sparse tensor: the number of its layout, its sizes, its indices and values, and hooks, which are none."""
+    if type(kind) is not int or kind not in LAYOUT_NUMBERS:
+        raise UnpicklingError(f"the pickle has a sparse tensor of layout {kind!r}, which is not known here")
+    made = rebuild_sparse_tensor(LAYOUT_NUMBERS[kind], (*parts[:-1], size))
+    return made.requires_grad_(True) if requires_grad else made
+
+
 class ObjectUnpickler(WeightsUnpickler):
     """Reads the objects of an archive; ``reader`` makes those of its classes."""
 
@@ -46,6 +60,7 @@ class ObjectUnpickler(WeightsUnpickler):
         self.functions: dict[str, Callable[..., Any]] = {
             **{f"torch.jit._pickle.build_{kind}list": _listed for kind in ("int", "double", "bool", "tensor")},
             "torch.jit._pickle.restore_type_tag": _tagged,
+            "torch._utils._rebuild_sparse_tensor": _sparse,
             "torch.jit._pickle.build_tensor_from_id": self.tensor,
         }
         self.callable |= {id(each) for each in self.functions.values()}

@@ -11,6 +11,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.errors import CaptureError, OperationError
 from ....ops.overloads import find_packet
+from ..ir.graph_functions import format_text
 from .ir import AtenBlock, AtenGraph, AtenNode, AtenValue
 
 _NUMBERS: dict[str, Callable[..., Any]] = {
@@ -19,7 +20,7 @@ _NUMBERS: dict[str, Callable[..., Any]] = {
     "ge": operator.ge, "__is__": operator.is_, "__isnot__": operator.is_not, "__not__": operator.not_, "__and__": operator.and_, "__or__": operator.or_,
     "__xor__": operator.xor, "len": len, "str": str, "Int": int, "Float": float, "Bool": bool, "__getitem__": operator.getitem, "ord": ord, "chr": chr,
     "floor": math.floor, "ceil": math.ceil, "sqrt": math.sqrt, "__contains__": operator.contains, "__range_length": lambda a, b, c: len(range(a, b, c)),
-    "__derive_index": lambda index, start, step: start + index * step, "format": lambda text, *rest: text.format(*rest), "hash": hash,
+    "__derive_index": lambda index, start, step: start + index * step, "format": format_text, "hash": hash,
 }  # fmt: skip
 
 

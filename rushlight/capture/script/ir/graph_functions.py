@@ -144,6 +144,14 @@ def formatted(value: Any, conversion: str, specification: str) -> str:
     return format(value, specification)
 
 
+def format_text(text: str, *values: Any) -> str:
+    """``text.format(*values)`` as scripts do it: only ``{}`` is a place, whatever else stands in braces is text."""
+    parts = text.split("{}")
+    if len(parts) - 1 > len(values):
+        raise RuntimeError(f"Too few arguments for format string: {text}")
+    return parts[0] + "".join(f"{value}{part}" for value, part in zip(values, parts[1:]))
+
+
 def joined(*parts: str) -> str:
     """An f-string of its parts."""
     return "".join(parts)
@@ -241,7 +249,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, missing_operator, is_kind, formatted, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
+        unpack, range_length, raise_error, check, unused_call, missing_operator, is_kind, formatted, format_text, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
         *type_numbers.FUNCTIONS.values(),
     )
 }  # fmt: skip

@@ -461,8 +461,11 @@ class Calls(AttributeLowering):
         if hasattr(owner, name):
             self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
         if kind == STR and name == "format":
-            arguments = [self.shown(self.plain(each, node)) for each in arguments]
+            arguments = [base, *(self.shown(self.plain(each, node)) for each in arguments)]
             args = self.values_of(arguments, node)
+            if all(each.constant for each in arguments):
+                return self.folded(graph_functions.format_text, args, {}, STR)
+            return self.emit(graph_functions.format_text, tuple(args), STR)
         if (
             base.constant
             and kind == STR

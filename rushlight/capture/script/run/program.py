@@ -31,6 +31,7 @@ class ScriptProgram:
         self._draft = program if isinstance(program, Draft) else None
         self._graph = None if isinstance(program, Draft) else program
         self.signature = signature
+        self.text: Any = None  # of an archive that it was read from: what gives its code
         self.shared = False  # by several functions
         self.private = False  # its graph was given away, and may be changed
         self._walked = False
