@@ -184,6 +184,11 @@ def take_part(module: Any, part: Any) -> None:
         module._script_adopt(name, program)
 
 
+def reconstruct(module: Any, cpp_module: Any) -> None:
+    """Give a scripted Module the part of another, with its methods; what its class has for Python stays."""
+    take_part(module, cpp_module)
+
+
 def freeze_part(module: Any, preservedAttrs: Any = (), freezeInterfaces: bool = True, preserveParameters: bool = False) -> ModulePart:
     """The frozen form of a part, without the optimizations of ``jit.freeze``."""
     return ModulePart(freeze(module._module, list(preservedAttrs), optimize_numerics=False))
@@ -191,4 +196,5 @@ def freeze_part(module: Any, preservedAttrs: Any = (), freezeInterfaces: bool = 
 
 WRITERS.append((ModulePart, lambda part: write_module(part._module)))
 ScriptModule._c = property(part_of, take_part)  # type: ignore[attr-defined]
+ScriptModule._reconstruct = reconstruct  # type: ignore[attr-defined]
 TracedModule._c = property(part_of)  # type: ignore[attr-defined]

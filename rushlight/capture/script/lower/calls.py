@@ -8,6 +8,7 @@ import inspect
 import math
 import typing
 import warnings
+from collections import OrderedDict
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -57,6 +58,9 @@ _PYTHON = frozenset(
         len, min, max, abs, sum, round, int, float, bool, str, complex, print, list, tuple, dict, sorted, any, all, ord, chr, divmod, pow, hex, oct, bin, repr, format, hash,
     )
 )  # fmt: skip
+
+
+_STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
 
 class Calls(AttributeLowering):
@@ -124,8 +128,9 @@ class Calls(AttributeLowering):
         if found in (hasattr, getattr) and len(node.args) >= 2:
             return self.reflected(found, node)
         if found is annotate or found is typing.cast:
-            value = self.expression(node.args[1])
             kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
+            literal = isinstance(node.args[1], (ast.List, ast.ListComp, ast.Dict, ast.DictComp))
+            value = self.expression(self.hinted(node.args[1], kind) if literal else node.args[1])  # type: ignore[attr-defined]
             if not isinstance(value, ScriptValue) or not (assignable(value.type, kind) or found is typing.cast):
                 raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
             return ScriptValue(kind, value.arg)
@@ -203,8 +208,9 @@ class Calls(AttributeLowering):
 
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """A call of a function or class from outside."""
-        if found is Size:  # in a script sizes are lists of numbers
-            found = list
+        found = _STAND_INS.get(found, found) if found.__class__ is type else found
+        if mark_of(found) == IGNORED and isinstance(found, type):
+            raise NotSupportedError(f"Cannot instantiate class '{found.__name__}' in a script function", self.source, node)
         if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
             return self.call_builtin(found, arguments, keywords, node)
         if mark_of(found) == UNUSED:
@@ -325,6 +331,9 @@ class Calls(AttributeLowering):
             if isinstance(only, Unrolled):
                 return ScriptValue(INT, len(only.items))
             if isinstance(only, ModuleValue):
+                owner = getattr(only.module, "_script_class", type(only.module))
+                if not getattr(owner, "__len__", parts_of).__module__.startswith(PACKAGE + "."):  # the user's own
+                    return self.call_method(only, "__len__", [], {}, node)
                 return ScriptValue(INT, len(parts_of(only.module)))
             if isinstance(only, ScriptValue) and isinstance(only.type, TupleType):
                 return ScriptValue(INT, len(only.type.elements))
@@ -398,7 +407,7 @@ class Calls(AttributeLowering):
         if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], ScriptValue) and arguments[0].constant:
             return self.wrap(found(arguments[0].arg), node)
         if issubclass(found, BaseException):
-            raise NotSupportedError("an exception can only be raised", self.source, node)
+            raise NotSupportedError("an exception cannot be used as a value: it can only be raised", self.source, node)
         if issubclass(found, Module) or found.__module__ == "builtins":
             raise ScriptError(
                 f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute",
@@ -458,7 +467,7 @@ class Calls(AttributeLowering):
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
         owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
-        if hasattr(owner, name):
+        if hasattr(owner, name) and not (isinstance(kind, ListType) and name == "sort" and len(arguments) == 1):
             self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
         if kind == STR and name == "format":
             arguments = [self.shown(self.plain(each, node)) for each in arguments]
@@ -477,6 +486,9 @@ class Calls(AttributeLowering):
                 return self.emit(function, (base.arg, *args), function_type(function, [TENSOR, *kinds], keywords), kwargs)
             result = method_type(TENSOR, name, kinds)
             return self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=name.endswith("_"))
+        if isinstance(kind, ListType) and name == "sort":
+            self.check_sorted(kinds, node)
+            args, kwargs = [], {**kwargs, **dict(zip(("reverse",), args))}
         if isinstance(kind, ListType) and name in ("append", "insert", "extend"):
             self.grow(kind, name, arguments, node)
         if isinstance(kind, TupleType) and kind.kind is not None and name == "_replace":
@@ -488,6 +500,15 @@ class Calls(AttributeLowering):
         if isinstance(kind, DictType) and name in ("keys", "values", "items"):  # a list in scripts
             return self.emit(list, (made.arg,), result)
         return made
+
+    def check_sorted(self, kinds: list[Type], node: ast.AST) -> None:
+        """Refuse what does not say whether the order is reversed, which may be said by position, too."""
+        if kinds and kinds[0] not in (BOOL, ANY):
+            raise ScriptError(
+                f"Arguments for call are not valid: sort() Expected a value of type 'bool' for argument 'reverse' but instead found type '{kinds[0]}'",
+                self.source,
+                node,
+            )
 
     def grow(self, kind: ListType, name: str, arguments: list[Any], node: ast.AST) -> None:
         """Something is put into a list: the first one settles what an empty list is a list of."""

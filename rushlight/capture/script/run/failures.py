@@ -33,7 +33,7 @@ def seen_from_python(error: Exception) -> Exception:
     elif isinstance(error, RaisedInScript):
         kind = type(original)
         module = kind.__module__ + "." if kind.__module__ else ""
-        made = Error("\n".join([*lines, f"{module}{kind.__qualname__}: {original}"]))
+        made = Error("\n".join([*lines, f"{module}{kind.__name__}: {original}"]))
     else:
         shown = "RuntimeError" if isinstance(error, RuntimeError) else type(error).__name__
         text = "\n".join([*lines, f"{shown}: {original}"])
