@@ -10,6 +10,7 @@ import enum
 import sys
 import types as python_types
 import typing
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,9 @@ from ....core.devices import device
 from ....core.dtypes import dtype
 from ....core.random import Generator
 from ....core.size import Size
+from ....nn import common_types
 from ....nn.modules.module import Module
+from ....tensor.legacy import tensortype
 
 
 class Type:
@@ -327,6 +330,16 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         return _PLAIN[annotation]
     if annotation in _BARE:
         raise UnknownAnnotation(_BARE[annotation])
+    if isinstance(annotation, tensortype):
+        warnings.warn(
+            "TorchScript will treat type annotations of Tensor dtype-specific subtypes as if they are normal Tensors. dtype constraints are not enforced in "
+            "compilation either.",
+            stacklevel=2,
+        )
+        return TENSOR
+    for count, sizes in enumerate(_SIZES, 1):  # one of them stands for all
+        if annotation is sizes:
+            return BroadcastingListType(INT, count)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated and isinstance(args[1], Broadcasting):
         inner = from_annotation(args[0], resolve)
@@ -399,6 +412,7 @@ TYPE_NAMES: dict[str, Any] = {
 }  # what annotations may name without an import
 TYPE_NAMES.update({f"BroadcastingList{_count}": Broadcasting(_count) for _count in range(1, 7)})
 TYPE_NAMES.update({"Tensor": TensorBase, "Device": device, "number": NUMBER, "NoneType": type(None)})
+_SIZES = [getattr(common_types, f"_size_{count}_t") for count in range(1, 7)]
 _BARE: dict[Any, str] = {}
 for _name, _kinds in (("List", (list, typing.List)), ("Tuple", (tuple, typing.Tuple)), ("Optional", (typing.Optional,))):  # noqa: UP006
     for _kind in _kinds:

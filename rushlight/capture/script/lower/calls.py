@@ -18,6 +18,7 @@ from ....core.declare import PACKAGE, Op
 from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
+from ....tensor.legacy import tensortype
 from ...trace.jit_trace import TracedFunction, fork, wait
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
@@ -26,11 +27,9 @@ from ..frontend.source import MISSING, FunctionSource
 from ..frontend.types import (
     ANY,
     BOOL,
-    CLASS_MAKERS,
     FLOAT,
     INT,
     NONE,
-    SLICE,
     STR,
     TENSOR,
     ClassType,
@@ -47,7 +46,8 @@ from ..frontend.types import (
     without_none,
 )  # fmt: skip
 from ..ir import graph_functions
-from .attributes import AttributeLowering, module_type, tensor_member
+from .attributes import module_type, tensor_member
+from .construction import Construction
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
 from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
@@ -60,10 +60,11 @@ _PYTHON = frozenset(
 )  # fmt: skip
 
 
+_TENSORS_OF = frozenset("named_buffers buffers named_parameters parameters".split())
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
 
-class Calls(AttributeLowering):
+class Calls(Construction):
     """Compiles calls."""
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -158,25 +159,6 @@ class Calls(AttributeLowering):
             raise NotSupportedError("type() is not supported in scripts: use isinstance()", self.source, node)
         return None
 
-    def sliced(self, arguments: list[Any], node: ast.Call) -> ScriptValue:
-        """``slice(...)``: a value that stands in brackets later."""
-        if not 1 <= len(arguments) <= 3 or node.keywords:
-            raise ScriptError(
-                "Slice does not accept any keyword arguments"
-                if node.keywords
-                else f"slice() takes one to three arguments, and {len(arguments)} are given",
-                self.source,
-                node,
-            )
-        bounds = [self.plain(each, node) for each in arguments]
-        for each in bounds:
-            if each.type not in (INT, NONE, ANY) and each.type != OptionalType(INT):
-                raise ScriptError(f"slice() takes ints, and this is a {each.type}", self.source, node)
-        if all(each.constant for each in bounds):
-            return ScriptValue(SLICE, slice(*[each.arg for each in bounds]))
-        start, stop, step = (None, bounds[0].arg, None) if len(bounds) == 1 else (*[each.arg for each in bounds], None)[:3]
-        return self.emit(graph_functions.slice_of, (start, stop, step), SLICE)
-
     def reflected(self, function: Any, node: ast.Call) -> Any:
         """``hasattr`` and ``getattr`` with a name that is known."""
         base, name = self.expression(node.args[0]), self.value(node.args[1])
@@ -239,8 +221,14 @@ class Calls(AttributeLowering):
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
         if found is slice:
             return self.sliced(arguments, node)
+        if isinstance(found, tensortype):
+            return self.legacy(found, arguments, keywords, node)
         if isinstance(found, type):
             return self.construct(found, arguments, keywords, node)
+        if mark_of(inspect.getattr_static(type(found), "__call__", None)) == IGNORED or (
+            isinstance(found, Module) and not hasattr(found, "_script_programs")
+        ):
+            return self.call_python(found, arguments, keywords, node)
         if isinstance(found, Module):
             raise ScriptError(
                 "Cannot call a ScriptModule that is not a submodule of the caller: make it an attribute of the Module that is scripted",
@@ -273,7 +261,7 @@ class Calls(AttributeLowering):
         if found is warnings.warn:
             return True
         if isinstance(found, BuiltinFunctionType):
-            return getattr(found, "__module__", None) in ("math", "_operator") or getattr(math, found.__name__, None) is found
+            return getattr(found, "__module__", None) in ("math", "cmath", "_operator") or getattr(math, found.__name__, None) is found
         place = getattr(found, "__module__", None) or ""
         if not (place == PACKAGE or place.startswith(PACKAGE + ".")) or isinstance(found, Module) or not callable(found):
             return False
@@ -382,43 +370,10 @@ class Calls(AttributeLowering):
             return self.emit(graph_functions.shown, (value.arg,), STR)
         return value
 
-    def construct(self, found: type, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
-        """A call of a class: named tuples and members of enumerations."""
-        if issubclass(found, tuple) and hasattr(found, "_fields"):
-            values = {name: self.plain(each, node) for name, each in zip(found._fields, arguments)}
-            values.update({name: self.plain(each, node) for name, each in keywords.items()})
-            for name, default in getattr(found, "_field_defaults", {}).items():
-                if name not in values:
-                    values[name] = self.plain(self.wrap(default, node), node)
-            missing = [name for name in found._fields if name not in values]
-            if missing or len(values) != len(found._fields) or len(arguments) > len(found._fields):
-                raise ScriptError(f"{found.__name__} takes {', '.join(found._fields)}", self.source, node)
-            ordered = [values[name] for name in found._fields]
-            kind = from_annotation(found, self.source.evaluate)
-            assert isinstance(kind, TupleType)
-            for name, wanted, value in zip(found._fields, kind.elements, ordered):
-                if not assignable(value.type, wanted):
-                    raise ScriptError(
-                        f"{found.__name__}() Expected a value of type '{wanted}' for argument '{name}' but instead found type '{value.type}'",
-                        self.source,
-                        node,
-                    )
-            return ScriptValue(kind, tuple.__new__(found, [each.arg for each in ordered]))
-        if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], ScriptValue) and arguments[0].constant:
-            return self.wrap(found(arguments[0].arg), node)
-        if issubclass(found, BaseException):
-            raise NotSupportedError("an exception cannot be used as a value: it can only be raised", self.source, node)
-        if issubclass(found, Module) or found.__module__ == "builtins":
-            raise ScriptError(
-                f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute",
-                self.source,
-                node,
-            )
-        described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
-        return self.call_scripted(described, described, arguments, keywords, node)
-
     def python_type(self, found: Any) -> Type:
         """The type that a Python function says it returns; a tensor where it says nothing."""
+        if not inspect.isfunction(found) and not inspect.isclass(found) and not hasattr(found, "__annotations__"):
+            found = inspect.getattr_static(type(found), "__call__", found)
         hint = getattr(found, "__annotations__", {}).get("return", TensorBase)
         try:
             if hint is TensorBase and inspect.isfunction(inspect.unwrap(found)) and (comment := self.comment_result(inspect.unwrap(found))):
@@ -463,11 +418,14 @@ class Calls(AttributeLowering):
             signature = kind.methods[name]
             bound = signature.bind(self, arguments, keywords, node)
             return self.emit(graph_functions.call_interface, (base.arg, name, *bound), signature.result, impure=True)
+        if isinstance(kind, ListType) and name == "sort" and len(arguments) == 1:
+            self.check_sorted(arguments[0], node)
+            arguments, keywords = [], {"reverse": arguments[0], **keywords}
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
         owner = str if kind == STR else list if isinstance(kind, ListType) else dict if isinstance(kind, DictType) else None
-        if hasattr(owner, name) and not (isinstance(kind, ListType) and name == "sort" and len(arguments) == 1):
+        if hasattr(owner, name):
             self.check_arguments(getattr(owner, name), len(arguments) + 1, keywords, node)
         if kind == STR and name == "format":
             arguments = [self.shown(self.plain(each, node)) for each in arguments]
@@ -486,9 +444,6 @@ class Calls(AttributeLowering):
                 return self.emit(function, (base.arg, *args), function_type(function, [TENSOR, *kinds], keywords), kwargs)
             result = method_type(TENSOR, name, kinds)
             return self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=name.endswith("_"))
-        if isinstance(kind, ListType) and name == "sort":
-            self.check_sorted(kinds, node)
-            args, kwargs = [], {**kwargs, **dict(zip(("reverse",), args))}
         if isinstance(kind, ListType) and name in ("append", "insert", "extend"):
             self.grow(kind, name, arguments, node)
         if isinstance(kind, TupleType) and kind.kind is not None and name == "_replace":
@@ -501,11 +456,12 @@ class Calls(AttributeLowering):
             return self.emit(list, (made.arg,), result)
         return made
 
-    def check_sorted(self, kinds: list[Type], node: ast.AST) -> None:
+    def check_sorted(self, given: Any, node: ast.AST) -> None:
         """Refuse what does not say whether the order is reversed, which may be said by position, too."""
-        if kinds and kinds[0] not in (BOOL, ANY):
+        kind = self.plain(given, node).type
+        if kind not in (BOOL, ANY):
             raise ScriptError(
-                f"Arguments for call are not valid: sort() Expected a value of type 'bool' for argument 'reverse' but instead found type '{kinds[0]}'",
+                f"Arguments for call are not valid: sort() Expected a value of type 'bool' for argument 'reverse' but instead found type '{kind}'",
                 self.source,
                 node,
             )
@@ -544,10 +500,18 @@ class Calls(AttributeLowering):
             return Unrolled(
                 [Unrolled([ScriptValue(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
             )
+        if name in _TENSORS_OF and not arguments and getattr(function, "__module__", "").startswith(PACKAGE):
+            pairs = list(getattr(module, name if name.startswith("named") else f"named_{name}")())
+            tensors = [self.emit(base.below(path), (), TENSOR, op="get_attr") for path, _ in pairs]
+            return Unrolled(
+                [Unrolled([ScriptValue(STR, path), each]) if name.startswith("named") else each for (path, _), each in zip(pairs, tensors)]
+            )
         if mark_of(function) == UNUSED:
             return self.emit(graph_functions.unused_call, (name,), self.python_type(function), impure=True)
         overload = self.fitting(function, arguments, keywords, node, True) if inspect.isfunction(function) else None
         scripted = module._script_method(name, self, node, overload) if hasattr(module, "_script_method") else None
+        if scripted is None and name == "forward" and base.path and mark_of(function) is None:  # of the package: a call of the Module
+            return self.call_module(base, arguments, keywords, node)
         if scripted is None:
             args = tuple(self.values_of(arguments, node, False))
             kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
@@ -562,7 +526,7 @@ class Calls(AttributeLowering):
         """A call of a Module: its forward, with hooks."""
         module = base.module
         if not base.path:
-            raise ScriptError("a Module can't call itself: recursion is not supported in scripts", self.source, node)
+            return self.call_method(base, "forward", arguments, keywords, node)
         forward = inspect.getattr_static(getattr(module, "_script_class", type(module)), "forward", None)
         if mark_of(forward) == UNUSED:
             return self.emit(graph_functions.unused_call, (f"{type(module).__name__}.forward",), self.python_type(forward), impure=True)

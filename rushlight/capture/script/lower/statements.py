@@ -84,6 +84,8 @@ class Statements(SimpleStatements):
 
     def do_Return(self, node: ast.Return) -> None:
         """The one return, at the end."""
+        if isinstance(node.value, ast.IfExp):
+            node.value.wanted = self.return_type  # type: ignore[attr-defined]
         value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
         if self.return_type is not None:
             value = self.returned(value, node.value if node.value is not None else node)
@@ -110,6 +112,8 @@ class Statements(SimpleStatements):
                 self.returned(ScriptValue(NONE, None), self.here)
             self.block.set(node.name, ScriptValue(_KNOWN[node.known.__class__], node.known))
         else:
+            if node.name == VALUE and isinstance(node.value, ast.IfExp):
+                node.value.wanted = self.return_type  # type: ignore[attr-defined]
             value = self.materialized(self.value(node.value))
             if node.name == VALUE and self.return_type is not None:
                 value = self.returned(value, node.value)
