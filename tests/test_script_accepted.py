@@ -159,10 +159,6 @@ def logarithm(x: complex):
     return cmath.log(x)
 
 
-def same() -> tuple[bool, bool]:
-    return (True is True), (1 is not 2)  # noqa: F632
-
-
 def calls_python(x):
     return named(x), plain_module(x) + 1
 

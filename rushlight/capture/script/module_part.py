@@ -6,6 +6,7 @@ In: a scripted or traced Module, or one of the package below it.  Out: a :class:
 from __future__ import annotations
 
 import enum
+import inspect
 from typing import Any
 
 from ...core.base import TensorBase
@@ -186,7 +187,9 @@ def take_part(module: Any, part: Any) -> None:
 
 def reconstruct(module: Any, cpp_module: Any) -> None:
     """Give a scripted Module the part of another, with its methods; what its class has for Python stays."""
+    own = {name: each for name, each in module.__dict__.items() if inspect.ismethod(each)}
     take_part(module, cpp_module)
+    module.__dict__.update({name: each for name, each in own.items() if name not in module.__dict__})
 
 
 def freeze_part(module: Any, preservedAttrs: Any = (), freezeInterfaces: bool = True, preserveParameters: bool = False) -> ModulePart:

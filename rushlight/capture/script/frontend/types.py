@@ -123,6 +123,8 @@ class ListType(CompoundType):
     __slots__ = ("element",)
 
     def __init__(self, element: Type) -> None:
+        if element is None:
+            raise RuntimeError("Can not create ListType with None type")
         self.element = element
 
     def getElementType(self) -> Type:
@@ -330,6 +332,8 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         return _PLAIN[annotation]
     if annotation in _BARE:
         raise UnknownAnnotation(_BARE[annotation])
+    if getattr(annotation, "__qualname__", "") == "Future" and isinstance(annotation, type):
+        raise UnknownAnnotation("Attempted to use Future without a contained type. Please add a contained type, e.g. Future[int]")
     if isinstance(annotation, tensortype):
         warnings.warn(
             "TorchScript will treat type annotations of Tensor dtype-specific subtypes as if they are normal Tensors. dtype constraints are not enforced in "

@@ -138,7 +138,11 @@ class AttributeLowering(ObjectLowering):
                     return ScriptValue(NONE, None)
                 return self.emit(base.below(name), (), TENSOR, op="get_attr")
         if name in module._modules:
-            return self.child(base, name, node)
+            found = self.child(base, name, node)
+            hint = declared(module)[0].get(name)
+            if isinstance(found, ModuleValue) and isinstance(hint, type):
+                found.interface = vars(hint).get("_script_interface")
+            return found
         if name in module.__dict__ and not name.startswith("_script"):
             return self.data_attribute(base, name, module.__dict__[name], node)
         owner = getattr(module, "_script_class", type(module))
@@ -152,6 +156,8 @@ class AttributeLowering(ObjectLowering):
         if isinstance(found, classmethod):
             raise NotSupportedError("class methods are not supported in scripts: use a static method", self.source, node)
         if callable(found):
+            if base.interface is not None and name not in base.interface.methods:
+                raise ScriptError(f"'{base.interface}' object has no attribute or method '{name}'", self.source, node)
             return Bound(base, name)
         if found is not None:
             return self.wrap(found, node)

@@ -288,7 +288,7 @@ class Calls(Construction):
         """Refuse a call with too many or too few arguments, or ones of unknown names."""
         wrong = mistake(found, count, keywords)
         if wrong is not None:
-            raise ScriptError(wrong, self.source, node)
+            raise ScriptError(f"Arguments for call are not valid: {wrong}", self.source, node)
 
     def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse texts and lists where an op takes a tensor."""

@@ -415,13 +415,13 @@ class Expressions(Conditions):
             return self.operated("__getitem__", base, [self.value(node.slice)], node)
         if base.type in (INT, FLOAT, BOOL, NONE) or isinstance(base.type, EnumType):
             raise ScriptError(f"'{base.type}' object is not subscriptable", self.source, node)
-        self.check_index(base.type, node.slice)
+        self.check_index(base.type, node.slice, node)
         known = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if (isinstance(base.type, ListType) or base.type == STR) and isinstance(known, (str, float)):
             raise ScriptError(f"the items of a {base.type} are numbered: {known!r} is no number of an item", self.source, node.slice)
         return self.emit(operator.getitem, (base.arg, self.index(node.slice)), self.item_type(base.type, node.slice))
 
-    def check_index(self, kind: Type, index: ast.expr) -> None:
+    def check_index(self, kind: Type, index: ast.expr, whole: ast.AST | None = None) -> None:
         """Refuse what can't stand in the brackets of a value, as far as that is seen without computing it."""
         parts = [each for each in (index.lower, index.upper, index.step) if each] if isinstance(index, ast.Slice) else [index]
         for each in parts:
@@ -430,7 +430,9 @@ class Expressions(Conditions):
             if isinstance(kind, DictType):
                 if not assignable(given, kind.key):
                     raise ScriptError(
-                        f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'", self.source, index
+                        f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'",
+                        self.source,
+                        whole if whole is not None else index,
                     )
             elif kind == TENSOR and given in (FLOAT, STR):
                 raise ScriptError(f"Unsupported operation: indexing tensor with unsupported index type '{given}'", self.source, index)

@@ -173,7 +173,7 @@ class Statements(SimpleStatements):
             return from_annotation(self.source.evaluate(annotation), self.source.evaluate)
         except (UnknownAnnotation, NameError, TypeError, SyntaxError, AttributeError) as error:
             text = annotation if isinstance(annotation, str) else ast.unparse(annotation)
-            unknown = f"Unknown type name '{error.name}': " if isinstance(error, NameError) and error.name else ""
+            unknown = f"Unknown type name '{error.name}': " if isinstance(error, NameError) and error.name else odd_type(annotation)
             raise ScriptError(
                 f"{unknown}the annotation '{text}' is no type that scripts have ({error})",
                 self.source,
@@ -297,6 +297,11 @@ class Statements(SimpleStatements):
         in_place = f"__i{function.__name__.strip('_')}__"
         if isinstance(left.type, ClassType) and left.type.described.is_method(left.type.described.member(in_place)):
             return self.call_object_method(left, in_place, [right], {}, node)
+        if isinstance(left.type, ClassType) and left.type.described.member(f"__{function.__name__.strip('_')}__") is None:
+            name = f"__{function.__name__.strip('_')}__"
+            raise ScriptError(
+                f"Cannot emit inplace op on {left.type} since it does not define an {in_place} or {name} method", self.source, node
+            )
         if left.type in (TENSOR, ANY) or isinstance(left.type, (ListType, DictType)):
             kind = left.type if left.type != ANY else ANY
             return self.emit(INPLACE[function], (left.arg, right.arg), kind, impure=True)
@@ -548,6 +553,23 @@ class Statements(SimpleStatements):
                 f"{shown} previously had type {before} but is now being assigned to a value of type {after}", self.source, node
             )
         return kind
+
+
+def odd_type(annotation: Any) -> str:
+    """What is odd about an expression that stands for a type, if it is its form."""
+    for each in ast.walk(ast.parse(annotation.strip(), mode="eval") if isinstance(annotation, str) else annotation):
+        if isinstance(each, ast.BinOp) and not isinstance(each.op, ast.BitOr):
+            sign = "+" if isinstance(each.op, ast.Add) else type(each.op).__name__
+            return f"Expression of type {sign} cannot be used in a type expression: "
+        if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Subscript):
+            return "Subscripted type must be a type identifier: "
+        if (
+            isinstance(each, ast.Subscript)
+            and isinstance(each.value, ast.Name)
+            and each.value.id in ("Tensor", "int", "float", "bool", "str")
+        ):
+            return f"Unknown type constructor {each.value.id}: "
+    return ""
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {
