@@ -173,7 +173,7 @@ def test_values():
     assert torch.jit.script(logarithm)(1 + 2j) == cmath.log(1 + 2j)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Python's own, of "is" with a literal
-        unit = torch.jit.CompilationUnit("def same() -> Tuple[bool, bool]:\n    return 0.5 is 0.5, 1 is not 2\n")
+        unit = torch.jit.CompilationUnit("def same() -> tuple[bool, bool]:\n    return 0.5 is 0.5, 1 is not 2\n")
     assert unit.same() == (True, True)
     name, result = torch.jit.script(calls_python)(torch.ones(2))
     assert name == "Tensor" and result.tolist() == [4.0, 4.0]
@@ -239,3 +239,52 @@ def test_isinstance_with_empty_containers_warns():
         assert torch.jit.isinstance([], list[int])
     with pytest.raises(RuntimeError, match="must be a type or a tuple of types"):
         torch.jit.isinstance(2, [int])
+
+
+class Halves(nn.Module):
+    def forward(self, x: tuple[int]) -> tuple[int]:
+        return x
+
+
+class CallsHooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Halves()
+
+    def forward(self, x: int):
+        return self.inner((x,)) + 1
+
+
+def test_hooks_change_the_type_of_a_call():
+    def doubled(self, input: tuple[tuple[int]], output: tuple[int]) -> int:
+        return output[0] * 2
+
+    module = CallsHooked()
+    module.inner.register_forward_hook(doubled)
+    assert torch.jit.script(module)(4) == module(4) == 9
+
+
+def test_hooks_of_one_name_are_refused():
+    def first(self, input: tuple[tuple[int]]) -> None:
+        pass
+
+    def second(self, input: tuple[tuple[int]]) -> None:
+        pass
+
+    second.__name__ = "first"
+    module = Halves()
+    module.register_forward_pre_hook(first)
+    module.register_forward_pre_hook(second)
+    with pytest.raises(RuntimeError, match="has at least two different python definitions"):
+        torch.jit.script(module)
+
+
+def test_writes_are_seen_by_a_recorded_program():
+    def program(x):
+        x.add_(1)
+        x[0] = 5
+        return x * 2
+
+    x = torch.zeros(2)
+    _, result = torch.jit._get_trace_graph(program, (x,))
+    assert result.tolist() == [10.0, 2.0] and x.tolist() == [5.0, 1.0]

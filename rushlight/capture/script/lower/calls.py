@@ -535,7 +535,14 @@ class Calls(Construction):
         if scripted is not None and overload is not None:
             return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
         if scripted is not None:
-            return self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
+            result = self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
+            hooks = [
+                each._program.signature.result for each in module.__dict__.get("_forward_hooks", {}).values() if hasattr(each, "_program")
+            ]
+            changed = [each for each in hooks if each != NONE]
+            if changed:  # the last hook that returns something says what the call gives
+                result.type = result.arg.type = changed[-1]
+            return result
         args = tuple(self.values_of(arguments, node))
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)
