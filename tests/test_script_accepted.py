@@ -12,6 +12,7 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
+from rushlight.compat.trace_graph import _get_trace_graph
 from rushlight.nn.common_types import _size_2_t
 
 
@@ -286,5 +287,5 @@ def test_writes_are_seen_by_a_recorded_program():
         return x * 2
 
     x = torch.zeros(2)
-    _, result = torch.jit._get_trace_graph(program, (x,))
+    _, result = _get_trace_graph(program, (x,))
     assert result.tolist() == [10.0, 2.0] and x.tolist() == [5.0, 1.0]
