@@ -289,3 +289,21 @@ def test_writes_are_seen_by_a_recorded_program():
     x = torch.zeros(2)
     _, result = _get_trace_graph(program, (x,))
     assert result.tolist() == [10.0, 2.0] and x.tolist() == [5.0, 1.0]
+
+
+def warned(x):
+    if bool(x < 2):
+        warnings.warn("less than two")  # noqa: B028
+    return x
+
+
+def test_warnings_are_given_when_a_script_runs():
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        scripted = torch.jit.script(warned)
+        assert not seen
+        scripted(torch.tensor(3))
+        assert not seen
+        scripted(torch.tensor(1))
+        scripted(torch.tensor(1))
+    assert [str(each.message) for each in seen] == ["less than two"] * 2

@@ -279,7 +279,7 @@ class Calls(Construction):
         constant = not isinstance(getattr(found, "op", None), Op) and all(
             isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values())
         )
-        if constant and isinstance(found, BuiltinFunctionType):
+        if constant and isinstance(found, BuiltinFunctionType) and found is not warnings.warn:
             return self.folded(found, args, kwargs, kind)
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
