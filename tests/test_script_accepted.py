@@ -307,3 +307,24 @@ def test_warnings_are_given_when_a_script_runs():
         scripted(torch.tensor(1))
         scripted(torch.tensor(1))
     assert [str(each.message) for each in seen] == ["less than two"] * 2
+
+
+class Appends(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.items = [1, 2]
+        self.table = {"a": [1]}
+
+    def forward(self) -> int:
+        self.items.append(3)
+        self.table["a"].append(4)
+        return len(self.items) + len(self.table["a"])
+
+
+def test_lists_of_a_scripted_module_are_its_own():
+    module = Appends()
+    scripted = torch.jit.script(module)
+    assert (scripted(), scripted()) == (5, 7)
+    assert module.items == [1, 2] and module.table == {"a": [1]}
+    module.items.append(9)
+    assert scripted.items == [1, 2, 3, 3]

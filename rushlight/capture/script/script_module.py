@@ -24,7 +24,7 @@ from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
 from .frontend.instance_annotations import warn_of_empty
-from .frontend.types import ClassType, EnumType, type_of
+from .frontend.types import ClassType, EnumType, is_open, type_of
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
 from .lower.attributes import declared
@@ -496,7 +496,21 @@ def _take(made: Any, module: Any) -> None:
             made.__dict__[name] = value.value
             made.__dict__["_script_types"] = {**made.__dict__.get("_script_types", {}), name: value.type}
         elif name not in _OWN:
-            made.__dict__[name] = value
+            made.__dict__[name] = own_containers(value) if isinstance(value, (list, dict)) and is_known(made, name, value) else value
+
+
+def is_known(made: Any, name: str, value: Any) -> bool:
+    """Whether scripts have a type for a container: then it is the scripted Module's own, and what Python does with the original is not seen."""
+    return not is_open(type_of(value)) or (not value and name in declared(made)[0])
+
+
+def own_containers(value: Any) -> Any:
+    """Lists and dicts again, with the same tensors and objects in them."""
+    if value.__class__ is list:
+        return [own_containers(each) for each in value]
+    if value.__class__ in (dict, OrderedDict):
+        return type(value)((key, own_containers(each)) for key, each in value.items())
+    return value
 
 
 def _container(module: Any, memo: dict[int, Any]) -> Any:
