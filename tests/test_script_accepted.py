@@ -328,3 +328,13 @@ def test_lists_of_a_scripted_module_are_its_own():
     assert module.items == [1, 2] and module.table == {"a": [1]}
     module.items.append(9)
     assert scripted.items == [1, 2, 3, 3]
+
+
+def test_a_traced_module_of_others_is_refused():
+    traced = torch.jit.trace(PlainModule(), torch.ones(2))
+
+    def calls(x):
+        return traced(x)
+
+    with pytest.raises(RuntimeError, match="Cannot call a ScriptModule that is not a submodule of the caller"):
+        torch.jit.script(calls)

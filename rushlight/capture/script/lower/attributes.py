@@ -195,7 +195,10 @@ class AttributeLowering(ObjectLowering):
             if kind == NONE:
                 return ScriptValue(NONE, None)
             if kind == OBJECT and is_plain_class(type(found)):
-                kind = CLASS_MAKERS[0](type(found), self.frames)
+                try:
+                    kind = CLASS_MAKERS[0](type(found), self.frames)
+                except ScriptError as error:
+                    raise self.not_converted(base, name, found, node) from error
             if kind == OBJECT and type(found).__module__.partition(".")[0] != PACKAGE:
                 raise self.not_converted(base, name, found, node)
         if isinstance(kind, EnumType):

@@ -19,7 +19,7 @@ from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
 from ....tensor.legacy import tensortype
-from ...trace.jit_trace import TracedFunction, fork, wait
+from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
@@ -226,7 +226,7 @@ class Calls(Construction):
         if isinstance(found, type):
             return self.construct(found, arguments, keywords, node)
         if mark_of(inspect.getattr_static(type(found), "__call__", None)) == IGNORED or (
-            isinstance(found, Module) and not hasattr(found, "_script_programs")
+            isinstance(found, Module) and not isinstance(found, TracedModule) and not hasattr(found, "_script_programs")
         ):
             return self.call_python(found, arguments, keywords, node)
         if isinstance(found, Module):
