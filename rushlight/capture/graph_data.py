@@ -39,7 +39,7 @@ SPACES: dict[str, dict[str, Any]] = {
 # Further spaces whose functions have names of their own making: what names a function (None where it is not of the space), and what finds it.
 NAMERS: dict[str, tuple[Callable[[Any], str | None], Callable[[str], Any]]] = {}
 METHODS: set[str] = {"size"}  # that graphs in files may call
-ATTRIBUTES = re.compile(r"(?!__)[^.]+|__setattr__|__len__|__contains__")  # the parts of paths
+ATTRIBUTES = re.compile(r"(?!__)[^.]+|__setattr__|__len__|__contains__|__getitem__")  # the parts of paths
 TENSORS = re.compile(r"(?!__)[^.]+")  # the parts of paths of parameters and buffers, which other programs may have named
 _FORMATS = {each.name: each for each in vars(layouts).values() if isinstance(each, (layouts.memory_format, layouts.layout))}
 

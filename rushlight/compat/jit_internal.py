@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035  (programs import them from here)
 
+from ..capture.script.frontend.annotations import check_empty_containers
 from ..capture.script.overloads import _overload, _overload_method
 from ..core.missing import missing
 from ..jit import Future, export, ignore, is_scripting, script_if_tracing, unused

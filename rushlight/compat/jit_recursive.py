@@ -10,6 +10,16 @@ from ..capture.script.script_module import scripted
 from ..jit import script
 
 
+class ConcreteTypeStore:
+    """The types of scripted Modules that were made, by their Python classes: none are kept, for types are compared by their structure."""
+
+    def __init__(self) -> None:
+        self.type_store: dict[Any, list[Any]] = {}
+
+
+concrete_type_store = ConcreteTypeStore()
+
+
 def wrap_cpp_module(cpp_module: Any) -> Any:
     """The scripted Module of a part (``module._c``)."""
     return cpp_module._module if isinstance(cpp_module, ModulePart) else cpp_module
@@ -28,4 +38,4 @@ def create_script_module(nn_module: Any, stubs_fn: Callable[..., Any], share_typ
     return made
 
 
-__all__ = ["create_script_module", "infer_methods_to_compile", "wrap_cpp_module"]
+__all__ = ["ConcreteTypeStore", "concrete_type_store", "create_script_module", "infer_methods_to_compile", "wrap_cpp_module"]

@@ -16,4 +16,8 @@ def enable() -> None:
     _enabled.enabled = True
 
 
-__all__ = ["EnabledProxy", "_enabled", "disable", "enable"]
+def _clear_class_state() -> None:
+    """Nothing to forget: a scripted class lives as long as the class."""
+
+
+__all__ = ["EnabledProxy", "_clear_class_state", "_enabled", "disable", "enable"]

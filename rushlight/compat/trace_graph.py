@@ -12,7 +12,7 @@ from ..capture.script.aten_graph.tensor_type import sized
 from ..capture.script.frontend.types import ANY, BOOL, COMPLEX, FLOAT, INT, NONE, STR, TENSOR, ListType, Type
 from ..core.base import TensorBase
 from ..core.declare import Op
-from ..core.dispatch import dispatch
+from ..core.dispatch import dispatch, dispatch_in_place
 from ..core.dtypes import dtype as dtype_class
 from ..core.state import flags, state
 from ..export.aten_forms import call_of
@@ -70,7 +70,7 @@ class GraphRecorder:
         found = None if out is not None else call_of(op, args)
         if found is None and (op.body is not None or out is not None):
             return NotImplemented  # a composite of ours: the steps in its body are written down
-        result = dispatch(op, args)
+        result = dispatch(op, args) if op.functional is None else dispatch_in_place(op, args)
         name, given = op.public_name, list(args)
         if found is not None:
             overload, positional, named = found
@@ -127,6 +127,7 @@ def _get_trace_graph(
     for each in f.state_dict(keep_vars=True).values() if isinstance(f, Module) else ():
         if isinstance(each, TensorBase) and id(each) not in recorder.values:
             recorder.tensor(recorder.graph._param, each)
+            tensors.append(each)
     running.append(recorder)
     state.interceptors.append(recorder)
     flags.enter()

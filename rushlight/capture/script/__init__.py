@@ -53,6 +53,10 @@ def is_of_package(obj: Any) -> bool:
 
 def prepared(module: Module) -> Module:
     """A Module with everything in it that says what is scripted in its place (``__prepare_scriptable__``) replaced by that."""
+    if "_modules" not in vars(module):
+        raise RuntimeError(
+            f"'{type(module).__name__}' has not been initialized, did you forget to call 'super().__init__()' in its __init__?"
+        )
     found = module.__prepare_scriptable__() if hasattr(module, "__prepare_scriptable__") else module
     changed = {name: made for name, each in found._modules.items() if each is not None and (made := prepared(each)) is not each}
     if changed:

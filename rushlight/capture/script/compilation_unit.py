@@ -17,6 +17,14 @@ from .frontend.types import TYPE_NAMES
 from .script_function import script_function
 
 _numbers = count()
+_SYNTAX_ERRORS = {
+    "multiple starred expressions": "Only one starred expression is allowed on the lhs",
+    "starred assignment target": "A Starred expression may only appear on the lhs within the presence of another non-starred expression",
+    "illegal expression for augmented assignment": "augmented assignment can only have one LHS expression",
+    "unterminated string literal": "expected a valid token",
+    "cannot assign to literal": "Cannot pack a tuple into a non-variable",
+    "cannot assign to expression": "unexpected expression on left-hand side of assignment",
+}  # what PyTorch's parser says of what Python's refuses
 
 
 def functions_in(text: str, around: Any = None) -> dict[str, Any]:
@@ -27,7 +35,8 @@ def functions_in(text: str, around: Any = None) -> dict[str, Any]:
     try:
         code = compile(text, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     except SyntaxError as error:
-        raise ScriptError(f"the text can't be read: {error}") from None
+        words = next((words for part, words in _SYNTAX_ERRORS.items() if part in str(error)), "SyntaxError")
+        raise ScriptError(f"the text can't be read: {words}: {error}") from None
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     if around is not None:
         names = {**around.f_globals, **names, **around.f_locals}

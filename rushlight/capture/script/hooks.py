@@ -41,11 +41,24 @@ def script_hooks(made: Any, module: Any, name: str) -> None:
         marked = {*module.__dict__.get("_forward_hooks_with_kwargs", ()), *module.__dict__.get("_forward_pre_hooks_with_kwargs", ())}
         made.__dict__[table] = type(hooks)(hooks)
         output: Type | None = None  # what the hook before returns
+        known: dict[str, Any] = {}
         for number, hook in hooks.items():
             if inspect.isfunction(hook) and number not in marked:
+                _check_name(hook, known.setdefault(hook.__name__, hook), made, name, when)
                 done = made.__dict__[table][number] = _scripted(hook, made, name, when, output)
                 if when != "pre" and done._program.signature.result != NONE:
                     output = done._program.signature.result
+
+
+def _check_name(hook: Any, known: Any, made: Any, owner: str, when: str) -> None:
+    """Refuse a hook that has the name of a method, or of another hook."""
+    if hook.__code__ is not known.__code__:
+        kind = "Pre-hook" if when == "pre" else "Hook"
+        raise RuntimeError(
+            f"{kind} '{hook.__name__}' on {owner} has at least two different python definitions. Please use unique names for all hooks."
+        )
+    if hook.__name__ in made.__dict__["_script_programs"]:
+        raise RuntimeError(f"Can't define hook: {hook.__name__} on class: {owner} because a method or hook with that name already exists.")
 
 
 def _scripted(hook: Any, made: Any, owner: str, when: str, output: Type | None) -> ScriptHook:
@@ -75,7 +88,7 @@ def _check(title: str, program: ScriptProgram, made: Any, when: str, output: Typ
         raise ScriptError(f"{title} was expected to only have exactly {count + 1} inputs but it had {len(parameters) + 1} inputs")
     given = parameters[0].type
     if not isinstance(given, TupleType):
-        raise ScriptError(f"{title} expected the input argument to be typed as a Tuple but found type: '{given}' instead")
+        raise ScriptError(f"{title} expected the input argument to be typed as a Tuple but found type: '{given}' instead.")
     forward = made.__dict__["_script_programs"].get("forward")
     if forward is None:
         return
@@ -87,7 +100,12 @@ def _check(title: str, program: ScriptProgram, made: Any, when: str, output: Typ
     if when == "pre":
         parts = result.elements if isinstance(result, TupleType) else (result,)
         if result != NONE and (len(parts) != len(wanted) or not all(map(assignable, parts, wanted))):
-            raise ScriptError(f"{title} returned the wrong type of: '{result}'")
+            nested = len(wanted) == 1 and isinstance(wanted[0], TupleType)
+            more = (
+                ". When forward has a single tuple input argument, the return needs to be 'None' or a nested tuple containing forward's input tuple "
+                f"argument as in: 'Tuple[{wanted[0]}]'"
+            )
+            raise ScriptError(f"{title} returned the wrong type of: '{result}'{more if nested else ''}")
         return
     output = output or forward.signature.result
     if not assignable(output, parameters[1].type):

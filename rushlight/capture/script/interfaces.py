@@ -23,7 +23,7 @@ def interface(cls: Any) -> Any:
         raise RuntimeError("interface must be applied to a class")
     if cls.__mro__[1] not in (object, Module):
         raise RuntimeError(
-            "interface declaration should have a super class of python object or nn.Module. nn.Module is used for module interfaces"
+            "TorchScript interface does not support inheritance yet. Please directly inherit from 'object' or 'nn.Module': interface declaration should have a super class of python object or nn.Module. nn.Module is used for module interfaces"
         )
     made = InterfaceType(cls, {})
     setattr(cls, "_script_interface", made)  # noqa: B010

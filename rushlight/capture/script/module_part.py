@@ -6,6 +6,7 @@ In: a scripted or traced Module, or one of the package below it.  Out: a :class:
 from __future__ import annotations
 
 import enum
+import inspect
 from typing import Any
 
 from ...core.base import TensorBase
@@ -184,6 +185,13 @@ def take_part(module: Any, part: Any) -> None:
         module._script_adopt(name, program)
 
 
+def reconstruct(module: Any, cpp_module: Any) -> None:
+    """Give a scripted Module the part of another, with its methods; what its class has for Python stays."""
+    own = {name: each for name, each in module.__dict__.items() if inspect.ismethod(each)}
+    take_part(module, cpp_module)
+    module.__dict__.update({name: each for name, each in own.items() if name not in module.__dict__})
+
+
 def freeze_part(module: Any, preservedAttrs: Any = (), freezeInterfaces: bool = True, preserveParameters: bool = False) -> ModulePart:
     """The frozen form of a part, without the optimizations of ``jit.freeze``."""
     return ModulePart(freeze(module._module, list(preservedAttrs), optimize_numerics=False))
@@ -191,4 +199,5 @@ def freeze_part(module: Any, preservedAttrs: Any = (), freezeInterfaces: bool = 
 
 WRITERS.append((ModulePart, lambda part: write_module(part._module)))
 ScriptModule._c = property(part_of, take_part)  # type: ignore[attr-defined]
+ScriptModule._reconstruct = reconstruct  # type: ignore[attr-defined]
 TracedModule._c = property(part_of)  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import inspect
 from typing import Any
 
 from .frontend.source import text_of
+from .frontend.types import assignable, type_of
 from .lower.compiler import FunctionCompiler, Signature
 
 _declared: dict[tuple[str, str], list[Any]] = {}  # functions without bodies, by module and qualified name of the implementation
@@ -34,10 +35,15 @@ _overload_method = _overload
 class Overload:
     """One signature of a function that has several: the types of its parameters by name, and of its result."""
 
-    def __init__(self, declared: Any, frames: tuple[Any, ...], is_method: bool) -> None:
+    def __init__(self, declared: Any, implementation: Any, frames: tuple[Any, ...], is_method: bool) -> None:
         compiler = FunctionCompiler(declared, None, frames)
         signature: Signature = compiler.signature(compiler.source.definition)
         parameters = signature.parameters[1:] if is_method else signature.parameters
+        defaults = inspect.signature(implementation).parameters
+        for each in parameters:
+            if each.default is ... and each.name in defaults and defaults[each.name].default is not inspect.Parameter.empty:
+                if assignable(type_of(defaults[each.name].default), each.type):
+                    each.default = defaults[each.name].default
         self.types = {each.name: each.type for each in parameters}
         self.result = compiler.return_type
         self.signature = Signature(signature.name, parameters)
@@ -46,4 +52,4 @@ class Overload:
 def overloads_of(function: Any, frames: tuple[Any, ...] = (), is_method: bool = False) -> list[Overload]:
     """The signatures that were declared for a function; none of most."""
     found = _declared.get((getattr(function, "__module__", ""), getattr(function, "__qualname__", "")), ())
-    return [Overload(each, frames, is_method) for each in found if each is not function]
+    return [Overload(each, function, frames, is_method) for each in found if each is not function]

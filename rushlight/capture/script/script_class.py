@@ -6,17 +6,20 @@ Objects are those of the Python class, in scripts and outside; only what its met
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
+import sys
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
 from ...core.declare import PACKAGE
 from ...core.errors import CaptureError
 from ...core.state import state
+from .compilation_unit import functions_in
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import NotSupportedError, ScriptError
-from .frontend.types import CLASS_MAKERS, ClassType, Type, class_type, from_annotation, parse_type
-from .lower.compiler import ScriptParameter, Signature
+from .frontend.types import CLASS_MAKERS, ClassType, Type, class_type, parse_type
+from .lower.compiler import Signature
 from .run.program import ScriptProgram
 from .script_function import RecursiveCompiler, ScriptFunction
 
@@ -27,7 +30,12 @@ OPERATED = frozenset(
         "bool str getitem setitem contains call enter exit hash"
     ).split()
 )
+_COMPARED = {"__eq__": "==", "__lt__": "<", "__le__": "<", "__gt__": ">", "__ge__": ">"}  # of dataclasses, with what decides
 _FOREIGN = frozenset(("builtins", "typing", "collections", "enum", "types"))
+
+
+class DefaultFactoryError(NotSupportedError, NotImplementedError):
+    """A dataclass with a field whose default is made by a function."""
 
 
 class ScriptClass:
@@ -46,9 +54,7 @@ class ScriptClass:
 
     def compile(self) -> None:
         """Compile all methods; ``__init__`` comes first, and says which attributes there are."""
-        if dataclasses.is_dataclass(self.kind):
-            self._signature = self.from_fields()
-        elif "__init__" in vars(self.kind):
+        if "__init__" in vars(self.kind):
             self.growing = True
             initial = self.method("__init__").__dict__["_program"].signature
             self.growing = False
@@ -59,22 +65,62 @@ class ScriptClass:
             if self.is_method(value):
                 self.method(name)
 
-    def from_fields(self) -> Signature:
-        """What a dataclass takes."""
-        parameters = []
-        for each in dataclasses.fields(self.kind):  # type: ignore[arg-type]
-            if each.default_factory is not dataclasses.MISSING:
-                raise NotSupportedError(
-                    f"'{self.name}.{each.name}' has a default_factory, which scripts can't call: give it a plain default, or none"
-                )
-            self.attributes[each.name] = kind = from_annotation(each.type, self.resolve)
-            parameters.append(ScriptParameter(each.name, kind, ... if each.default is dataclasses.MISSING else each.default))
-        return Signature(self.name, parameters, self.type)
+    @functools.cached_property
+    def field_methods(self) -> dict[str, Any]:
+        """What Python makes of a dataclass's fields (``__init__`` and comparisons) as functions whose source can be read."""
+        if not dataclasses.is_dataclass(self.kind):
+            return {}
+        made = {name: self.comparison(name, op) for name, op in _COMPARED.items() if self.is_generated(name)}
+        if self.is_generated("__init__"):
+            made["__init__"] = self.field_init()
+        return made
 
-    def resolve(self, text: str) -> Any:
-        """What a name in an annotation of a field means."""
-        functions = [each for each in vars(self.kind).values() if isinstance(each, FunctionType)]
-        return eval(text, functions[0].__globals__ if functions else {}, self.frames[-1].f_locals)  # as Python does with annotations
+    def is_generated(self, name: str) -> bool:
+        """Whether a method of a dataclass is Python's."""
+        return inspect.isfunction(found := vars(self.kind).get(name)) and not self.is_method(found)
+
+    def field_init(self) -> Any:
+        """``__init__`` of a dataclass: it stores the fields and calls ``__post_init__``."""
+        known = dataclasses.fields(self.kind)  # type: ignore[arg-type]
+        for each in known:
+            if each.default_factory is not dataclasses.MISSING:
+                raise DefaultFactoryError(
+                    "Default factory initializers are not supported in TorchScript dataclasses: "
+                    f"'{self.name}.{each.name}' has one, give it a plain default, or none"
+                )
+        parameters = list(inspect.signature(self.kind.__init__).parameters.values())[1:]  # type: ignore[misc]
+        stored = [each.name for each in known if each.init]
+        lines = [f"self.{name} = {name}" for name in stored]
+        if "__post_init__" in vars(self.kind):
+            lines.append(f"self.__post_init__({', '.join(each.name for each in parameters if each.name not in stored)})")
+        hints = {each.name: each.annotation for each in parameters}
+        hints = {name: hint.type if isinstance(hint, dataclasses.InitVar) else hint for name, hint in hints.items()}
+        made = self.written("__init__", hints, [*lines, "return None"])
+        made.__defaults__ = tuple(each.default for each in parameters if each.default is not inspect.Parameter.empty)
+        return made
+
+    def comparison(self, name: str, op: str) -> Any:
+        """A comparison of a dataclass: by the first field that differs."""
+        lines = []
+        for each in dataclasses.fields(self.kind):  # type: ignore[arg-type]
+            if each.compare:
+                lines += [f"first, second = self.{each.name}, other.{each.name}", "if first is None or second is None:"]
+                lines += ["    if not (first is None and second is None):"]
+                failed = "return False" if op == "==" else f"raise TypeError('one of the values of {each.name} is None')"
+                lines += [
+                    f"        {failed}",
+                    "elif not (first == second):",
+                    f"    return {f'bool(first {op} second)' if op != '==' else False}",
+                ]
+        return self.written(name, {"other": self.kind}, [*lines, f"return {name in ('__eq__', '__le__', '__ge__')}"])
+
+    def written(self, name: str, hints: dict[str, Any], lines: list[str]) -> Any:
+        """A method of the class from a text."""
+        head = f"def {name}({', '.join(['self', *(f'{each}: ...' for each in hints)])}):"
+        around = SimpleNamespace(f_globals=vars(sys.modules[self.kind.__module__]), f_locals={})
+        made = functions_in("\n".join([head, *(f"    {line}" for line in lines)]) + "\n", around)[name]
+        made.__annotations__ = hints
+        return made
 
     def is_method(self, value: Any) -> bool:
         """Whether this is a method, or a property, that was written by the user."""
@@ -86,7 +132,7 @@ class ScriptClass:
 
     def member(self, name: str) -> Any:
         """What the class has under a name, or None."""
-        return vars(self.kind).get(name)
+        return self.field_methods.get(name) or vars(self.kind).get(name)
 
     def method(self, name: str) -> ScriptFunction:
         """A method (or the getter of a property) as a scripted function of the object and the rest."""
@@ -118,9 +164,6 @@ class ScriptClass:
         made = Blank(self)()
         if "__init__" in self.methods:
             self.methods["__init__"](made, *args)
-        else:
-            for name, value in zip(self.attributes, args):
-                object.__setattr__(made, name, value)
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -24,7 +24,7 @@ from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
 from .frontend.instance_annotations import warn_of_empty
-from .frontend.types import ClassType, EnumType, type_of
+from .frontend.types import ClassType, EnumType, is_open, type_of
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
 from .lower.attributes import declared
@@ -210,7 +210,9 @@ class ScriptModule(Module, metaclass=_Constructed):
                 return ScriptMethod(self, program, name)
             running.append(name)
             try:
-                made = RecursiveCompiler(function, self, (), None if overload is None else overload[1].types)
+                made = RecursiveCompiler(
+                    function, self, (), self._script_examples(name, function) if overload is None else overload[1].types
+                )
                 made.declared = None if overload is None else overload[1].result
                 graph, signature = made.compile()
             finally:
@@ -225,6 +227,13 @@ class ScriptModule(Module, metaclass=_Constructed):
         """Take a program as a method."""
         self.__dict__["_script_programs"][name] = program
         self.__dict__[name] = ScriptMethod(self, program, name)
+
+    def _script_examples(self, name: str, function: Any) -> dict[str, Any] | None:
+        """Types of parameters that are said elsewhere: what ``__setstate__`` takes is what ``__getstate__`` gives."""
+        saved = self._script_method("__getstate__") if name == "__setstate__" else None
+        if saved is None:
+            return None
+        return dict.fromkeys(list(inspect.signature(function).parameters)[1:2], saved._script_signature.result)
 
     def _script_forward(self) -> ScriptMethod:
         method = self.__dict__.get("forward")
@@ -444,11 +453,17 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
     """A Module with its methods compiled from their source."""
     made = RecursiveScriptModule()
     memo[id(module)] = made
-    made.__dict__["_script_original"] = type(module)
+    own = {name: each.__func__ for name, each in module.__dict__.items() if inspect.ismethod(each) and each.__self__ is module}
+    kind: Any = type(module)
+    if own:  # methods of this one Module, in the place of those of its class
+        kind = type(kind.__name__, (kind,), {**own, "__module__": kind.__module__, "__qualname__": kind.__qualname__})
+    made.__dict__["_script_original"] = kind
     _take(made, module)
+    for name in own:
+        made.__dict__.pop(name, None)
     for name, child in module._modules.items():
         made._modules[name] = None if child is None else scripted(child, memo)
-    _methods(made, type(module))
+    _methods(made, kind)
     script_hooks(made, module, type(module).__name__)
     for name, wanted in interfaces_of(made).items():
         if name in made._modules:
@@ -481,14 +496,28 @@ def _take(made: Any, module: Any) -> None:
             made.__dict__[name] = value.value
             made.__dict__["_script_types"] = {**made.__dict__.get("_script_types", {}), name: value.type}
         elif name not in _OWN:
-            made.__dict__[name] = value
+            made.__dict__[name] = own_containers(value) if isinstance(value, (list, dict)) and is_known(made, name, value) else value
+
+
+def is_known(made: Any, name: str, value: Any) -> bool:
+    """Whether scripts have a type for a container: then it is the scripted Module's own, and what Python does with the original is not seen."""
+    return not is_open(type_of(value)) or (not value and name in declared(made)[0])
+
+
+def own_containers(value: Any) -> Any:
+    """Lists and dicts again, with the same tensors and objects in them."""
+    if value.__class__ is list:
+        return [own_containers(each) for each in value]
+    if value.__class__ in (dict, OrderedDict):
+        return type(value)((key, own_containers(each)) for key, each in value.items())
+    return value
 
 
 def _container(module: Any, memo: dict[int, Any]) -> Any:
     """A container with scripted Modules in it; a Module of the package with none of the user's below it stays what it is."""
     if not isinstance(module, (ModuleList, ModuleDict, Sequential)) or isinstance(module, GraphModule):
         return module
-    children = OrderedDict((name, scripted(child, memo)) for name, child in module._modules.items())
+    children = OrderedDict((name, child if child is None else scripted(child, memo)) for name, child in module._modules.items())
     if all(children[name] is child for name, child in module._modules.items()):
         return module
     made = type(module)(children) if not isinstance(module, ModuleList) else type(module)(list(children.values()))

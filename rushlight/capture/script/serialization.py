@@ -490,6 +490,9 @@ def _read_module(content: dict[str, Any]) -> Any:
                 for node in graph.nodes:
                     if node.op == "call_module" and not _may_call(part, node.target):
                         raise CaptureError(f"the file calls '{node.target}', which is no Module and no method that a script may call")
+    for part in reversed(list(made.modules())):  # what a Module keeps of itself is for it to say
+        if {"__getstate__", "__setstate__"} <= getattr(part, "_script_programs", {}).keys():
+            part.__dict__["__setstate__"](part.__dict__["__getstate__"]())
     return made
 
 

@@ -161,6 +161,13 @@ def holds_tensor(value: Any) -> bool:
     return isinstance(value, TensorBase)
 
 
+def holds_empty_list(value: Any) -> bool:
+    """Whether there is a list without elements in (nested) containers."""
+    if isinstance(value, dict):
+        return any(map(holds_empty_list, value.values()))
+    return isinstance(value, (tuple, list)) and (any(map(holds_empty_list, value)) or (isinstance(value, list) and not value))
+
+
 def bind_arguments(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
     """The arguments with the names of the parameters that take them."""
     called = program.forward if isinstance(program, Module) else program

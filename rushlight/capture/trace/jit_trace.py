@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import pickle
@@ -27,7 +28,8 @@ from ..graph_data import from_data, to_data
 from ..graph_module import GraphModule, assign, targets
 from ..listing import listed
 from ..tracer.tracer import TracerWarning, tensors_in
-from .capture import bind_arguments, capture, holds_tensor
+from .capture import bind_arguments, capture, holds_empty_list, holds_tensor
+from .outplace import drop_writes
 
 
 class EnabledProxy:
@@ -239,17 +241,24 @@ def trace(
     if isinstance(example_inputs, (TensorBase, dict)):
         example_inputs = (example_inputs,)
     args, kwargs = tuple(example_inputs or ()), dict(example_kwarg_inputs or {})
+    if inspect.ismethod(func) and isinstance(func.__self__, Module) and func.__name__ == "forward":  # that of a Module: its parameters stay
+        func = func.__self__
     for name, value in bind_arguments(func, args, kwargs):
         if not holds_tensor(value):
+            if holds_empty_list(value):
+                raise RuntimeError("List trace inputs must have elements")
+            given = f"Tuple[{', '.join(type(each).__name__ for each in args)}]"
             raise RuntimeError(
-                f"Type '{type(value).__name__}' of the argument '{name}' cannot be traced. Only Tensors and (possibly nested) Lists, "
-                "Dicts, and Tuples of Tensors can be traced"
+                f"Type '{given}' cannot be traced, because of the argument '{name}' of type '{type(value).__name__}'. Only Tensors and (possibly nested) "
+                "Lists, Dicts, and Tuples of Tensors can be traced"
             )
-    traced = _traced(func, args, kwargs, strict=strict)
+        if isinstance(value, list) and len({type(each) for each in value if isinstance(each, TensorBase | tuple | list | dict)}) > 1:
+            raise RuntimeError(f"List inputs to traced functions must have consistent element type: those of the argument '{name}' differ")
+    traced = _traced(func, args, kwargs, strict=strict, outplace=_force_outplace)
     if check_trace:
         for inputs in check_inputs if check_inputs is not None else [args]:
             inputs = (inputs,) if isinstance(inputs, TensorBase) else tuple(inputs)
-            _check(func, traced, inputs, kwargs, check_tolerance)
+            _check(func, traced, inputs, kwargs, check_tolerance, outplace=_force_outplace)
     return traced
 
 
@@ -275,7 +284,7 @@ def trace_module(
         args, kwargs = (
             ((), dict(given)) if example_inputs_is_kwarg else (((given,) if isinstance(given, (TensorBase, dict)) else tuple(given)), {})
         )
-        traced = _traced(method, args, kwargs, mod, strict)
+        traced = _traced(method, args, kwargs, mod, strict, _force_outplace)
         if check_trace:
             for others in [each[name] for each in check_inputs if name in each] if check_inputs is not None else [args]:
                 _check(method, traced, (others,) if isinstance(others, TensorBase) else tuple(others), kwargs, check_tolerance, mod)
@@ -291,17 +300,23 @@ def trace_module(
     return made if forward is not None else made.without_forward()
 
 
-def _traced(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None, strict: bool = False) -> Any:
+def _traced(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], root: Module | None = None, strict: bool = False, outplace: bool = False
+) -> Any:
     _refuse(func if isinstance(func, Module) else root)
-    seen: set[int] = set()
+    owner = func if isinstance(func, Module) else root
+    seen = set() if owner is None else {id(each) for each in (*owner.parameters(), *owner.buffers())}  # an input may be one of them
     args, kwargs = _apart(args, seen), _apart(kwargs, seen)
     captured = capture(func, args, kwargs, dynamic=lambda name, dim: f"{name}_{dim}", root=root)
     if strict:
         _check_output(captured.result)
     if not tensors_in(captured.result) and not _numbers_only(captured.result):
         raise CaptureError(
-            f"the traced program returns {type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
+            f"Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions: the traced program returns "
+            f"{type(captured.result).__name__}: it must return a tensor, or containers that hold tensors"
         )
+    if outplace:
+        drop_writes(captured.graph)
     parts = {}
     for node in all_nodes(captured.graph):
         if node.op == "get_attr":
@@ -367,7 +382,15 @@ def _numbers_only(result: Any) -> bool:
     return isinstance(result, (int, float)) and not isinstance(result, bool)
 
 
-def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any], tolerance: float, root: Module | None = None) -> None:
+def _check(
+    func: Any,
+    traced: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    tolerance: float,
+    root: Module | None = None,
+    outplace: bool = False,
+) -> None:
     """Run the program and the trace again on copies of the inputs: the same graph, and the same values."""
 
     def copied(value: Any) -> Any:
@@ -382,7 +405,7 @@ def _check(func: Any, traced: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
-        again = _traced(func, copied(args), copied(kwargs), root)
+        again = _traced(func, copied(args), copied(kwargs), root, outplace=outplace)
     if again.code != traced.code:
         raise TracingCheckError(
             "Tracing failed sanity checks!\nERROR: Graphs differed across invocations! A second run of the program did something else than the first:\n"

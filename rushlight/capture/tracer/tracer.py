@@ -493,7 +493,9 @@ class Tracer(SymbolicSizes):
     def warn(self, how: str, why: str) -> None:
         """Warn where the capture holds as a constant what may differ in another run."""
         source, _ = self.where()
-        message = (
+        what = _PYTHON_VALUES.get(how)
+        message = "" if what is None else f"Converting a tensor to a {what} might cause the trace to be incorrect. "
+        message += (
             f"{how} gives a Python value while the program is captured ({why}): the capture holds it as a constant, and might not be right "
             "for other inputs"
         )
@@ -501,6 +503,12 @@ class Tracer(SymbolicSizes):
             warnings.warn(message, TracerWarning, stacklevel=2)
         else:  # as if the user's line had warned
             warnings.warn_explicit(message, TracerWarning, source[0], source[1])
+
+
+_PYTHON_VALUES = {
+    "int()": "Python integer", "float()": "Python float", "bool()": "Python boolean", "tolist()": "Python list", "numpy()": "NumPy array",
+    "a choice by the truth of a tensor": "Python boolean", "int() of a tensor": "Python integer", "float() of a tensor": "Python float", "bool() of a tensor": "Python boolean",
+}  # fmt: skip
 
 
 def result_type(op: Op, args: tuple[Any, ...]) -> Any:

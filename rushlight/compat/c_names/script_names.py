@@ -7,7 +7,21 @@ from typing import Any
 
 from ...capture.script.frontend.script_containers import ScriptDict as ScriptDict_
 from ...capture.script.frontend.script_containers import ScriptList as ScriptList_
-from ...capture.script.frontend.types import ANY, BOOL, COMPLEX, DEVICE, FLOAT, INT, NONE, NUMBER, OBJECT, STR, Type, checker, type_of
+from ...capture.script.frontend.type_checks import checker
+from ...capture.script.frontend.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    OBJECT,
+    STR,
+    Type,
+    type_of,
+)
 from ...capture.script.frontend.types import DictType as DictType_
 from ...capture.script.frontend.types import EnumType as EnumType_
 from ...capture.script.frontend.types import ListType as ListType_
@@ -79,6 +93,11 @@ def _jit_get_emit_hooks() -> tuple[None, None]:
     return None, None
 
 
+def _jit_has_cpp_tests() -> bool:
+    """Whether there are compiled tests of the executor: there are none."""
+    return False
+
+
 def _jit_clear_class_registry() -> None:
     """Nothing to forget: a scripted class lives as long as the class."""
 
@@ -136,7 +155,7 @@ class InferredType:
     def type(self) -> Type:
         """The type."""
         if isinstance(self._found, str):
-            raise RuntimeError(f"there is no type: {self._found}")
+            raise RuntimeError(f"Tried to get the type from an InferredType but the type is null. Reason: {self._found}")
         return self._found
 
     def reason(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -437,6 +438,11 @@ class AtenGraph(AtenBlock):
         return graph_text(self)
 
     __repr__ = __str__
+
+    def str(self, print_source_ranges: bool = True) -> str:
+        """The text; without ``print_source_ranges``, without the places in the program that nodes come from."""
+        text = graph_text(self)
+        return text if print_source_ranges else re.sub(r" # [^\n]*?:\d+:\d+$", "", text, flags=re.M)
 
 
 def _constant_type(value: Any) -> Type:

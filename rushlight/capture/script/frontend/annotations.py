@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any, NamedTuple
 
-from .types import UnknownAnnotation, from_annotation, is_exactly
+from .type_checks import is_exactly
+from .types import UnknownAnnotation, from_annotation
 
 IGNORED, UNUSED, EXPORTED, METHOD = "ignored", "unused", "exported", "method"
 
@@ -83,8 +84,21 @@ def _unwrap_optional(x: Any) -> Any:
     return x
 
 
+def check_empty_containers(obj: Any) -> None:
+    """Warn that an empty container is of every type."""
+    if isinstance(obj, (list, dict, tuple)) and not obj:
+        warnings.warn(
+            "The inner type of a container is lost when calling torch.jit.isinstance in eager mode. For example, List[int] would become list and "
+            "therefore falsely return True for List[float] or List[str].",
+            stacklevel=3,
+        )
+
+
 def is_instance(obj: Any, target_type: Any) -> bool:
     """Whether a value is of a type with brackets: ``jit.isinstance(x, List[int])``; scripts know the value's type after it."""
+    if isinstance(target_type, (list, set, dict)):
+        raise RuntimeError("The second argument to `torch.jit.isinstance` must be a type or a tuple of types")
+    check_empty_containers(obj)
     kinds = target_type if isinstance(target_type, tuple) else (target_type,)
     try:
         return any(is_exactly(obj, from_annotation(each)) for each in kinds)

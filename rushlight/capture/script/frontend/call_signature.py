@@ -29,19 +29,22 @@ class Form:
         """What is wrong with a call, in Python's words; None where nothing is."""
         if count > len(self.names) and not self.open_positions:
             plural = "" if len(self.names) == 1 else "s"
-            return f"{name}() takes {len(self.names)} positional argument{plural} but {count} were given"
+            says = f"Expected at most {len(self.names)} arguments but found {count} positional arguments"
+            return f"{name}() takes {len(self.names)} positional argument{plural} but {count} were given. {says}"
         given = set(self.names[:count])
         for each in keywords:
             if each in given:
                 return f"{name}() got multiple values for argument '{each}'"
             if each not in self.names and each not in self.keywords and not self.open_keywords:
-                return f"{name}() got an unexpected keyword argument '{each}'"
+                return f"{name}() got an unexpected keyword argument '{each}'. Unknown keyword argument '{each}'"
         spelled = {SPELLINGS.get(each, each) for each in keywords}
         missing = [
             each for each in self.names if each in self.needed and each not in given and each not in spelled and each not in keywords
         ]
         if missing and not self.open_positions:
-            return f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) > 1 else ''}: '{missing[0]}'"
+            plural = "s" if len(missing) > 1 else ""
+            shown = "self" if missing[0] == self.names[0] == "input" else missing[0]  # as schemas have it
+            return f"{name}() missing {len(missing)} required positional argument{plural}: '{missing[0]}'. Argument {shown} not provided"
         return None
 
 

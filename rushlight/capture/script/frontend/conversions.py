@@ -9,6 +9,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.devices import device
 from .script_containers import ScriptDict, ScriptList
+from .type_checks import checker, is_exactly
 from .types import (
     ANY,
     BOOL,
@@ -23,8 +24,6 @@ from .types import (
     TupleType,
     Type,
     UnionType,
-    checker,
-    is_exactly,
 )
 
 Conversion = Callable[[Any], Any]

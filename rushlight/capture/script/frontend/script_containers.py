@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .errors import Error
-from .types import ANY, DictType, ListType, Type, checker, type_of
+from .type_checks import checker
+from .types import ANY, DictType, ListType, Type, type_of
 
 
 def _checked(value: Any, wanted: Type) -> Any:
@@ -40,7 +41,7 @@ class ScriptList:
         return iter([_shown(each) for each in self._items])
 
     def __contains__(self, value: Any) -> bool:
-        return value in self._items
+        return _checked(value, self._element) in self._items
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
@@ -89,7 +90,7 @@ class ScriptList:
 
     def count(self, value: Any) -> int:
         """How many items are equal to a value."""
-        return self._items.count(value)
+        return self._items.count(_checked(value, self._element))
 
     def clear(self) -> None:
         """Take all items out."""
@@ -111,7 +112,10 @@ class ScriptDict:
         return iter(self._items)
 
     def __contains__(self, key: Any) -> bool:
-        return key in self._items
+        try:
+            return _checked(key, self._types[0]) in self._items
+        except TypeError as error:
+            raise KeyError(*error.args) from None
 
     def __getitem__(self, key: Any) -> Any:
         return _shown(self._items[key])
@@ -120,7 +124,7 @@ class ScriptDict:
         self._items[_checked(key, self._types[0])] = _checked(value, self._types[1])
 
     def __delitem__(self, key: Any) -> None:
-        del self._items[key]
+        del self._items[_checked(key, self._types[0])]
 
     def __eq__(self, other: object) -> bool:
         return self._items == (other._items if isinstance(other, ScriptDict) else other)

@@ -10,7 +10,7 @@ import enum
 import sys
 import types as python_types
 import typing
-from collections import deque
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +19,9 @@ from ....core.devices import device
 from ....core.dtypes import dtype
 from ....core.random import Generator
 from ....core.size import Size
+from ....nn import common_types
 from ....nn.modules.module import Module
+from ....tensor.legacy import tensortype
 
 
 class Type:
@@ -121,6 +123,8 @@ class ListType(CompoundType):
     __slots__ = ("element",)
 
     def __init__(self, element: Type) -> None:
+        if element is None:
+            raise RuntimeError("Can not create ListType with None type")
         self.element = element
 
     def getElementType(self) -> Type:
@@ -254,17 +258,22 @@ class InterfaceType(CompoundType):
     def __hash__(self) -> int:
         return hash(id(self.kind))
 
+    def signature_of(self, name: str) -> Any:
+        """What a method takes and returns; None where there is no such method."""
+        return self.methods.get(name)
+
     def lacks(self, described: Any) -> str | None:
         """What a scripted class (or Module) does not have of the methods that are asked for; None where it has all."""
         for name, wanted in self.methods.items():
             found = described.signature_of(name)
             if found is None:
-                return f"it has no method '{name}'"
+                return f"it does not have method '{name}'"
             given = [each.type for each in found.parameters]
             if len(given) != len(wanted.parameters) or not all(map(assignable, [each.type for each in wanted.parameters], given)):
-                return f"its method '{name}' takes other arguments"
+                return f"it is not compatible with interface __torch__.{self}: its method '{name}' takes other arguments"
             if not assignable(found.result, wanted.result):
-                return f"its method '{name}' returns {found.result}, and {wanted.result} is asked for"
+                what = f"its method '{name}' returns {found.result}, and {wanted.result} is asked for"
+                return f"it is not compatible with interface __torch__.{self}: {what}"
         return None
 
 
@@ -323,6 +332,18 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
         return _PLAIN[annotation]
     if annotation in _BARE:
         raise UnknownAnnotation(_BARE[annotation])
+    if getattr(annotation, "__qualname__", "") == "Future" and isinstance(annotation, type):
+        raise UnknownAnnotation("Attempted to use Future without a contained type. Please add a contained type, e.g. Future[int]")
+    if isinstance(annotation, tensortype):
+        warnings.warn(
+            "TorchScript will treat type annotations of Tensor dtype-specific subtypes as if they are normal Tensors. dtype constraints are not enforced in "
+            "compilation either.",
+            stacklevel=2,
+        )
+        return TENSOR
+    for count, sizes in enumerate(_SIZES, 1):  # one of them stands for all
+        if annotation is sizes:
+            return BroadcastingListType(INT, count)
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated and isinstance(args[1], Broadcasting):
         inner = from_annotation(args[0], resolve)
@@ -357,6 +378,9 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
                 raise UnknownAnnotation(
                     f"Could not unify type list: the values of the Enum {annotation.__name__} are of several types, and must be of one"
                 )
+            odd = next((each.value for each in annotation if not isinstance(each.value, (int, float, str))), None)
+            if odd is not None:
+                raise UnknownAnnotation(f"Cannot create Enum with value type '{type_of(odd)}' - only int, float and string are supported")
             return EnumType(annotation)
         if issubclass(annotation, TensorBase):
             return TENSOR
@@ -392,6 +416,7 @@ TYPE_NAMES: dict[str, Any] = {
 }  # what annotations may name without an import
 TYPE_NAMES.update({f"BroadcastingList{_count}": Broadcasting(_count) for _count in range(1, 7)})
 TYPE_NAMES.update({"Tensor": TensorBase, "Device": device, "number": NUMBER, "NoneType": type(None)})
+_SIZES = [getattr(common_types, f"_size_{count}_t") for count in range(1, 7)]
 _BARE: dict[Any, str] = {}
 for _name, _kinds in (("List", (list, typing.List)), ("Tuple", (tuple, typing.Tuple)), ("Optional", (typing.Optional,))):  # noqa: UP006
     for _kind in _kinds:
@@ -508,89 +533,26 @@ def assignable(given: Type, wanted: Type) -> bool:
         options = given.options if isinstance(given, UnionType) else (given,)
         return all(any(assignable(each, option) for option in wanted.options) for each in options)
     if isinstance(given, ListType) and isinstance(wanted, ListType):
-        return assignable(given.element, wanted.element)
+        return same_element(given.element, wanted.element)
     if isinstance(given, DictType) and isinstance(wanted, DictType):
-        return assignable(given.key, wanted.key) and assignable(given.value, wanted.value)
+        return same_element(given.key, wanted.key) and same_element(given.value, wanted.value)
     if isinstance(given, TupleType) and isinstance(wanted, TupleType):
         return len(given.elements) == len(wanted.elements) and all(map(assignable, given.elements, wanted.elements))
     if wanted == NUMBER:
         return given in (INT, FLOAT, BOOL, COMPLEX)
     if isinstance(wanted, InterfaceType):
-        return isinstance(given, ClassType) and wanted.lacks(given.described) is None
+        return isinstance(given, (ClassType, InterfaceType)) and wanted.lacks(getattr(given, "described", given)) is None
     return given == NUMBER and wanted in (INT, FLOAT, BOOL, COMPLEX)
 
 
-def checker(wanted: Type) -> Callable[[Any], bool] | None:
-    """A quick test of whether an argument from outside is of a type; None where everything is."""
-    if wanted.__class__ is Type:
-        return _CHECKS.get(wanted.name)
-    if isinstance(wanted, OptionalType):
-        inner = checker(wanted.inner)
-        return None if inner is None else lambda value: value is None or inner(value)
-    if isinstance(wanted, UnionType):
-        tests = [checker(each) for each in wanted.options]
-        return None if None in tests else lambda value: any(test(value) for test in tests)  # type: ignore[misc]
-    if isinstance(wanted, ListType):
-        element = _CHECKS["int"] if wanted.element == BOOL else checker(wanted.element)
-        if isinstance(wanted, BroadcastingListType):
-            return lambda value: all(map(element, value)) if isinstance(value, (list, tuple)) else element(value)  # type: ignore[misc,arg-type]
-        return lambda value: (
-            (isinstance(value, (list, tuple, range, deque)) and (element is None or all(map(element, value))))
-            or value.__class__.__name__ == "ScriptList"
-        )
-    if isinstance(wanted, DictType):
-        key, item = checker(wanted.key), checker(wanted.value)
-        return lambda value: (
-            (isinstance(value, dict) and (key is None or all(map(key, value))) and (item is None or all(map(item, value.values()))))
-            or value.__class__.__name__ == "ScriptDict"
-        )
-    if isinstance(wanted, TupleType):
-        elements = [checker(each) for each in wanted.elements]
-        return lambda value: (
-            isinstance(value, (tuple, list)) and len(value) == len(elements)
-            and all(test is None or test(each) for test, each in zip(elements, value))
-        )  # fmt: skip
-    if isinstance(wanted, EnumType):
-        return lambda value: isinstance(value, wanted.kind)
-    if isinstance(wanted, InterfaceType):
-        return lambda value: all(hasattr(value, name) for name in wanted.methods)
-    if not isinstance(wanted, ClassType):  # a class of an archive that is none of scripts
-        return None
-    return lambda value: isinstance(value, wanted.described.kind)
+def same_element(given: Type, wanted: Type) -> bool:
+    """Whether a container of one type may stand for one of another: what is written into it must be of both, unless a type is not known."""
+    return given == wanted or (assignable(given, wanted) and (is_open(given) or is_open(wanted)))
 
 
-def is_exactly(value: Any, wanted: Type) -> bool:
-    """Whether a value is of a type with no conversion, elements of containers included (``jit.isinstance``)."""
-    if isinstance(wanted, OptionalType):
-        return value is None or is_exactly(value, wanted.inner)
-    if isinstance(wanted, UnionType):
-        return any(is_exactly(value, each) for each in wanted.options)
-    if isinstance(wanted, ListType):
-        return isinstance(value, list) and all(is_exactly(each, wanted.element) for each in value)
-    if isinstance(wanted, DictType):
-        return isinstance(value, dict) and all(is_exactly(k, wanted.key) and is_exactly(v, wanted.value) for k, v in value.items())
-    if isinstance(wanted, TupleType):
-        of_kind = isinstance(value, tuple if wanted.kind is None else wanted.kind)
-        return of_kind and len(value) == len(wanted.elements) and all(map(is_exactly, value, wanted.elements))
-    if wanted == FLOAT:
-        return isinstance(value, float)
-    if wanted == INT:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if wanted == COMPLEX:
-        return isinstance(value, complex)
-    check = checker(wanted)
-    return check is None or check(value)
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "Tensor": lambda value: isinstance(value, TensorBase),
-    "int": lambda value: isinstance(value, int),
-    "float": lambda value: isinstance(value, (float, int)) and not isinstance(value, bool),
-    "bool": lambda value: isinstance(value, bool),
-    "str": lambda value: isinstance(value, str),
-    "complex": lambda value: isinstance(value, (complex, float, int)),
-    "NoneType": lambda value: value is None,
-    "number": lambda value: isinstance(value, (int, float, complex)),
-    "dtype": lambda value: isinstance(value, (dtype, int)),
-    "Device": lambda value: isinstance(value, (device, str)),
-}
+def is_open(kind: Type) -> bool:
+    """Whether something of a type is known only when the program runs."""
+    if isinstance(kind, (ListType, DictType, TupleType)):
+        parts = (kind.element,) if isinstance(kind, ListType) else (kind.key, kind.value) if isinstance(kind, DictType) else kind.elements
+        return any(map(is_open, parts))
+    return kind in (ANY, NEVER, OBJECT, NUMBER) or isinstance(kind, InterfaceType)

@@ -20,7 +20,8 @@ from ...control.python_functions import is_traced
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
 from ..frontend.errors import RaisedInScript, UnusedCallError
-from ..frontend.types import ANY, class_type, is_exactly, parse_type
+from ..frontend.type_checks import is_exactly
+from ..frontend.types import ANY, class_type, parse_type
 from . import type_numbers
 
 
@@ -173,7 +174,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
             f"the attribute '{name}' of an object of the class '{kind}' is set inside of a branch or a loop, which can't be captured: keep the value in a "
             "variable, and set the attribute after it"
         )
-    setattr(owner, name, value)
+    object.__setattr__(owner, name, value)  # whatever __setattr__ the class has, as that of a frozen dataclass
 
 
 @has_side_effect

@@ -15,9 +15,11 @@ from ....nn.modules.module import Module
 from ...graph_module import GraphModule
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import MISSING
+from ..frontend.type_checks import checker
 from ..frontend.types import (
     ANY,
     BOOL,
+    CLASS_MAKERS,
     INT,
     NONE,
     OBJECT,
@@ -36,7 +38,7 @@ from ..frontend.types import (
     class_type,
     from_annotation,
     type_of,
-)  # fmt: skip
+)
 from .iteration import parts_of
 from .objects import ObjectLowering
 from .result_types import LIST_METHODS, STR_METHODS, attribute_type, traced_type
@@ -136,7 +138,11 @@ class AttributeLowering(ObjectLowering):
                     return ScriptValue(NONE, None)
                 return self.emit(base.below(name), (), TENSOR, op="get_attr")
         if name in module._modules:
-            return self.child(base, name, node)
+            found = self.child(base, name, node)
+            hint = declared(module)[0].get(name)
+            if isinstance(found, ModuleValue) and isinstance(hint, type):
+                found.interface = vars(hint).get("_script_interface")
+            return found
         if name in module.__dict__ and not name.startswith("_script"):
             return self.data_attribute(base, name, module.__dict__[name], node)
         owner = getattr(module, "_script_class", type(module))
@@ -150,10 +156,14 @@ class AttributeLowering(ObjectLowering):
         if isinstance(found, classmethod):
             raise NotSupportedError("class methods are not supported in scripts: use a static method", self.source, node)
         if callable(found):
+            if base.interface is not None and name not in base.interface.methods:
+                raise ScriptError(f"'{base.interface}' object has no attribute or method '{name}'", self.source, node)
             return Bound(base, name)
         if found is not None:
             return self.wrap(found, node)
-        raise ScriptError(f"Module '{owner.__name__}' has no attribute '{name}'", self.source, node)
+        ignored = getattr(owner, "__jit_ignored_attributes__", ())
+        more = " (This attribute exists on the Python module, but the attribute was ignored during compilation)"
+        raise ScriptError(f"Module '{owner.__name__}' has no attribute '{name}'{more if name in ignored else ''}", self.source, node)
 
     def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
         """A call of a method of a Module."""
@@ -165,6 +175,12 @@ class AttributeLowering(ObjectLowering):
             if getattr(found, "owner", getattr(found, "__self__", None)) is base.module:
                 return Bound(base, name)
             return Static(found)
+        if isinstance(found, (list, tuple)) and any(isinstance(each, Module) for each in found):
+            raise ScriptError(
+                f"Could not infer type of list element: Cannot infer concrete type of torch.nn.Module: '{name}' is a list of Modules, make it a ModuleList",
+                self.source,
+                node,
+            )
         hints, constants = declared(base.module)
         hint = hints.get(name)
         if name in constants or typing.get_origin(hint) is typing.Final or hint is typing.Final:
@@ -178,16 +194,38 @@ class AttributeLowering(ObjectLowering):
             kind = type_of(found)
             if kind == NONE:
                 return ScriptValue(NONE, None)
+            if kind == OBJECT and is_plain_class(type(found)):
+                try:
+                    kind = CLASS_MAKERS[0](type(found), self.frames)
+                except ScriptError as error:
+                    raise self.not_converted(base, name, found, node) from error
             if kind == OBJECT and type(found).__module__.partition(".")[0] != PACKAGE:
-                raise ScriptError(
-                    f"Module '{getattr(base.module, '_script_class', type(base.module)).__name__}' has no attribute '{name}' (This attribute exists on the "
-                    f"Python module, but we failed to convert Python type: '{type(found).__name__}' to a TorchScript type.)",
-                    self.source,
-                    node,
-                )
+                raise self.not_converted(base, name, found, node)
         if isinstance(kind, EnumType):
             return ScriptValue(kind, found)
+        if isinstance(kind, ClassType):
+            self.check_object(found, kind, node)
         return self.emit(base.below(name), (), kind, op="get_attr")
+
+    def not_converted(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> ScriptError:
+        """The error for an attribute that scripts have no type for."""
+        return ScriptError(
+            f"Module '{getattr(base.module, '_script_class', type(base.module)).__name__}' has no attribute '{name}' (This attribute exists on the "
+            f"Python module, but we failed to convert Python type: '{type(found).__name__}' to a TorchScript type.)",
+            self.source,
+            node,
+        )
+
+    def check_object(self, found: Any, kind: ClassType, node: ast.AST) -> None:
+        """Refuse an object that a Module has, whose attributes are of other types than those of its class."""
+        for name, wanted in kind.described.attributes.items():
+            check = checker(wanted)
+            if not hasattr(found, name) or (check is not None and not check(getattr(found, name))):
+                given = type_of(getattr(found, name)) if hasattr(found, name) else None
+                what = "it is missing" if given is None else f"it is of type {given}"
+                raise ScriptError(
+                    f"Could not cast attribute '{name}' to type {wanted}: {what} in an object of the class '{kind}'", self.source, node
+                )
 
     def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: ScriptValue) -> None:
         """``self.name = value``."""
@@ -226,11 +264,16 @@ class AttributeLowering(ObjectLowering):
                 raise ScriptError(f"Index {key} out of range: there are {len(table)} Modules", self.source, node)
             key = list(table)[key]
         if key not in table:
-            raise ScriptError(f"there is no Module '{key}'", self.source, node)
+            raise ScriptError(f"Key Error, {key}: there is no Module of that name", self.source, node)
         found = table[key]
         if found is None:
             return ScriptValue(NONE, None)
         return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
+
+
+def is_plain_class(kind: type) -> bool:
+    """Whether a class is a user's, without bases: its objects can be those of a scripted class."""
+    return len(kind.__mro__) == 2 and kind.__module__.partition(".")[0] not in (PACKAGE, "builtins", "typing", "collections", "types")
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import inspect
 import math
 import typing
 import warnings
+from collections import OrderedDict
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -17,7 +18,8 @@ from ....core.declare import PACKAGE, Op
 from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
-from ...trace.jit_trace import TracedFunction, fork, wait
+from ....tensor.legacy import tensortype
+from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
@@ -25,11 +27,9 @@ from ..frontend.source import MISSING, FunctionSource
 from ..frontend.types import (
     ANY,
     BOOL,
-    CLASS_MAKERS,
     FLOAT,
     INT,
     NONE,
-    SLICE,
     STR,
     TENSOR,
     ClassType,
@@ -46,7 +46,8 @@ from ..frontend.types import (
     without_none,
 )  # fmt: skip
 from ..ir import graph_functions
-from .attributes import AttributeLowering, module_type, tensor_member
+from .attributes import module_type, tensor_member
+from .construction import Construction
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
 from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
@@ -59,7 +60,11 @@ _PYTHON = frozenset(
 )  # fmt: skip
 
 
-class Calls(AttributeLowering):
+_TENSORS_OF = frozenset("named_buffers buffers named_parameters parameters".split())
+_STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
+
+
+class Calls(Construction):
     """Compiles calls."""
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -124,8 +129,9 @@ class Calls(AttributeLowering):
         if found in (hasattr, getattr) and len(node.args) >= 2:
             return self.reflected(found, node)
         if found is annotate or found is typing.cast:
-            value = self.expression(node.args[1])
             kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
+            literal = isinstance(node.args[1], (ast.List, ast.ListComp, ast.Dict, ast.DictComp))
+            value = self.expression(self.hinted(node.args[1], kind) if literal else node.args[1])  # type: ignore[attr-defined]
             if not isinstance(value, ScriptValue) or not (assignable(value.type, kind) or found is typing.cast):
                 raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
             return ScriptValue(kind, value.arg)
@@ -152,25 +158,6 @@ class Calls(AttributeLowering):
         if found is type:
             raise NotSupportedError("type() is not supported in scripts: use isinstance()", self.source, node)
         return None
-
-    def sliced(self, arguments: list[Any], node: ast.Call) -> ScriptValue:
-        """``slice(...)``: a value that stands in brackets later."""
-        if not 1 <= len(arguments) <= 3 or node.keywords:
-            raise ScriptError(
-                "Slice does not accept any keyword arguments"
-                if node.keywords
-                else f"slice() takes one to three arguments, and {len(arguments)} are given",
-                self.source,
-                node,
-            )
-        bounds = [self.plain(each, node) for each in arguments]
-        for each in bounds:
-            if each.type not in (INT, NONE, ANY) and each.type != OptionalType(INT):
-                raise ScriptError(f"slice() takes ints, and this is a {each.type}", self.source, node)
-        if all(each.constant for each in bounds):
-            return ScriptValue(SLICE, slice(*[each.arg for each in bounds]))
-        start, stop, step = (None, bounds[0].arg, None) if len(bounds) == 1 else (*[each.arg for each in bounds], None)[:3]
-        return self.emit(graph_functions.slice_of, (start, stop, step), SLICE)
 
     def reflected(self, function: Any, node: ast.Call) -> Any:
         """``hasattr`` and ``getattr`` with a name that is known."""
@@ -203,8 +190,9 @@ class Calls(AttributeLowering):
 
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """A call of a function or class from outside."""
-        if found is Size:  # in a script sizes are lists of numbers
-            found = list
+        found = _STAND_INS.get(found, found) if found.__class__ is type else found
+        if mark_of(found) == IGNORED and isinstance(found, type):
+            raise NotSupportedError(f"Cannot instantiate class '{found.__name__}' in a script function", self.source, node)
         if found.__class__ in (type, BuiltinFunctionType) and found in _PYTHON:
             return self.call_builtin(found, arguments, keywords, node)
         if mark_of(found) == UNUSED:
@@ -233,8 +221,14 @@ class Calls(AttributeLowering):
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
         if found is slice:
             return self.sliced(arguments, node)
+        if isinstance(found, tensortype):
+            return self.legacy(found, arguments, keywords, node)
         if isinstance(found, type):
             return self.construct(found, arguments, keywords, node)
+        if mark_of(inspect.getattr_static(type(found), "__call__", None)) == IGNORED or (
+            isinstance(found, Module) and not isinstance(found, TracedModule) and not hasattr(found, "_script_programs")
+        ):
+            return self.call_python(found, arguments, keywords, node)
         if isinstance(found, Module):
             raise ScriptError(
                 "Cannot call a ScriptModule that is not a submodule of the caller: make it an attribute of the Module that is scripted",
@@ -267,7 +261,7 @@ class Calls(AttributeLowering):
         if found is warnings.warn:
             return True
         if isinstance(found, BuiltinFunctionType):
-            return getattr(found, "__module__", None) in ("math", "_operator") or getattr(math, found.__name__, None) is found
+            return getattr(found, "__module__", None) in ("math", "cmath", "_operator") or getattr(math, found.__name__, None) is found
         place = getattr(found, "__module__", None) or ""
         if not (place == PACKAGE or place.startswith(PACKAGE + ".")) or isinstance(found, Module) or not callable(found):
             return False
@@ -285,7 +279,7 @@ class Calls(AttributeLowering):
         constant = not isinstance(getattr(found, "op", None), Op) and all(
             isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values())
         )
-        if constant and isinstance(found, BuiltinFunctionType):
+        if constant and isinstance(found, BuiltinFunctionType) and found is not warnings.warn:
             return self.folded(found, args, kwargs, kind)
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
@@ -294,7 +288,7 @@ class Calls(AttributeLowering):
         """Refuse a call with too many or too few arguments, or ones of unknown names."""
         wrong = mistake(found, count, keywords)
         if wrong is not None:
-            raise ScriptError(wrong, self.source, node)
+            raise ScriptError(f"Arguments for call are not valid: {wrong}", self.source, node)
 
     def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse texts and lists where an op takes a tensor."""
@@ -325,6 +319,9 @@ class Calls(AttributeLowering):
             if isinstance(only, Unrolled):
                 return ScriptValue(INT, len(only.items))
             if isinstance(only, ModuleValue):
+                owner = getattr(only.module, "_script_class", type(only.module))
+                if not getattr(owner, "__len__", parts_of).__module__.startswith(PACKAGE + "."):  # the user's own
+                    return self.call_method(only, "__len__", [], {}, node)
                 return ScriptValue(INT, len(parts_of(only.module)))
             if isinstance(only, ScriptValue) and isinstance(only.type, TupleType):
                 return ScriptValue(INT, len(only.type.elements))
@@ -373,43 +370,10 @@ class Calls(AttributeLowering):
             return self.emit(graph_functions.shown, (value.arg,), STR)
         return value
 
-    def construct(self, found: type, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
-        """A call of a class: named tuples and members of enumerations."""
-        if issubclass(found, tuple) and hasattr(found, "_fields"):
-            values = {name: self.plain(each, node) for name, each in zip(found._fields, arguments)}
-            values.update({name: self.plain(each, node) for name, each in keywords.items()})
-            for name, default in getattr(found, "_field_defaults", {}).items():
-                if name not in values:
-                    values[name] = self.plain(self.wrap(default, node), node)
-            missing = [name for name in found._fields if name not in values]
-            if missing or len(values) != len(found._fields) or len(arguments) > len(found._fields):
-                raise ScriptError(f"{found.__name__} takes {', '.join(found._fields)}", self.source, node)
-            ordered = [values[name] for name in found._fields]
-            kind = from_annotation(found, self.source.evaluate)
-            assert isinstance(kind, TupleType)
-            for name, wanted, value in zip(found._fields, kind.elements, ordered):
-                if not assignable(value.type, wanted):
-                    raise ScriptError(
-                        f"{found.__name__}() Expected a value of type '{wanted}' for argument '{name}' but instead found type '{value.type}'",
-                        self.source,
-                        node,
-                    )
-            return ScriptValue(kind, tuple.__new__(found, [each.arg for each in ordered]))
-        if issubclass(found, enum.Enum) and len(arguments) == 1 and isinstance(arguments[0], ScriptValue) and arguments[0].constant:
-            return self.wrap(found(arguments[0].arg), node)
-        if issubclass(found, BaseException):
-            raise NotSupportedError("an exception can only be raised", self.source, node)
-        if issubclass(found, Module) or found.__module__ == "builtins":
-            raise ScriptError(
-                f"objects of the class '{found.__name__}' can't be made in a script: use a NamedTuple, or a Module that is an attribute",
-                self.source,
-                node,
-            )
-        described = CLASS_MAKERS[0](found, self.frames).described  # type: ignore[attr-defined]
-        return self.call_scripted(described, described, arguments, keywords, node)
-
     def python_type(self, found: Any) -> Type:
         """The type that a Python function says it returns; a tensor where it says nothing."""
+        if not inspect.isfunction(found) and not inspect.isclass(found) and not hasattr(found, "__annotations__"):
+            found = inspect.getattr_static(type(found), "__call__", found)
         hint = getattr(found, "__annotations__", {}).get("return", TensorBase)
         try:
             if hint is TensorBase and inspect.isfunction(inspect.unwrap(found)) and (comment := self.comment_result(inspect.unwrap(found))):
@@ -454,6 +418,9 @@ class Calls(AttributeLowering):
             signature = kind.methods[name]
             bound = signature.bind(self, arguments, keywords, node)
             return self.emit(graph_functions.call_interface, (base.arg, name, *bound), signature.result, impure=True)
+        if isinstance(kind, ListType) and name == "sort" and len(arguments) == 1:
+            self.check_sorted(arguments[0], node)
+            arguments, keywords = [], {"reverse": arguments[0], **keywords}
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
@@ -492,6 +459,16 @@ class Calls(AttributeLowering):
             return self.emit(list, (made.arg,), result)
         return made
 
+    def check_sorted(self, given: Any, node: ast.AST) -> None:
+        """Refuse what does not say whether the order is reversed, which may be said by position, too."""
+        kind = self.plain(given, node).type
+        if kind not in (BOOL, ANY):
+            raise ScriptError(
+                f"Arguments for call are not valid: sort() Expected a value of type 'bool' for argument 'reverse' but instead found type '{kind}'",
+                self.source,
+                node,
+            )
+
     def grow(self, kind: ListType, name: str, arguments: list[Any], node: ast.AST) -> None:
         """Something is put into a list: the first one settles what an empty list is a list of."""
         item = self.plain(arguments[-1], node).type if arguments else ANY
@@ -526,10 +503,18 @@ class Calls(AttributeLowering):
             return Unrolled(
                 [Unrolled([ScriptValue(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
             )
+        if name in _TENSORS_OF and not arguments and getattr(function, "__module__", "").startswith(PACKAGE):
+            pairs = list(getattr(module, name if name.startswith("named") else f"named_{name}")())
+            tensors = [self.emit(base.below(path), (), TENSOR, op="get_attr") for path, _ in pairs]
+            return Unrolled(
+                [Unrolled([ScriptValue(STR, path), each]) if name.startswith("named") else each for (path, _), each in zip(pairs, tensors)]
+            )
         if mark_of(function) == UNUSED:
             return self.emit(graph_functions.unused_call, (name,), self.python_type(function), impure=True)
         overload = self.fitting(function, arguments, keywords, node, True) if inspect.isfunction(function) else None
         scripted = module._script_method(name, self, node, overload) if hasattr(module, "_script_method") else None
+        if scripted is None and name == "forward" and base.path and mark_of(function) is None:  # of the package: a call of the Module
+            return self.call_module(base, arguments, keywords, node)
         if scripted is None:
             args = tuple(self.values_of(arguments, node, False))
             kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
@@ -544,7 +529,7 @@ class Calls(AttributeLowering):
         """A call of a Module: its forward, with hooks."""
         module = base.module
         if not base.path:
-            raise ScriptError("a Module can't call itself: recursion is not supported in scripts", self.source, node)
+            return self.call_method(base, "forward", arguments, keywords, node)
         forward = inspect.getattr_static(getattr(module, "_script_class", type(module)), "forward", None)
         if mark_of(forward) == UNUSED:
             return self.emit(graph_functions.unused_call, (f"{type(module).__name__}.forward",), self.python_type(forward), impure=True)
@@ -553,7 +538,14 @@ class Calls(AttributeLowering):
         if scripted is not None and overload is not None:
             return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
         if scripted is not None:
-            return self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
+            result = self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
+            hooks = [
+                each._program.signature.result for each in module.__dict__.get("_forward_hooks", {}).values() if hasattr(each, "_program")
+            ]
+            changed = [each for each in hooks if each != NONE]
+            if changed:  # the last hook that returns something says what the call gives
+                result.type = result.arg.type = changed[-1]
+            return result
         args = tuple(self.values_of(arguments, node))
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)

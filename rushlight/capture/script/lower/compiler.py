@@ -82,7 +82,11 @@ class Signature:
                 bound.append(parameter.default)
                 continue
             else:
-                raise ScriptError(f"{self.name}() is missing a value for argument '{parameter.name}'", compiler.source, node)
+                raise ScriptError(
+                    f"{self.name}() is missing a value for argument '{parameter.name}': Argument {parameter.name} not provided",
+                    compiler.source,
+                    node,
+                )
             value = compiler.plain(given, node)
             if implicit:
                 value = compiler.converted(value, parameter.type)
@@ -184,7 +188,11 @@ class FunctionCompiler(Statements):
         named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         if self.owner is not None:
             if not named:
-                raise ScriptError(f"the method '{self.source.name}' does not have a self argument", self.source, definition)
+                raise ScriptError(
+                    f"the method '{self.source.name}' does not have a self argument: methods must have a self argument",
+                    self.source,
+                    definition,
+                )
             first = named.pop(0)
             self.block.env[first.arg] = ModuleValue(self.owner, "")
         elif self.kind is not None:

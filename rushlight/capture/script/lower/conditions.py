@@ -88,6 +88,8 @@ class Conditions(Calls):
         if isinstance(first.type, ClassType) and function not in (operator.is_, operator.is_not):
             return self.operated(f"__{function.__name__}__", first, [second], node), {}, {}  # type: ignore[return-value]
         if first.constant and second.constant:
+            if function in (operator.is_, operator.is_not) and first.arg.__class__ is second.arg.__class__ in (int, float, bool, str):
+                return ScriptValue(BOOL, (first.arg == second.arg) is (function is operator.is_)), {}, {}  # one constant, as in Python
             try:
                 return ScriptValue(BOOL, function(first.arg, second.arg)), {}, {}
             except TypeError:
@@ -290,6 +292,8 @@ class Conditions(Calls):
         self.block, self.here = outer, here
         first, second = values
         kind = unify(first.type, second.type)
+        if kind is None and getattr(node, "wanted", None) == ANY:
+            kind = ANY
         if kind is None:
             raise ScriptError(f"the two sides are of different types: {first.type} and {second.type}", self.source, node)
         for each in blocks:

@@ -25,7 +25,9 @@ class Contexts(Expressions):
         first = node.items[0]
         context = self.expression(first.context_expr)
         if not isinstance(context, ScriptValue) or context.constant or context.type in (TENSOR, INT, STR):
-            raise ScriptError("With item must be an object that has __enter__ and __exit__", self.source, first.context_expr)
+            raise ScriptError(
+                "With item expression must return an object, one that has __enter__ and __exit__", self.source, first.context_expr
+            )
         if isinstance(context.type, ClassType):
             context = self.entered(context, first)
         elif first.optional_vars is not None:
@@ -55,10 +57,15 @@ class Contexts(Expressions):
         if not all(described.is_method(described.member(name)) for name in ("__enter__", "__exit__")):
             raise ScriptError(f"Object {described.name} does not define __enter__ and __exit__ methods", self.source, item.context_expr)
         leave = described.method("__exit__")._script_signature.parameters
-        if len(leave) != 4 or not all(assignable(NONE, each.type) for each in leave[1:]):
+        for at, each in enumerate(leave[1:4], 1):
+            if len(leave) == 4 and not assignable(NONE, each.type):
+                raise ScriptError(
+                    f"argument {at} of __exit__ must have Any type; TorchScript does not support exceptions", self.source, item.context_expr
+                )
+        if len(leave) != 4:
             raise ScriptError("__exit__ must have four arguments: self, and three that can be None", self.source, item.context_expr)
         if len(described.method("__enter__")._script_signature.parameters) != 1:
-            raise ScriptError("__enter__ must have only one argument, self", self.source, item.context_expr)
+            raise ScriptError("__enter__ must have only one argument and one return value", self.source, item.context_expr)
         value = self.call_object_method(owner, "__enter__", [], {}, item.context_expr)
         if item.optional_vars is not None:
             self.assign(item.optional_vars, value)

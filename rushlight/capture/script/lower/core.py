@@ -47,6 +47,7 @@ class Core:
     """Makes steps in the block that is being written."""
 
     source: FunctionSource
+    frames: tuple[Any, ...]  # of those who call
     owner: Any  # the Module that `self` is, or None
     block: ScriptBlock
     here: ast.AST

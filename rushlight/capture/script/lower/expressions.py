@@ -156,19 +156,50 @@ class Expressions(Conditions):
                 self.source,
                 node,
             )
-        return ScriptValue(ListType(self.common_type(values, node)), [each.arg for each in values])
+        found = ListType(self.common_type(values, node))
+        options = getattr(node, "options", ())
+        if options and found not in options:
+            raise ScriptError(
+                f"Union type annotation has the inner types {', '.join(map(repr, options))}, and none of those types match the types of the given list "
+                f"elements, which are {found.element}",
+                self.source,
+                node,
+            )
+        return ScriptValue(found, [each.arg for each in values])
 
     def hinted(self, node: Any, wanted: Type) -> Any:
         """A literal or comprehension that makes a container of a type which the program says."""
         kind = ListType if isinstance(node, (ast.List, ast.ListComp)) else DictType
+        wanted = self.checked_hint(wanted, node)
         options = [wanted, *getattr(wanted, "options", ())] if not isinstance(wanted, OptionalType) else [wanted.inner]
-        node.wanted = next((each for each in options if isinstance(each, kind)), None)
+        found = [each for each in options if isinstance(each, kind)]
+        node.wanted = found[0] if len(found) == 1 else None
+        node.options = found
         return node
+
+    def checked_hint(self, wanted: Type, node: Any) -> Type:
+        """The type that the program says a literal has, which must be one of its kind."""
+        inner = wanted.inner if isinstance(wanted, OptionalType) else wanted
+        kind, name = (ListType, "List") if isinstance(node, (ast.List, ast.ListComp)) else (DictType, "Dict")
+        if isinstance(inner, UnionType):
+            found = [each for each in inner.options if isinstance(each, kind)]
+            if not found and ANY not in inner.options:
+                raise ScriptError(f"Expected an Union type annotation with an inner {name} type, but got {wanted}", self.source, node)
+            if len(found) > 1 and not getattr(node, "elts", getattr(node, "keys", True)):
+                raise ScriptError(
+                    f"Cannot assign an empty {name.lower()} to a variable annotated to be type {wanted}, because there are multiple possible {name} type "
+                    "candidates in the Union annotation",
+                    self.source,
+                    node,
+                )
+        elif not isinstance(inner, (kind, InterfaceType)) and inner != ANY:
+            raise ScriptError(f"Expected an annotation of type {name} but got {wanted}", self.source, node)
+        return wanted
 
     def on_Dict(self, node: ast.Dict) -> ScriptValue:
         """``{key: value}``."""
         if any(key is None for key in node.keys):
-            raise NotSupportedError("'**' in a dict is not supported in scripts: use update()", self.source, node)
+            raise NotSupportedError("Dict expansion (e.g. `{**dict}`) is not supported in scripts: use update()", self.source, node)
         keys = [self.plain(self.expression(each), node) for each in node.keys if each is not None]
         values = [self.plain(self.expression(each), node) for each in node.values]
         wanted = getattr(node, "wanted", None)
@@ -384,13 +415,13 @@ class Expressions(Conditions):
             return self.operated("__getitem__", base, [self.value(node.slice)], node)
         if base.type in (INT, FLOAT, BOOL, NONE) or isinstance(base.type, EnumType):
             raise ScriptError(f"'{base.type}' object is not subscriptable", self.source, node)
-        self.check_index(base.type, node.slice)
+        self.check_index(base.type, node.slice, node)
         known = node.slice.value if isinstance(node.slice, ast.Constant) else None
         if (isinstance(base.type, ListType) or base.type == STR) and isinstance(known, (str, float)):
             raise ScriptError(f"the items of a {base.type} are numbered: {known!r} is no number of an item", self.source, node.slice)
         return self.emit(operator.getitem, (base.arg, self.index(node.slice)), self.item_type(base.type, node.slice))
 
-    def check_index(self, kind: Type, index: ast.expr) -> None:
+    def check_index(self, kind: Type, index: ast.expr, whole: ast.AST | None = None) -> None:
         """Refuse what can't stand in the brackets of a value, as far as that is seen without computing it."""
         parts = [each for each in (index.lower, index.upper, index.step) if each] if isinstance(index, ast.Slice) else [index]
         for each in parts:
@@ -399,7 +430,9 @@ class Expressions(Conditions):
             if isinstance(kind, DictType):
                 if not assignable(given, kind.key):
                     raise ScriptError(
-                        f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'", self.source, index
+                        f"Expected a value of type '{kind.key}' for argument 'key' but instead found type '{given}'",
+                        self.source,
+                        whole if whole is not None else index,
                     )
             elif kind == TENSOR and given in (FLOAT, STR):
                 raise ScriptError(f"Unsupported operation: indexing tensor with unsupported index type '{given}'", self.source, index)
@@ -439,7 +472,7 @@ class Expressions(Conditions):
             return ScriptValue(TupleType(tuple(each.type for each in items)), tuple(each.arg for each in items))
         if isinstance(index, int):
             if not -count <= index < count:
-                raise ScriptError(f"the tuple has {count} items, and none of number {index}", self.source, node)
+                raise ScriptError(f"Tuple index out of range: the tuple has {count} items, and none of number {index}", self.source, node)
             return self.item(base, index % count)
         return self.emit(operator.getitem, (base.arg, self.index(node.slice)), common(list(base.type.elements)) or ANY)
 

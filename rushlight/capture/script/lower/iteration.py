@@ -84,6 +84,8 @@ class Iterating(Core):
     def range_items(self, node: ast.Call) -> Items:
         """``range(...)``."""
         values = [self.plain(self.expression(each), each) for each in node.args]
+        if not 1 <= len(values) <= 3:
+            raise ScriptError(f"range expected at {'least 1' if not values else 'most 3'} arguments, got {len(values)}", self.source, node)
         for each, place in zip(values, node.args):
             if each.type not in (INT, BOOL, ANY):
                 raise ScriptError(f"range() takes ints, and this is a {each.type}: write int(...) around it", self.source, place)
@@ -110,6 +112,10 @@ class Iterating(Core):
 
     def combined(self, function: Any, node: ast.Call) -> Unrolled | Items:
         """``enumerate``, ``zip`` and ``reversed``."""
+        if function is enumerate and not 1 <= len(node.args) + len(node.keywords) <= 2:
+            raise ScriptError(
+                f"enumerate expected at {'most 2' if node.args else 'least 1'} arguments, got {len(node.args)}", self.source, node
+            )
         if function is enumerate:
             start = self.value(node.args[1]) if len(node.args) > 1 else ScriptValue(INT, 0)
             return self.enumerated(self.iterable(node.args[0]), start)

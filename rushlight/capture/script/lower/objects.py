@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import inspect
-import operator
 from typing import Any
 
+from ..frontend.annotations import UNUSED, mark_of
 from ..frontend.errors import ScriptError
-from ..frontend.types import ANY, BOOL, NONE, ClassType, DictType, ListType, assignable
+from ..frontend.types import ANY, NONE, ClassType, DictType, ListType, Type, assignable
 from ..ir import graph_functions
 from .iteration import Iterating
 from .scope import Bound, ScriptValue, Static
-
-_ORDERS = frozenset(("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"))
 
 
 class ObjectLowering(Iterating):
@@ -23,6 +20,9 @@ class ObjectLowering(Iterating):
     def call_scripted(
         self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
     ) -> ScriptValue:
+        raise NotImplementedError  # in Calls
+
+    def python_type(self, found: Any) -> Type:
         raise NotImplementedError  # in Calls
 
     def object_attribute(self, base: ScriptValue, name: str, node: ast.AST) -> Any:
@@ -39,19 +39,18 @@ class ObjectLowering(Iterating):
             return Static(member.__get__(None, described.kind))
         if described.is_method(member):
             return Bound(base, name)
+        if inspect.isfunction(member) and mark_of(member) == UNUSED:
+            return Bound(base, name)
         if member is not None and not callable(member):
             return self.wrap(member, node)
-        raise ScriptError(
-            f"'{described.name}' object has no attribute or method '{name}'. Did you forget to initialize an attribute in __init__()?",
-            self.source,
-            node,
-        )
+        reason = f"'{described.name}' object has no attribute or method '{name}'. Did you forget to initialize an attribute in __init__()?"
+        raise ScriptError(reason, self.source, node)
 
     def set_object_attribute(self, owner: ScriptValue, target: ast.Attribute, value: ScriptValue) -> None:
         """``object.name = value``; in ``__init__`` it says that there is such an attribute."""
         described, name = owner.type.described, target.attr  # type: ignore[attr-defined]
         if described.growing and self.source.name == "__init__":
-            if name not in described.attributes and self.block.parent is not None:
+            if name not in described.attributes and self.in_control_flow():
                 raise ScriptError(
                     "First assignment cannot be in a control-flow block. Initialize the field at the top level first",
                     self.source,
@@ -75,10 +74,19 @@ class ObjectLowering(Iterating):
             )
         self.emit(graph_functions.set_attribute, (owner.arg, name, value.arg), NONE, impure=True)
 
+    def in_control_flow(self) -> bool:
+        """Whether the statement that is compiled stands in a branch or a loop, also one that is always taken."""
+        line = self.here.lineno  # type: ignore[attr-defined]
+        around = [each for each in self.source.definition.body if each.lineno <= line <= (each.end_lineno or each.lineno)]
+        return any(isinstance(each, (ast.If, ast.For, ast.While)) for each in around)
+
     def call_object_method(
         self, base: ScriptValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST
     ) -> ScriptValue:
         """A call of a method of an object."""
+        member = base.type.described.member(name)  # type: ignore[attr-defined]
+        if mark_of(member) == UNUSED:
+            return self.emit(graph_functions.unused_call, (name,), self.python_type(member), impure=True)
         scripted = base.type.described.method(name)  # type: ignore[attr-defined]
         return self.call_scripted(scripted, scripted, [base, *arguments], keywords, node)
 
@@ -88,10 +96,6 @@ class ObjectLowering(Iterating):
             return None
         described = base.type.described
         if not described.is_method(described.member(name)):
-            if (
-                dataclasses.is_dataclass(described.kind) and inspect.isfunction(described.member(name)) and name in _ORDERS
-            ):  # made by Python
-                return self.emit(getattr(operator, name.strip("_")), (base.arg, *[self.plain(each, node).arg for each in arguments]), BOOL)
             raise ScriptError(f"'{base.type}' object has no attribute or method '{name}', which is needed here", self.source, node)
         return self.call_object_method(base, name, arguments, {}, node)
 

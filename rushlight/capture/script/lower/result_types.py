@@ -22,6 +22,7 @@ from ..frontend.types import (
     TENSOR,
     DictType,
     ListType,
+    OptionalType,
     TupleType,
     Type,
     UnknownAnnotation,
@@ -45,10 +46,14 @@ _FUNCTIONS: dict[str, Type] = {
     "equal": BOOL, "allclose": BOOL, "is_nonzero": BOOL, "is_floating_point": BOOL, "is_complex": BOOL, "is_tensor": BOOL, "numel": INT,
     "is_same_size": BOOL, "is_grad_enabled": BOOL, "can_cast": BOOL, "result_type": DTYPE, "promote_types": DTYPE, "get_default_dtype": DTYPE,
     "tensor": TENSOR, "as_tensor": TENSOR, "is_tracing": BOOL, "is_in_onnx_export": BOOL, "is_signed": BOOL,
+    "multi_head_attention_forward": TupleType((TENSOR, OptionalType(TENSOR))),
 }  # fmt: skip
 _SOMETIMES_SEVERAL = frozenset(
     "max min median nanmedian mode sort topk kthvalue cummax cummin unique unique_consecutive where std_mean var_mean".split()
 )
+_WITH_INDICES = {f"max_pool{dims}d": 6 for dims in (1, 2, 3)}  # functions that give indices, too, and the place of the flag
+_WITH_INDICES.update({f"adaptive_max_pool{dims}d": 2 for dims in (1, 2, 3)})
+_WITH_INDICES.update({f"fractional_max_pool{dims}d": 4 for dims in (2, 3)})
 _LISTS = frozenset(
     "split chunk tensor_split hsplit vsplit dsplit unbind broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d split_with_sizes align_tensors".split()
 )
@@ -75,6 +80,8 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
     op = getattr(function, "op", None)
     if name in _FUNCTIONS:
         return _FUNCTIONS[name]
+    if name in _WITH_INDICES:
+        return with_indices(_WITH_INDICES[name], len(kinds), keywords)
     if name in _SOMETIMES_SEVERAL:
         if name == "where":
             return ANY if len(kinds) + len(keywords) < 3 else TENSOR
@@ -101,6 +108,15 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
         )
     except UnknownAnnotation:
         return ANY
+
+
+def with_indices(at: int, count: int, keywords: dict[str, Any]) -> Type:
+    """The type of what a max-pooling function returns: with indices only where its flag is a constant that says so."""
+    flag = keywords.get("return_indices")
+    if flag is None:
+        return TENSOR if count <= at else ANY
+    given = getattr(flag, "arg", None)
+    return TupleType((TENSOR, TENSOR)) if given is True else TENSOR if given is False else ANY
 
 
 def traced_type(result: Any) -> Type:

@@ -40,12 +40,13 @@ class Static:
 class ModuleValue:
     """``self``, or a Module below it, by its path from there; or (``children``) the dict of the Modules in it."""
 
-    __slots__ = ("children", "module", "path")
+    __slots__ = ("children", "interface", "module", "path")
 
     def __init__(self, module: Any, path: str, children: bool = False) -> None:
         self.module = module
         self.path = path
         self.children = children
+        self.interface: Any = None  # the one that the attribute is annotated with
 
     def below(self, name: str) -> str:
         """The path of an attribute."""

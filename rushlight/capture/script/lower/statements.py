@@ -33,9 +33,9 @@ from ..frontend.types import (
 )  # fmt: skip
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
-from .contexts import Contexts
 from .expressions import INPLACE, OPERATORS
-from .scope import ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
+from .scope import ModuleValue, ScriptBlock, ScriptValue, Undefined, Unrolled
+from .simple_statements import SimpleStatements
 
 _KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(graph_functions.UNSET): NEVER}
 Side = tuple[list[Any], dict[str, Type]]  # statements of a branch, and what is known of names in it
@@ -54,7 +54,7 @@ _HINTS = {
 }
 
 
-class Statements(Contexts):
+class Statements(SimpleStatements):
     """Compiles statements."""
 
     def statements(self, statements: list[ast.stmt], live: set[str]) -> None:
@@ -84,6 +84,8 @@ class Statements(Contexts):
 
     def do_Return(self, node: ast.Return) -> None:
         """The one return, at the end."""
+        if isinstance(node.value, ast.IfExp):
+            node.value.wanted = self.return_type  # type: ignore[attr-defined]
         value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
         if self.return_type is not None:
             value = self.returned(value, node.value if node.value is not None else node)
@@ -110,6 +112,8 @@ class Statements(Contexts):
                 self.returned(ScriptValue(NONE, None), self.here)
             self.block.set(node.name, ScriptValue(_KNOWN[node.known.__class__], node.known))
         else:
+            if node.name == VALUE and isinstance(node.value, ast.IfExp):
+                node.value.wanted = self.return_type  # type: ignore[attr-defined]
             value = self.materialized(self.value(node.value))
             if node.name == VALUE and self.return_type is not None:
                 value = self.returned(value, node.value)
@@ -134,7 +138,7 @@ class Statements(Contexts):
         if node.value is None:
             return
         if isinstance(node.target, (ast.Name, ast.Attribute)) and isinstance(node.value, ast.List) and not node.value.elts:
-            value = ScriptValue(self.type_from(node.annotation), [])
+            value = ScriptValue(self.checked_hint(self.type_from(node.annotation), node.value), [])
         elif isinstance(node.value, (ast.List, ast.ListComp, ast.Dict, ast.DictComp)):
             value = self.value(self.hinted(node.value, self.type_from(node.annotation)))
         else:
@@ -154,8 +158,10 @@ class Statements(Contexts):
         """A value of a type that the program says it has."""
         wanted = self.type_from(annotation)
         if not isinstance(value, ScriptValue) or not assignable(value.type, wanted):
+            target = getattr(node, "target", None) or (getattr(node, "targets", None) or [None])[0]
+            shown = f"Variable '{target.id}'" if isinstance(target, ast.Name) else "a variable"
             raise ScriptError(
-                f"a variable is annotated with type {wanted} but is being assigned to a value of type {self.type_name(value)}",
+                f"{shown} is annotated with type {wanted} but is being assigned to a value of type {self.type_name(value)}",
                 self.source,
                 node,
             )
@@ -167,7 +173,7 @@ class Statements(Contexts):
             return from_annotation(self.source.evaluate(annotation), self.source.evaluate)
         except (UnknownAnnotation, NameError, TypeError, SyntaxError, AttributeError) as error:
             text = annotation if isinstance(annotation, str) else ast.unparse(annotation)
-            unknown = f"Unknown type name '{error.name}': " if isinstance(error, NameError) and error.name else ""
+            unknown = f"Unknown type name '{error.name}': " if isinstance(error, NameError) and error.name else odd_type(annotation)
             raise ScriptError(
                 f"{unknown}the annotation '{text}' is no type that scripts have ({error})",
                 self.source,
@@ -291,57 +297,15 @@ class Statements(Contexts):
         in_place = f"__i{function.__name__.strip('_')}__"
         if isinstance(left.type, ClassType) and left.type.described.is_method(left.type.described.member(in_place)):
             return self.call_object_method(left, in_place, [right], {}, node)
+        if isinstance(left.type, ClassType) and left.type.described.member(f"__{function.__name__.strip('_')}__") is None:
+            name = f"__{function.__name__.strip('_')}__"
+            raise ScriptError(
+                f"Cannot emit inplace op on {left.type} since it does not define an {in_place} or {name} method", self.source, node
+            )
         if left.type in (TENSOR, ANY) or isinstance(left.type, (ListType, DictType)):
             kind = left.type if left.type != ANY else ANY
             return self.emit(INPLACE[function], (left.arg, right.arg), kind, impure=True)
         return self.binary(function, left, right, node)
-
-    def do_Delete(self, node: ast.Delete) -> None:
-        """``del d[key]``, ``del name``."""
-        for target in node.targets:
-            if isinstance(target, ast.Name):
-                self.block.set(target.id, Undefined(f"undefined value {target.id}: it was deleted"))
-            elif isinstance(target, ast.Subscript):
-                if self.value(target.value).type in (TENSOR, STR, INT, FLOAT):
-                    raise ScriptError(
-                        f"a value of type {self.value(target.value).type} does not support item deletion", self.source, target
-                    )
-                if isinstance(target.slice, ast.Slice):
-                    raise NotSupportedError(
-                        "del statements only support deletion at a single index, slicing is not supported", self.source, target
-                    )
-                self.emit(graph_functions.delete_item, (self.value(target.value).arg, self.index(target.slice)), ANY, impure=True)
-            else:
-                raise NotSupportedError("del takes a name or an item", self.source, target)
-
-    def do_Assert(self, node: ast.Assert) -> None:
-        """``assert``: what it says holds from here on."""
-        condition, holds, _ = self.condition(node.test)
-        condition = self.truth(condition, node.test)
-        if condition.constant and condition.arg:
-            self.refine(holds)
-            return
-        message = self.value(node.msg) if node.msg is not None else None
-        self.emit(graph_functions.check, (condition.arg, *(() if message is None else (message.arg,))), ANY, impure=True)
-        if condition.constant:
-            self.block.dead = True
-        self.refine(holds)
-
-    def do_Raise(self, node: ast.Raise) -> None:
-        """``raise``: what follows is never reached."""
-        kind: Any = "Exception"
-        arguments: tuple[Any, ...] = ()
-        if node.exc is None:
-            raise NotSupportedError("a raise needs an exception: raise ValueError(...)", self.source, node)
-        called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-        found = self.expression(called)
-        if not isinstance(found, Static) or not isinstance(found.object, type) or not issubclass(found.object, BaseException):
-            raise ScriptError("a raise needs the class of an exception: raise ValueError(...)", self.source, node.exc)
-        kind = found.object.__name__ if graph_functions.EXCEPTIONS.get(found.object.__name__) is found.object else found.object
-        if isinstance(node.exc, ast.Call):
-            arguments = tuple(self.value(each).arg for each in node.exc.args)
-        self.emit(graph_functions.raise_error, (kind, *arguments), ANY, impure=True)
-        self.block.dead = True
 
     # -- choices -------------------------------------------------------------------------------------------------
 
@@ -451,6 +415,11 @@ class Statements(Contexts):
         if kind is None:
             if name == VALUE:
                 says = f"Previous return statement returned a value of type {first.type} but this return statement returns a value of type {second.type}"
+                return Undefined(says)
+            before = self.block.find(name)
+            odd = first if isinstance(before, ScriptValue) and unify(before.type, first.type) is None else second
+            if isinstance(before, ScriptValue):
+                says = f"Variable '{shown}' previously had type {before.type} but is now being assigned to a value of type {odd.type}"
                 return Undefined(says)
             return Undefined(
                 f"Type mismatch: {shown} is set to type {first.type} in the true branch and type {second.type} in the false branch"
@@ -584,6 +553,23 @@ class Statements(Contexts):
                 f"{shown} previously had type {before} but is now being assigned to a value of type {after}", self.source, node
             )
         return kind
+
+
+def odd_type(annotation: Any) -> str:
+    """What is odd about an expression that stands for a type, if it is its form."""
+    for each in ast.walk(ast.parse(annotation.strip(), mode="eval") if isinstance(annotation, str) else annotation):
+        if isinstance(each, ast.BinOp) and not isinstance(each.op, ast.BitOr):
+            sign = "+" if isinstance(each.op, ast.Add) else type(each.op).__name__
+            return f"Expression of type {sign} cannot be used in a type expression: "
+        if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Subscript):
+            return "Subscripted type must be a type identifier: "
+        if (
+            isinstance(each, ast.Subscript)
+            and isinstance(each.value, ast.Name)
+            and each.value.id in ("Tensor", "int", "float", "bool", "str")
+        ):
+            return f"Unknown type constructor {each.value.id}: "
+    return ""
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any], None]] = {

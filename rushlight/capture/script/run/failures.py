@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 from ..frontend.errors import Error, RaisedInScript, UnusedCallError
@@ -15,6 +16,29 @@ def explain(error: BaseException, place: Any) -> None:
     if place:
         known = error.__dict__.setdefault("_script_places", [])
         known.append(place)
+
+
+_OTHER_WORDS = (
+    (r"%c requires int or char.*", "%c requires an int or char for formatting, but got String"),
+    (r"%([diouxX]) format: .*not str", r"%\1 requires a number for formatting, but got String"),
+    (r"incomplete format", "Incomplete format specifier"),
+    (r"not enough arguments for format string", "Too few arguments for format string"),
+    (r"not all arguments converted during string formatting", "Too many arguments for format string"),
+    (r"(.*) is not in list", r"'\1' is not in list"),
+    (
+        r"index (-?\d+) is out of bounds for dimension (\d+) with size (\d+)",
+        r"\g<0> (index \1 out of range for tensor of size [\3] at dimension \2)",
+    ),
+)
+
+
+def in_other_words(error: BaseException) -> str:
+    """The text of an exception of Python's, as TorchScript has it."""
+    text = str(error)
+    for pattern, words in _OTHER_WORDS:
+        if re.fullmatch(pattern, text):
+            return re.sub(pattern, words, text)
+    return text
 
 
 def seen_from_python(error: Exception) -> Exception:
@@ -33,10 +57,10 @@ def seen_from_python(error: Exception) -> Exception:
     elif isinstance(error, RaisedInScript):
         kind = type(original)
         module = kind.__module__ + "." if kind.__module__ else ""
-        made = Error("\n".join([*lines, f"{module}{kind.__qualname__}: {original}"]))
+        made = Error("\n".join([*lines, f"{module}{kind.__name__}: {', '.join(map(str, original.args))}"]))
     else:
         shown = "RuntimeError" if isinstance(error, RuntimeError) else type(error).__name__
-        text = "\n".join([*lines, f"{shown}: {original}"])
+        text = "\n".join([*lines, f"{shown}: {in_other_words(original)}"])
         made = NotImplementedError(text) if isinstance(error, NotImplementedError) else RuntimeError(text)
     made.__cause__ = original
     if hasattr(original, "code") and not hasattr(made, "code"):

@@ -14,7 +14,8 @@ from ...graph_module import Replay
 from ...tracer.tracer import tensors_in
 from ..frontend.conversions import conversion, from_tensor, results
 from ..frontend.errors import RaisedInScript
-from ..frontend.types import BOOL, FLOAT, OptionalType, UnionType, checker, type_of
+from ..frontend.type_checks import checker
+from ..frontend.types import BOOL, FLOAT, ClassType, OptionalType, TupleType, UnionType, type_of
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
@@ -155,8 +156,14 @@ class ScriptProgram:
                 f"{self.signature.name}() Expected a member of {kind} but instead found type {type_of(value)}.\n"
                 f"Position: {self.signature.parameters.index(parameter)}\nDeclaration: {self.signature}"
             )
+        missing = ""
+        if isinstance(kind, ClassType):
+            lacking = [name for name in kind.described.attributes if not hasattr(value, name)]
+            missing = f"Object is missing attribute {lacking[0]}\n" if lacking else ""
+        if isinstance(kind, TupleType) and kind.kind is not None:
+            missing = f"{kind} is aka NamedTuple({', '.join(kind.kind._fields)})\n"
         raise RuntimeError(
-            f"{self.signature.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
+            f"{missing}{self.signature.name}() Expected a value of type '{parameter.type}' for argument '{parameter.name}' but instead found type "
             f"'{type(value).__name__}'.\nPosition: {self.signature.parameters.index(parameter)}\nDeclaration: {self.signature}"
         )
 
