@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.base import Spec
 from ..core.symbolic import COMPARISONS, Bounds, Expression, Intervals, SymbolicFloat, SymbolicInt
@@ -145,7 +145,13 @@ class SymbolicNumber:
     """A number of a schedule that follows from symbolic sizes; ``value`` is its hint: what it is for the sizes of the first call."""
 
     __slots__ = ()
+    sizes: Sizes
     value: Any
+
+    if TYPE_CHECKING:  # arithmetic, which is set on both classes below
+
+        def __rsub__(self, other: Any) -> Any: ...
+        def __rmul__(self, other: Any) -> Any: ...
 
 
 class SymbolicSize(SymbolicNumber):

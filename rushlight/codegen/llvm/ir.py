@@ -15,7 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...schedule.symbolic_shape import SymbolicNumber, written
+from ...schedule.symbolic_shape import SymbolicNumber, SymbolicSize, written
 from .instructions import BasicBlock, FunctionParameter, LlvmFunction, LlvmInstruction, Scalar
 from .module import Module, Part, alone
 
@@ -35,7 +35,6 @@ SHORT = 64  # the trip count up to which LLVM may unroll a loop fully
 FIRST, LAST = Scalar("%first", "i64"), Scalar("%last", "i64")  # the range of work that a function is called for
 ZERO = Scalar("0", "i64")
 _new: Any = tuple.__new__  # makes a named tuple without a call of Python code
-_PLAIN_NUMBERS = frozenset((int, float, bool))
 _MEMORY = frozenset(("load", "store"))
 _SUFFIXES = {"float": "f32", "double": "f64", "ptr": "p0"}
 
@@ -199,7 +198,7 @@ class IRBuilder:
 
     def constant(self, type: str, value: Any) -> Scalar:
         """A constant of a type."""
-        if value.__class__ not in _PLAIN_NUMBERS and isinstance(value, SymbolicNumber):
+        if isinstance(value, SymbolicNumber):
             if type == "i64":
                 return self.integer(value)
             return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
@@ -219,7 +218,7 @@ class IRBuilder:
 
     def integer(self, value: Any) -> Scalar:
         """A plain or symbolic integer as an operand."""
-        if value.__class__ is not int and isinstance(value, SymbolicNumber):
+        if isinstance(value, SymbolicSize):
             return self._symbolic("i64", value.sizes.place(str(value.expression)))
         return Scalar(str(value), "i64")
 
