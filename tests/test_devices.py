@@ -21,7 +21,7 @@ from toy_device import ToyArray, ToyDevice
 import rushlight as torch
 from rushlight.core.base import Spec, make, spec_of
 from rushlight.core.declare import table
-from rushlight.core.devices import CPU, META, alone, device, device_of, register_device_type, unregister_device_type
+from rushlight.core.devices import CPU, META, device, device_of, register_device_type, sole_accelerator, unregister_device_type
 from rushlight.core.dtypes import BY_NUMPY
 from rushlight.core.errors import DeviceError, DimensionError
 from rushlight.core.state import fake_mode, state
@@ -184,7 +184,7 @@ def test_gradients_that_pass_through_views() -> None:
     kind.only = device("toy", 0)
     unregister_device_type("toy")
     register_device_type(kind)
-    assert alone.kind is kind
+    assert sole_accelerator.kind is kind
     weights = torch.arange(12.0).reshape(4, 3)
     for kept in (None, []):
         x = torch.ones(2, 6, device="toy", requires_grad=True)
@@ -431,7 +431,7 @@ def test_the_shorter_way_of_one_accelerator() -> None:
     kind.fails = TypeError("not a call of this kernel's")  # left to the general path, which asks the kernel again
     assert_close(x.exp().cpu(), y.cpu())
     unregister_device_type("toy")
-    assert alone.kind is None
+    assert sole_accelerator.kind is None
     register_device_type(ToyDevice())
 
 

@@ -209,7 +209,7 @@ def test_text_of_a_plan() -> None:
         "      amax.1 = max(amax.1, b0[512*i0 + r1])",
         "    sum_1.4 = 0",
         "    for r1 in 0..512 in vectors of 32:",
-        "      t0 = raised_decay(b0[512*i0 + r1] - amax.1)",
+        "      t0 = scaled_exp(b0[512*i0 + r1] - amax.1)",
         "      b1[512*i0 + r1] = t0",  # borrowed until the result is there
         "      sum_1.4 += t0",
         "    reciprocal.5 = 1.0 / sum_1.4",

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.base import Spec, TensorBase, make, runtime
 from ..core.declare import table
-from ..core.devices import alone, device_of
+from ..core.devices import device_of, sole_accelerator
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import DtypeError, GradientError, ShapeError
 from ..core.overrides import dispatched
@@ -80,7 +80,9 @@ def _unit_gradient(array: Any, root: Any) -> Any:
         array = np.empty(array.shape, array.dtype)
         array.fill(1)
     elif not isinstance(array, Spec):
-        function = alone.kind.shortcuts.get("ones") if array.__class__ is alone.array_type and not flags.special else None
+        function = (
+            sole_accelerator.kind.shortcuts.get("ones") if array.__class__ is sole_accelerator.array_type and not flags.special else None
+        )
         if function is not None:
             made = function(array)
             if made is not NotImplemented:

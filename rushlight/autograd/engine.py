@@ -19,7 +19,7 @@ import numpy as np
 from ..core import node as node_module
 from ..core.base import Spec, TensorBase, contiguous_strides, make, storage_of
 from ..core.declare import table
-from ..core.devices import alone, device_type_of
+from ..core.devices import device_type_of, sole_accelerator
 from ..core.dtypes import BY_NUMPY, legacy_name
 from ..core.errors import GradientError
 from ..core.families import broadcasts_to
@@ -131,7 +131,7 @@ def run_backward(
         for leaf in ghosts or ():
             if leaf not in leaves and leaf._backward_hooks:
                 through_hooks(leaf._backward_hooks, None)
-        plain, accelerated = wanted is None and not create_graph, alone.array_type
+        plain, accelerated = wanted is None and not create_graph, sole_accelerator.array_type
         for leaf in list(leaves):
             gradient = leaves.pop(leaf)
             if plain and leaf._grad is None and not leaf._backward_hooks and not leaf._post_accumulate_hooks:
@@ -347,7 +347,7 @@ def _sum_to(current: Node, results: Any, gradient: Any, shape: Any) -> Any:
             f"Function {current.name()} returned an invalid gradient at index {_index(results, gradient)} - got {list(have)} but expected shape "
             f"compatible with {list(shape)}"
         )
-    made = shortcut("sum_to", gradient, shape) if alone.kind is not None else None
+    made = shortcut("sum_to", gradient, shape) if sole_accelerator.kind is not None else None
     return gradient.sum_to_size(*shape) if made is None else made
 
 
@@ -465,7 +465,7 @@ def accumulate(leaf: Any, gradient: Any) -> None:
             own = leaf._array
             if own.__class__ is not np.ndarray or gradient._array.__class__ is not np.ndarray:
                 leaf._grad = gradient if state.grad_enabled or _owned_on_device(gradient, own) else gradient.clone()
-            elif not _lies_as(gradient._array, own):
+            elif not _has_grad_layout(gradient._array, own):
                 leaf._grad = table["lay_out"].call(gradient, _strides_of_gradient(own))
             else:
                 leaf._grad = gradient if _owned(gradient) or state.grad_enabled else gradient.clone()
@@ -533,7 +533,7 @@ def _dense(array: Any) -> bool:
     return True
 
 
-def _lies_as(gradient: Any, leaf: Any) -> bool:
+def _has_grad_layout(gradient: Any, leaf: Any) -> bool:
     """Whether a gradient has the layout that ``.grad`` gets: that of a leaf whose elements fill its memory, else row-major order."""
     if gradient.flags.c_contiguous and leaf.flags.c_contiguous:
         return True

@@ -36,7 +36,7 @@ LIMIT = 16  # for how many kinds of inputs (sizes, layouts) a graph is different
 GENERAL = 32  # plans that are kept of those that were instantiated for symbolic sizes
 
 
-class Halves(NamedTuple):
+class ForwardBackward(NamedTuple):
     """The two graphs that a captured one is differentiated into, and what runs them."""
 
     joint: JointGraph
@@ -105,9 +105,10 @@ class AheadOfTime(Executable):
         parts = [f"runs op by op, since it can't be differentiated ahead of time: {each}" for each in dict.fromkeys(self.refused)]
         for number, plan in enumerate(each for each in self.plans.values() if each is not None):
             named = [("forward", plan.forward), *[("backward", each) for each in plan.backwards.values()]]
-            told = [(name, each.describe()) for name, each in named if isinstance(each, Executable)]
+            described = [(name, each.describe()) for name, each in named if isinstance(each, Executable)]
             parts += [
-                f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines()) for name, text in told
+                f"{name} graph for inputs of kind {number}:\n" + "\n".join(f"  {line}" for line in text.splitlines())
+                for name, text in described
             ]
         return "\n".join(parts)
 
@@ -150,14 +151,14 @@ class AheadOfTime(Executable):
 class AotPlan:
     """The graphs for one kind of inputs, and how the program's outputs and effects follow from theirs."""
 
-    def __init__(self, owner: AheadOfTime, args: Any, gradients: bool, made: Halves | None = None) -> None:
+    def __init__(self, owner: AheadOfTime, args: Any, gradients: bool, made: ForwardBackward | None = None) -> None:
         self.owner = owner
         self.enabled = state.grad_enabled
         self.general = made is not None  # whether others like it are there for other sizes
         if made is None:
             joint, parts, whole = owner.halves(args, gradients)
             backward = owner.compiled(parts.backward, joint) if joint.differentiable else None
-            made = Halves(joint, parts, whole, owner.compiled(parts.forward, joint), backward)
+            made = ForwardBackward(joint, parts, whole, owner.compiled(parts.forward, joint), backward)
         self.joint, self.parts, self.whole, self.forward, backward = made
         joint = self.joint
         self.differentiable = joint.differentiable

@@ -205,7 +205,7 @@ def _signbit(xp: Any, x: Any) -> Any:
     return x < 0 if x.dtype.kind != "f" else (x < 0) | ((x == 0) & (1.0 / x < 0))
 
 
-def _of_a_number_and_nan(extreme: str) -> Callable[..., Any]:
+def _ignoring_nan(extreme: str) -> Callable[..., Any]:
     """fmax and fmin: of a number and a NaN, the number."""
 
     def run(xp: Any, a: Any, b: Any) -> Any:
@@ -238,7 +238,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
     "logical_xor": lambda xp, a, b: xp.bitwise_xor(xp.truth(a), xp.truth(b)),
     "isnan": lambda xp, x: x != x, "isinf": _isinf, "isfinite": lambda xp, x: ~(xp.isnan(x) | xp.isinf(x)),
     "signbit": _signbit, "copysign": lambda xp, a, b: xp.where(xp.signbit(b), -abs(a), abs(a)), "trunc": _trunc, "rint": _rint,
-    "fmax": _of_a_number_and_nan("maximum"), "fmin": _of_a_number_and_nan("minimum"),
+    "fmax": _ignoring_nan("maximum"), "fmin": _ignoring_nan("minimum"),
     "exp2": lambda xp, x: xp.exp(x * float(np.log(2))), "log2": lambda xp, x: xp.log(x) * float(1 / np.log(2)),
     "log10": lambda xp, x: xp.log(x) * float(1 / np.log(10)), "expm1": _expm1, "log1p": _log1p,
     "hypot": lambda xp, a, b: xp.sqrt(a * a + b * b), "logaddexp2": _logaddexp2, "arctan2": _arctan2,

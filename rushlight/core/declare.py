@@ -69,7 +69,7 @@ class Op:
     """An operation: its schema and its facets."""
 
     __slots__ = (
-        "alone", "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
+        "accelerator_call", "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
         "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "apart", "one_value", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage", "needs_variadic",
@@ -109,7 +109,7 @@ class Op:
     def __init__(self, name: str) -> None:
         self.name = name
         self.record: Any = None
-        self.alone: Any = None  # its call on the one accelerator there is, once there has been one
+        self.accelerator_call: Any = None  # the entry point for tensors of the sole accelerator, generated on its first call there
         self.node_type: Any = None
         self.functional: Op | None = None  # of an in-place variant: the op it derives from
         self.in_place: Op | None = None
@@ -372,7 +372,9 @@ def _onnx_forms(declared: Any) -> tuple[dict[int, Callable[..., Any]] | None, st
 
 
 # What an in-place variant does not take from its op.
-_OWN = frozenset(("name", "record", "alone", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions", "random"))
+_OWN = frozenset(
+    ("name", "record", "accelerator_call", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions", "random")
+)
 
 
 def _declare_in_place(op: Op, function: Any, names: tuple[str, ...]) -> None:

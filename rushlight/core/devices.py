@@ -240,8 +240,8 @@ class DeviceType:
         return np.from_dlpack(source)
 
 
-class _Alone:
-    """The kind of an accelerator of which there is but one: calls on its tensors have a shorter way."""
+class SoleAccelerator:
+    """The kind of accelerator of which this process has one device: calls on its tensors skip the search for a common device."""
 
     __slots__ = ("array_type", "arrays", "kind", "pairs", "singles", "writers")
 
@@ -256,7 +256,7 @@ class _Alone:
         self.arrays: Any = None
 
     def become(self, kind: Any) -> None:
-        """Take a kind of device, or None, for the one."""
+        """Take a kind of device, or None, for the sole accelerator."""
         self.kind = kind
         self.singles.clear()
         self.pairs.clear()
@@ -264,7 +264,7 @@ class _Alone:
         self.array_type, self.arrays = (None, None) if kind is None else (kind.array_type, kind.arrays)
 
 
-alone = _Alone()
+sole_accelerator = SoleAccelerator()
 
 
 device_types: dict[str, DeviceType] = {}  # by name
@@ -280,14 +280,14 @@ def register_device_type(kind: DeviceType, *array_types: type) -> None:
     for array_type in (kind.array_type, *array_types):
         array_kinds[array_type] = kind
     if kind.only is not None:
-        alone.become(kind)
+        sole_accelerator.become(kind)
 
 
 def unregister_device_type(name: str) -> None:
     """Take a kind of device away again; tensors on it can't be used afterwards."""
     kind = device_types.pop(name)
-    if alone.kind is kind:
-        alone.become(None)
+    if sole_accelerator.kind is kind:
+        sole_accelerator.become(None)
     _NAMES.remove(name)
     for array_type in [each for each, found in array_kinds.items() if found is kind]:
         del array_kinds[array_type]

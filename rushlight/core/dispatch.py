@@ -22,7 +22,7 @@ from .argument_checks import (
 )
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
-from .devices import CPU, META, accelerator, alone, array_kinds, as_device, device_of, device_type_of, device_types
+from .devices import CPU, META, accelerator, array_kinds, as_device, device_of, device_type_of, device_types, sole_accelerator
 from .dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from .errors import (
     ArgumentError,
@@ -34,7 +34,7 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
-from .fast_paths import PLAIN_NUMBERS, compiled_alone, write_alone
+from .fast_paths import PLAIN_NUMBERS, build_accelerator_call, write_on_accelerator
 from .in_place import check_in_place, check_partial_overlap, check_writable, overlaps_itself
 from .interception import intercept, offer
 from .layout import arranged
@@ -59,8 +59,8 @@ def dispatch(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return handled
     if op.family is None:  # a composite, or an op that a program has registered
         return dispatch_body(op, args, out)
-    if alone.kind is not None and out is None and not op.factory and (op.returns == "list" or not op.view):
-        result = dispatch_alone(op, args)
+    if sole_accelerator.kind is not None and out is None and not op.factory and (op.returns == "list" or not op.view):
+        result = dispatch_on_accelerator(op, args)
         if result is not NotImplemented:
             return result
     return dispatch_general(op, args, out)
@@ -103,15 +103,15 @@ def dispatch_general(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     return results
 
 
-def dispatch_alone(op: Op, args: tuple[Any, ...]) -> Any:
+def dispatch_on_accelerator(op: Op, args: tuple[Any, ...]) -> Any:
     """A call on tensors of the one accelerator there is; NotImplemented leaves it to the general path, which also words errors."""
-    call = op.alone
+    call = op.accelerator_call
     if call is None:
-        call = op.alone = compiled_alone(op, attach, wrap) if op.tensor_positions else _leave
+        call = op.accelerator_call = build_accelerator_call(op, attach, wrap) if op.tensor_positions else _decline
     return call(*args)
 
 
-def _leave(*args: Any) -> Any:
+def _decline(*args: Any) -> Any:
     """The call of an op without tensors, which is left to the general path."""
     return NotImplemented
 
@@ -237,9 +237,9 @@ MIXED: Any = type("Mixed", (), {})  # in place of the class of the operands wher
 def run(op: Op, values: list[Any], kind: Any) -> Any:
     """The arrays that an op computes from unwrapped values: by its kernel, or by its meta rule where there are no elements."""
     home = HOST
-    alone = None if kind is np.ndarray or op.factory else array_kinds.get(kind)
-    if alone is not None and alone.only is not None and not op.across_devices:
-        home, place = alone, alone.only
+    sole = None if kind is np.ndarray or op.factory else array_kinds.get(kind)
+    if sole is not None and sole.only is not None and not op.across_devices:
+        home, place = sole, sole.only
     elif kind is not np.ndarray or op.factory:
         if op.factory:
             place = factory_device(op, values)
@@ -259,10 +259,10 @@ def run(op: Op, values: list[Any], kind: Any) -> Any:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
             own = home.kernel_for(op)
-            result = own(*values) if alone is not None and own is not None else NotImplemented
+            result = own(*values) if sole is not None and own is not None else NotImplemented
             if result is NotImplemented:
                 with home.active(place):
-                    result = NotImplemented if own is None or alone is not None else own(*values)
+                    result = NotImplemented if own is None or sole is not None else own(*values)
                     if result is NotImplemented:
                         result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
     except RushlightError:
@@ -363,7 +363,7 @@ def dispatch_in_place(op: Op, args: tuple[Any, ...]) -> Any:
         if handled is NotImplemented:
             raise argument_error(op, 0, target)
         return handled
-    if target._array.__class__ is alone.array_type and write_alone(functional, target, args):
+    if target._array.__class__ is sole_accelerator.array_type and write_on_accelerator(functional, target, args):
         return target
     if functional.kernel is None:
         others = [args[position] for position, _ in op.tensor_positions if not isinstance(args[position], TensorBase)]
@@ -445,7 +445,7 @@ def write_through(op: Op, array: Any, values: list[Any]) -> bool:
         into = None if array.__class__ is Spec else getattr(device_type_of(array).kernel_for(op), "into", None)
         if into is None:
             return False
-        kind = alone.array_type
+        kind = sole_accelerator.array_type
         if not all(each.__class__ is kind or each.__class__ in PLAIN_NUMBERS for each in values):
             common_device(op, values)
         return bool(into(array, values))

@@ -17,8 +17,8 @@ from . import recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Storage, TensorBase, View, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
-from .devices import alone
-from .dispatch import attach, dispatch, dispatch_alone, dispatch_general, dispatch_in_place, settle, wrap, write_out
+from .devices import sole_accelerator
+from .dispatch import attach, dispatch, dispatch_general, dispatch_in_place, dispatch_on_accelerator, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
 from .interception import OTHER_SPELLING, SPELLINGS
@@ -48,7 +48,7 @@ _UNARY = """
                 if input._requires_grad and state.grad_enabled:
                     attach(op, ({names},), t)
             return t
-        if a.__class__ is alone.array_type and {plain}not flags.special:
+        if a.__class__ is sole_accelerator.array_type and {plain}not flags.special:
             if name in singles:
                 if input._storage is not None and input._view is not None:
                     refresh(input)
@@ -63,7 +63,7 @@ _UNARY = """
                     if input._requires_grad and state.grad_enabled:
                         attach(op, ({names},), t)
                     return t
-            t = dispatch_alone(op, ({names},))
+            t = dispatch_on_accelerator(op, ({names},))
             if t is not NotImplemented:
                 return t
     except (AttributeError, TypeError, ValueError):
@@ -123,8 +123,8 @@ _VIEW_OF = """
                 t._view = v"""
 
 _ELSEWHERE = """\
-            if array.__class__ is alone.array_type:
-                t = dispatch_alone(op, ({names},))
+            if array.__class__ is sole_accelerator.array_type:
+                t = dispatch_on_accelerator(op, ({names},))
                 if t is not NotImplemented:
                     return t
 """
@@ -164,7 +164,7 @@ _BINARY = """
                 t._grad_fn = record(({names},), t)
                 t._requires_grad = True
             return t
-        if a.__class__ is alone.array_type and {plain}not flags.special:
+        if a.__class__ is sole_accelerator.array_type and {plain}not flags.special:
             kind = other.__class__
             if name in pairs and (kind is float or kind is int or kind is Tensor):
                 if input._storage is not None and input._view is not None:
@@ -183,7 +183,7 @@ _BINARY = """
                         t._grad_fn = record(({names},), t)
                         t._requires_grad = True
                     return t
-            t = dispatch_alone(op, ({names},))
+            t = dispatch_on_accelerator(op, ({names},))
             if t is not NotImplemented:
                 return t
     except (AttributeError, TypeError, ValueError, OverflowError):
@@ -223,7 +223,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, MANY=UFUNCS, many=faster_ufunc, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
-        check_arguments=check_arguments, alone=alone, dispatch_alone=dispatch_alone, dispatch_general=dispatch_general,
+        check_arguments=check_arguments, sole_accelerator=sole_accelerator, dispatch_on_accelerator=dispatch_on_accelerator, dispatch_general=dispatch_general,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -250,8 +250,13 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         elif single:
             lines += _single_source(op, namespace, names)
         elif op.tensor_positions and not op.factory:
-            lines += ["    if not flags.special:", f"        if alone.kind is not None{' and out is None' if op.has_out else ''}:"]
-            lines += [f"            t = op.alone({names}) if op.alone is not None else dispatch_alone(op, ({names},))"]
+            lines += [
+                "    if not flags.special:",
+                f"        if sole_accelerator.kind is not None{' and out is None' if op.has_out else ''}:",
+            ]
+            lines += [
+                f"            t = op.accelerator_call({names}) if op.accelerator_call is not None else dispatch_on_accelerator(op, ({names},))"
+            ]
             lines += [
                 "            if t is not NotImplemented:",
                 "                return t",
@@ -334,7 +339,10 @@ def _fast_source(op: Op, namespace: dict[str, Any], names: str, out: str, operat
         namespace[f"plain_{parameter.name}"] = parameter.default
         plain += f"{parameter.name} is plain_{parameter.name} and "
     namespace.update(
-        ufunc=getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc, pairs=alone.pairs, singles=alone.singles, name=op.name
+        ufunc=getattr(np, op.ufunc) if isinstance(op.ufunc, str) else op.ufunc,
+        pairs=sole_accelerator.pairs,
+        singles=sole_accelerator.singles,
+        name=op.name,
     )
     if dtypes == "blas":  # a product is not pointwise, so it can't be split into blocks; BLAS has threads of its own
         namespace.update(MANY=1 << 11, many=faster_product)
@@ -377,7 +385,7 @@ def _single_source(op: Op, namespace: dict[str, Any], names: str) -> list[str]:
         xp, kind, test = (
             "xp",
             "kind",
-            "kind = array.__class__\n            xp = numpy if kind is ndarray else alone.arrays if kind is alone.array_type else None\n            if xp is not None{narrow}:",
+            "kind = array.__class__\n            xp = numpy if kind is ndarray else sole_accelerator.arrays if kind is sole_accelerator.array_type else None\n            if xp is not None{narrow}:",
         )
     text = _SINGLE.format(
         plain="out is None and " if op.has_out else "", names=given,

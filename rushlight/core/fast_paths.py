@@ -12,7 +12,7 @@ import numpy as np
 
 from .base import TensorBase, make, runtime, storage_of
 from .declare import Op, Parameter
-from .devices import alone
+from .devices import sole_accelerator
 from .errors import RushlightError
 from .named_results import named_result
 from .node import refresh
@@ -103,7 +103,7 @@ def _recorded(op: Op, args: str) -> list[str]:
     ]  # fmt: skip
 
 
-def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
+def build_accelerator_call(op: Op, attach: Any, wrap: Any) -> Any:
     """The function of an op's arguments, in the order of its schema."""
     unwrapped = {op.parameters[position].name for position, _ in op.tensor_positions}
     names, several = [each.name for each in op.parameters], op.returns is not None
@@ -115,7 +115,11 @@ def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
     else:
         otherwise = "made = op.family.execute(op, home.arrays, ({values},))"
     values = ", ".join(f"array_{name}" if name in unwrapped else name for name in names)
-    lines = [f"def call({', '.join(names)}):", "    home, kind, requires = alone.kind, alone.array_type, False", "    if state.inference:"]
+    lines = [
+        f"def call({', '.join(names)}):",
+        "    home, kind, requires = sole_accelerator.kind, sole_accelerator.array_type, False",
+        "    if state.inference:",
+    ]
     lines += ["        return NotImplemented", "    try:"]
     for parameter in op.parameters:
         if parameter.name in unwrapped:
@@ -127,7 +131,7 @@ def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
     named = several and op.returns != "list"
     lines.append("    return as_tuple(named, result)" if named else "    return result")
     namespace: dict[str, Any] = {
-        "alone": alone, "flags": flags, "state": state, "refresh": refresh, "op": op, "RushlightError": RushlightError, "failures": _FAILURES, "new": object.__new__,
+        "sole_accelerator": sole_accelerator, "flags": flags, "state": state, "refresh": refresh, "op": op, "RushlightError": RushlightError, "failures": _FAILURES, "new": object.__new__,
         "Tensor": runtime.tensor_type, "TensorBase": TensorBase, "make": make, "attach": attach, "wrap": wrap, "numbers": PLAIN_NUMBERS,
         "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
     }  # fmt: skip
@@ -137,10 +141,10 @@ def compiled_alone(op: Op, attach: Any, wrap: Any) -> Any:
 
 def shortcut(name: str, *operands: Any) -> Any:
     """What a function of the one accelerator's own makes of tensors, without dispatch; None where there is none, or a mode is on, or calls are recorded."""
-    kind = alone.array_type
+    kind = sole_accelerator.array_type
     if flags.special or state.grad_enabled or state.inference:
         return None
-    function = alone.kind.shortcuts.get(name)
+    function = sole_accelerator.kind.shortcuts.get(name)
     if function is None:
         return None
     values = []
@@ -163,7 +167,7 @@ def shortcuts(name: str, *operands: Any) -> tuple[Any, ...] | None:
     """Like :func:`shortcut`, of a function that makes several arrays."""
     if flags.special or state.grad_enabled or state.inference:
         return None
-    kind, function, values = alone.array_type, alone.kind.shortcuts.get(name), []
+    kind, function, values = sole_accelerator.array_type, sole_accelerator.kind.shortcuts.get(name), []
     if function is None:
         return None
     for each in operands:
@@ -186,15 +190,15 @@ def gradient_array(gradient: Any) -> Any:
     if flags.special or state.grad_enabled or state.inference:
         return None
     array = gradient._array
-    return array if array.__class__ is alone.array_type and (gradient._storage is None or gradient._view is None) else None
+    return array if array.__class__ is sole_accelerator.array_type and (gradient._storage is None or gradient._view is None) else None
 
 
-def write_alone(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
+def write_on_accelerator(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
     """Write to a dense tensor of the one accelerator there is by its own kernel, unrecorded; False leaves the call to the general path."""
     if target._requires_grad or target._view is not None or target._inference or op.in_place_kernel is not None:
         return False
-    kind, array = alone.array_type, target._array
-    write = alone.writers.get(op.name)
+    kind, array = sole_accelerator.array_type, target._array
+    write = sole_accelerator.writers.get(op.name)
     if write is not None:
         other = args[1]
         if other.__class__ is float or other.__class__ is int:
@@ -206,7 +210,7 @@ def write_alone(op: Op, target: Any, args: tuple[Any, ...]) -> bool:
         if done:
             (target._storage or storage_of(target)).version += 1
             return True
-    into = getattr(alone.kind.kernel_for(op), "into", None)
+    into = getattr(sole_accelerator.kind.kernel_for(op), "into", None)
     if into is None:
         return False
     values = list(args)

@@ -129,14 +129,14 @@ class Node:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        names = [_theirs(name) for name in getattr(type(self), "saved_names", ())]
-        raw = [_theirs(name) for name in getattr(type(self), "saved_tensor_names", ())]
+        names = [_pytorch_name(name) for name in getattr(type(self), "saved_names", ())]
+        raw = [_pytorch_name(name) for name in getattr(type(self), "saved_tensor_names", ())]
         return [*object.__dir__(self), *(f"_saved_{name}" for name in names), *(f"_raw_saved_{name}" for name in raw)]
 
     def saved_position(self, name: str) -> int:
         """Where in ``saved`` the value with a name is."""
         names = getattr(type(self), "saved_names", ())
-        own = next((each for each in names if _theirs(each) == name), name)
+        own = next((each for each in names if _pytorch_name(each) == name), name)
         if own not in names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '_saved_{name}'")
         if self.saved is None:
@@ -162,7 +162,7 @@ class Node:
         return RawSaved(self, position)
 
 
-def _theirs(name: str) -> str:
+def _pytorch_name(name: str) -> str:
     """PyTorch's name of a saved value: ``self`` for the input, ``self_sym_sizes`` for its shape."""
     if name == "input" or name.startswith("input_"):
         name = "self" + name[len("input") :]

@@ -98,7 +98,7 @@ class EagerPool:
                 task(index)
             return
         if self._workers < count - 1:
-            self._hire(count - 1)
+            self._start_workers(count - 1)
         if not self._workers:  # the system gives no threads
             for index in range(count):
                 task(index)
@@ -113,7 +113,7 @@ class EagerPool:
         if failures:
             raise failures[0]
 
-    def _hire(self, count: int) -> None:
+    def _start_workers(self, count: int) -> None:
         with self._lock:
             while self._workers < count:
                 try:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
-from .devices import alone, device_of
+from .devices import device_of, sole_accelerator
 from .errors import NotSupported
 from .facets import Facet
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
@@ -174,7 +174,7 @@ class _Writer:
         if name == "result" and name not in self.kinds:  # ops may have a parameter of this name
             text = "saved_result(made_, 0)" if op.returns is None else "made_"
             if dispensable.of(op):  # what is kept for the CPU's sake would only take memory of an accelerator
-                text = f"(None if made_._array.__class__ is alone.array_type else {text})"
+                text = f"(None if made_._array.__class__ is sole_accelerator.array_type else {text})"
             return text, "unpack({}, self)"
         if name in self.outputs:
             index = self.outputs.index(name)
@@ -276,7 +276,7 @@ class _Writer:
         whole = together.of(self.op)
         if whole is not None:
             every = " and ".join(f"{edge[name]} is not None" for name in self.wanted)
-            lines.append(f"    if alone.array_type is not None and {every}:")
+            lines.append(f"    if sole_accelerator.array_type is not None and {every}:")
             lines.append(f"        made = together({', '.join(_names_of(whole))})")
             lines.append("        if made is not None:")
             lines.append("            return made")
@@ -311,7 +311,7 @@ def build(op: Op) -> None:
         "__name__": op.source_module, "new": _new, "node_type": node_type, "edge_of": edge_of, "edges": _edges,
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
-        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of, "alone": alone,
+        "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of, "sole_accelerator": sole_accelerator,
         "together": together.of(op),
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):

@@ -26,7 +26,7 @@ class Call(NamedTuple):
         """The user's line: ``train.py:12``."""
         return line_at(self.place)
 
-    def told(self) -> Call:
+    def as_message(self) -> Call:
         """This call as other processes can read it: text and numbers."""
         return self._replace(signature=tuple(each if isinstance(each, int) else str(each) for each in self.signature), place=self.line)
 

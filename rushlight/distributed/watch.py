@@ -302,7 +302,7 @@ class Watch:
             return f"rank {rank} does not answer"
         if found["ended"]:
             return f"rank {rank} has come to the end of its program"
-        call = call.told()
+        call = call.as_message()
         same = next((each for each in found["calls"] if each.number == call.number), None)
         if call.name in ("send", "recv"):
             return f"rank {rank} is at {found['line']}"
@@ -325,7 +325,7 @@ class Watch:
         now = max((each._now for each in self.groups.values() if each._now is not None), key=lambda each: each.when, default=None)
         line = line_of_thread(self._main)
         return {
-            "calls": [] if group is None else [each.told() for each in list(group._calls)[-50:]], "now": None if now is None else now.told(), "line": line, "ended": self._ended,
+            "calls": [] if group is None else [each.as_message() for each in list(group._calls)[-50:]], "now": None if now is None else now.as_message(), "line": line, "ended": self._ended,
             "waiting": now is not None and now.line == line,
         }  # fmt: skip
 
@@ -339,14 +339,18 @@ class Watch:
             if calls and group.size() > 1:
                 self._sent[name] = calls[-1].number
                 after = group._ranks[(group.rank() + 1) % group.size()]
-                news.setdefault(after, []).append((name, [each.told() for each in calls[-500:]]))
+                news.setdefault(after, []).append((name, [each.as_message() for each in calls[-500:]]))
         if not final:
             for rank, content in news.items():
                 self.mailbox.send(rank, ("calls", content))
         left = []
         for source, name, calls in self._theirs:
             group = self.groups.get(name)
-            mine = {each.number: each.told() for each in list(group._calls) if each.number >= calls[0].number} if group is not None else {}
+            mine = (
+                {each.number: each.as_message() for each in list(group._calls) if each.number >= calls[0].number}
+                if group is not None
+                else {}
+            )
             highest = max(mine, default=0)
             for each in calls:
                 own = mine.get(each.number)

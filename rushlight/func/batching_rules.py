@@ -162,7 +162,7 @@ _ALONG = {
         split_with_sizes split_with_sizes_copy split_evenly unsafe_split_with_sizes gather gather_backward scatter_elements
         scatter_add scatter_reduce cumsum cumsum_reversed cumprod logcumsumexp cummax cummin shift linear_recurrence softmax
         log_softmax softmax_backward log_softmax_backward sort argsort topk kthvalue median_dim nanmedian_dim mode max_dim
-        min_dim placed spread_back
+        min_dim placed reduction_backward
     """,
     "dims": "standardize standardize_backward fourier to_half from_half",
     "dim0 dim1": "transpose transpose_copy",

@@ -112,7 +112,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mo
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
     """Normalise groups of channels of every sample, then scale and shift every channel."""
 def grouped_mm(mat_a: Any, mat_b: Any, *, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Products of matrices that lie side by side in a tensor of two dimensions, or one after the other in one of three."""
+    """Products of matrices that are column blocks of a tensor of two dimensions, or the batches of one of three."""
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1, *, axis: _int = ...) -> Tensor:
     """A random sample of categories whose gradient is that of ``softmax``; with ``hard=True`` exactly one of them is 1."""
 def hardshrink(input: Tensor, lambd: _int | _float = 0.5, *, out: Tensor | None = None) -> Tensor:

@@ -374,7 +374,7 @@ FILES = {
     "reduce.sums": {
         "": "count_nonzero mean nanmean nansum sum sum_to_size",
         "methods": "count_nonzero mean nanmean nansum sum sum_to_size",
-        "ops": "count_nonzero mean nanmean nansum spread_back sum sum_to_size",
+        "ops": "count_nonzero mean nanmean nansum reduction_backward sum sum_to_size",
     },
     "shape.concat": {
         "": "atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors cartesian_prod cat column_stack combinations concat concatenate dstack hstack "

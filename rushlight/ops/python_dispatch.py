@@ -418,8 +418,8 @@ def _product(input: Any, other: Any) -> tuple[str, list[Any], dict[str, Any]]:
     return {(1, 1): "dot", (2, 1): "mv", (3, 3): "bmm"}.get((input.dim(), other.dim()), "mm"), [input, other], {}
 
 
-@expansions.register("spread_back")
-def _spread_back(g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+@expansions.register("reduction_backward")
+def _reduction_backward(g: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     if dim is not None and not keepdim:
         for each in sorted(each % len(shape) for each in (dim if isinstance(dim, (list, tuple)) else (dim,))) if shape else ():
             g = g.unsqueeze(each)

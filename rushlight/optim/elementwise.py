@@ -15,7 +15,7 @@ import numpy as np
 
 from ..autograd import enable_grad
 from ..core.base import Spec, TensorBase, make, storage_of
-from ..core.devices import alone, array_kinds, device_of, device_type_of
+from ..core.devices import array_kinds, device_of, device_type_of, sole_accelerator
 from ..core.dtypes import BY_NUMPY, COMPLEX, FLOATING, LOW_PRECISION, default
 from ..core.errors import DtypeError, NotSupported, OperationError, ShapeError
 from ..core.kernel_providers import SEVERAL, faster_step
@@ -108,7 +108,7 @@ class ElementwiseOptimizer(Optimizer):
         planned_values: list[float] | None = None
         waiting: dict[Any, list[tuple[Any, Any, dict[str, Any]]]] = {}  # on other devices: what is updated with the same numbers
         on_host: dict[Any, tuple[Any, list[tuple[list[Any], Any, list[Any]]]]] = {}  # arrays of NumPy, by dtype and numbers
-        accelerated: Any = None if through_ops else alone.array_type
+        accelerated: Any = None if through_ops else sole_accelerator.array_type
         run: list[Any] = []
         run_dtype = run_numbers = None
         for param in group["params"]:

@@ -17,7 +17,7 @@ recompute_cost: Facet[str] = Facet("recompute cost", "what it costs to compute t
 recompute_cost.set(
     CHEAP,
     *"""
-    expand reshape cast spread_back scale_shift
+    expand reshape cast reduction_backward scale_shift
     add sub mul div neg abs reciprocal addcdiv addcmul lerp conj conj_physical copysign heaviside ldexp maximum minimum fmax fmin clamp clamp_max clamp_min
     relu hardshrink hardsigmoid hardswish hardtanh leaky_relu softshrink threshold nan_to_num
     floor ceil trunc round frac sign sgn signbit deg2rad rad2deg floor_divide where_elements

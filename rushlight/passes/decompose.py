@@ -366,8 +366,8 @@ def _add_product(input: Any, a: Any, b: Any, beta: Any = 1, alpha: Any = 1) -> A
     return made + (input if beta == 1 else input * beta)
 
 
-@decomposition.register("spread_back")
-def _spread_back(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+@decomposition.register("reduction_backward")
+def _reduction_backward(grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     if not keepdim and dim is not None and len(shape):
         for axis in sorted(normalize_dims(dim, len(shape))):
             grad = grad.unsqueeze(axis)

@@ -122,7 +122,7 @@ def _extract(
         wanted |= ancestors([node for node in nodes if node.is_impure() and node.op not in ("placeholder", "output")], set(here))
     ordered = [node for node in graph.nodes if node in wanted and node not in here]
     if first and any("recompute" in node.meta for node in ordered):
-        ordered = by_demand(ordered, first)
+        ordered = demand_order(ordered, first)
     for node in ordered:
         here[node] = made.node_copy(node, here.__getitem__)
     results: list[Node | None] = [None if each is None else here[each] for each in outputs]
@@ -134,7 +134,7 @@ def _extract(
     return made
 
 
-def by_demand(nodes: list[Node], first: Container[Node]) -> list[Node]:
+def demand_order(nodes: list[Node], first: Container[Node]) -> list[Node]:
     """The nodes in an order in which each of ``first``, in their order, comes as soon as what it needs is there; the others at the end."""
     waiting, found = set(nodes), []
     for node in (*(each for each in nodes if each in first), *nodes):

@@ -28,7 +28,7 @@ _MOVES = ("operand", "constant", "cast", "where")  # the only operations on half
 # The functions of scalar IR that are no single instruction: of one number (some in single precision alone), and others.
 UNARY_FUNCTIONS = ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "tanh", "erf", "sinh", "cosh")
 SINGLE_FUNCTIONS = ("sin", "cos")
-OTHER_FUNCTIONS = ("decay", "raised_decay", "growth", "power")  # exp of what is not positive, and what simplify.py makes
+OTHER_FUNCTIONS = ("exp_nonpositive", "scaled_exp", "one_plus_exp", "power")  # exp of what is not positive, and what simplify.py makes
 FUNCTIONS = frozenset((*UNARY_FUNCTIONS, *SINGLE_FUNCTIONS, *OTHER_FUNCTIONS))
 _COSTLY = FUNCTIONS | {"fmod"}
 EXPENSIVE = 20  # the cost of a function such as exp, in additions
@@ -346,7 +346,7 @@ def _normal_cdf(a: Array) -> Array:
 def _sigmoid(a: Any) -> Array:
     """``1 / (1 + exp(-a))`` by an exp of a number that is not positive: it never overflows, so denormal results are right."""
     xp = a.tracer
-    small, one = _float_only("decay")(xp, -abs(a)), a.dtype.type(1)
+    small, one = _float_only("exp_nonpositive")(xp, -abs(a)), a.dtype.type(1)
     return xp.call("true_divide", xp.where(a < 0, small, one), one + small)  # type: ignore[no-any-return]
 
 

@@ -31,9 +31,9 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
         return source.expression if whole else operand  # type: ignore[no-any-return]
 
     for value in pointwise:
-        if value.expression.op == "decay":
+        if value.expression.op == "exp_nonpositive":
             drop_common_factor(value, users)
-    for op, exchange in (("add", tanh_and_one), ("mul", half_of_it)):
+    for op, exchange in (("add", tanh_and_one), ("mul", fold_one_plus_tanh)):
         for value in pointwise:
             if value.expression.op == op or value.expression.cost > EXPENSIVE:
                 value.define(exchanged(value.expression, op, exchange, alone))
@@ -81,12 +81,12 @@ def tanh_and_one(
         for number, factor in (product.args, product.args[::-1]):
             if type(number.data) is float and 2.0**-8 < number.data < 2.0**8:  # its sixth power is part of a coefficient
                 x, times = factor, -2 * number.data
-    return ScalarExpression("div", (constant(2, other.dtype), ScalarExpression("growth", (x,), other.dtype, times)), other.dtype)
+    return ScalarExpression("div", (constant(2, other.dtype), ScalarExpression("one_plus_exp", (x,), other.dtype, times)), other.dtype)
 
 
-def half_of_it(half: ScalarExpression, other: ScalarExpression, _: Any) -> ScalarExpression | None:
+def fold_one_plus_tanh(half: ScalarExpression, other: ScalarExpression, _: Any) -> ScalarExpression | None:
     """``x / 2 * (1 + tanh(y))`` as one quotient."""
-    if half.op != "mul" or other.op != "div" or not is_number(other.args[0], 2) or other.args[1].op != "growth":
+    if half.op != "mul" or other.op != "div" or not is_number(other.args[0], 2) or other.args[1].op != "one_plus_exp":
         return None
     for number, x in (half.args, half.args[::-1]):
         if is_number(number, 0.5):
@@ -120,7 +120,7 @@ def exp_below_maximum(expression: ScalarExpression) -> ScalarExpression:
     if getattr(maximum, "how", "") == "max" and maximum.expression.op == "operand":
         source = maximum.expression.data
         if source.value is whole.value and source.aligned() and whole.aligned() and largest.aligned():
-            return ScalarExpression("decay", expression.args, expression.dtype)
+            return ScalarExpression("exp_nonpositive", expression.args, expression.dtype)
     return expression
 
 
@@ -133,7 +133,7 @@ def drop_common_factor(value: Any, users: dict[Any, list[Any]]) -> None:
         return
     if any(each is None or each.expression.op != "mul" or each.inputs[0].value is each.inputs[-1].value for each in others):
         return
-    value.define(ScalarExpression("raised_decay", value.expression.args, value.dtype))
+    value.define(ScalarExpression("scaled_exp", value.expression.args, value.dtype))
 
 
 def is_inverse(value: Any) -> bool:

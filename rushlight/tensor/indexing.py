@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
-from ..core.devices import alone, device_type_of, on_device
+from ..core.devices import device_type_of, on_device, sole_accelerator
 from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
@@ -44,7 +44,7 @@ def getitem(self: Any, index: Any) -> Any:
     kind = index.__class__
     if kind is int:
         array = self._array
-        if array.ndim and (array.__class__ is np.ndarray or array.__class__ is alone.array_type) and not flags.special:
+        if array.ndim and (array.__class__ is np.ndarray or array.__class__ is sole_accelerator.array_type) and not flags.special:
             if not -array.shape[0] <= index < array.shape[0]:
                 raise _out_of_bounds(index, 0, array.shape[0])
             return _viewed(self, _SELECT, (0, index), array[index, ...])
@@ -333,7 +333,7 @@ def _viewed(source: Any, op: Op, arguments: tuple[Any, ...], array: Any) -> Any:
 def _view(source: Any, steps: list[Step], key: tuple[Any, ...]) -> Any:
     """A view of a tensor by one or more steps, which ``key`` says in one for the array module."""
     array = source._array
-    xp = np if array.__class__ is np.ndarray else alone.arrays if array.__class__ is alone.array_type else None
+    xp = np if array.__class__ is np.ndarray else sole_accelerator.arrays if array.__class__ is sole_accelerator.array_type else None
     if flags.special or xp is None:
         for op, arguments in steps:
             source = op.call(source, *arguments)

@@ -17,7 +17,7 @@ from ...graph import Graph, map_aggregate
 from ...passes.differentiate import Place
 from ...runtime.cpu.jit import log
 from ...schedule.symbolic_shape import Fixed, Sizes
-from ..aot import AheadOfTime, AotPlan, Halves
+from ..aot import AheadOfTime, AotPlan, ForwardBackward
 from .executable import CompiledSchedule
 from .shape_templates import (
     InputLayout,
@@ -182,7 +182,7 @@ class DifferentiatedGraph:
         compiler: Any = self.owner.compiler
         made = [compiler.compile(SpecializedModule(self.joint.constants, each.graph, values), each, values) for each in self.programs]
         forward, backward = made if len(made) > 1 else (*made, None)
-        return AotPlan(self.owner, args, self.gradients, Halves(self.joint, self.parts, self.whole, forward, backward))
+        return AotPlan(self.owner, args, self.gradients, ForwardBackward(self.joint, self.parts, self.whole, forward, backward))
 
 
 def example(tensor: Any, laid: InputLayout, values: Mapping[str, int], plain: bool = False) -> Any:

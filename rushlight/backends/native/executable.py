@@ -159,14 +159,14 @@ class CompiledSchedule:
             try:
                 self.compiled = jit().compile(module.parts(), module.bindings)
             except RuntimeError as error:
-                raise Failed(self.culprit(module), error) from error
+                raise Failed(self.failing_step(module), error) from error
             self.packed = module.packed()
             self.order = module.sizes
         self.entry = self.compiled.address("entry") if alone else None  # native code for the whole schedule: takes the table of addresses
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
         return [kind(self.compiled.address(each)) if isinstance(each, str) else each for each in parts]
 
-    def culprit(self, module: Module) -> Any:
+    def failing_step(self, module: Module) -> Any:
         """The step whose functions LLVM rejects, or None."""
         known = module.known()
         for step, functions in self.written:
@@ -182,7 +182,7 @@ class CompiledSchedule:
         workers = self.workers
         quiet = workers is not None and blas().threads is not None and any(not isinstance(each, FusionGroup) for each in steps)
         if workers is not None and quiet:
-            self.tell_blas(c, workers, "quiet")
+            self.set_blas_threads(c, workers, "quiet")
         planned: list[tuple[Any, list[NativeCall]]] = []
         for step in steps:
             before = len(module.functions)
@@ -207,14 +207,14 @@ class CompiledSchedule:
                 if piece.times is not None:
                     self.call_times(c, module, workers, piece)
                 elif workers is None or not (quiet or isinstance(step, FusionGroup)):
-                    self.call_alone(c, piece)
+                    self.call_serial(c, piece)
                 elif isinstance(piece.nanoseconds, SymbolicNumber) or isinstance(work, SymbolicNumber):
-                    self.call_either(c, module, workers, piece, worthwhile)
+                    self.call_by_size(c, module, workers, piece, worthwhile)
                 elif piece.extent > 1 and piece.nanoseconds > worthwhile:
                     self.splits = True
-                    self.call_split(c, module, workers, piece)
+                    self.call_parallel(c, module, workers, piece)
                 else:
-                    self.call_alone(c, piece)
+                    self.call_serial(c, piece)
                 if STATUS in piece.buffers:  # what follows would use, and perhaps store, an invalid result
                     found = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
                     go_on = c.fresh("good")
@@ -225,7 +225,7 @@ class CompiledSchedule:
         c.do("br label %finish")
         c.label("finish")
         if workers is not None and quiet:
-            self.tell_blas(c, workers, "restore")
+            self.set_blas_threads(c, workers, "restore")
         numbers = [
             f"  %numbers.p = getelementptr ptr, ptr %table, i64 {self.slots.get(SIZES)}",
             "  %numbers.all = load ptr, ptr %numbers.p",
@@ -233,7 +233,7 @@ class CompiledSchedule:
         numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
         module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
 
-    def call_alone(self, c: IRBuilder, piece: NativeCall) -> None:
+    def call_serial(self, c: IRBuilder, piece: NativeCall) -> None:
         """Call a function for its whole range."""
         given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
@@ -251,14 +251,14 @@ class CompiledSchedule:
                 function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
                 c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
 
-    def call_split(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall) -> None:
+    def call_parallel(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall) -> None:
         """Have the thread pool call a function for parts of its range."""
         function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
         c.do(
             f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
         )
 
-    def call_either(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall, worthwhile: Any) -> None:
+    def call_by_size(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall, worthwhile: Any) -> None:
         """Call a function with symbolic sizes, which say whether it is split."""
         assert self.sizes is not None
         self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
@@ -318,7 +318,7 @@ class CompiledSchedule:
         c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last', *more])})")
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
-    def tell_blas(self, c: IRBuilder, workers: ThreadPool, name: str) -> None:
+    def set_blas_threads(self, c: IRBuilder, workers: ThreadPool, name: str) -> None:
         """Have BLAS use one thread, or restore its number of threads."""
         get, set_ = blas().threads or (0, 0)
         given = [c.bound("pool", workers.address), c.bound("blas_get", get), c.bound("blas_set", set_)]

@@ -259,28 +259,30 @@ def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
     """Check that a graph with symbolic sizes, evaluated for some sizes, is the graph that is made for those."""
     for one, plain in zip_longest(graph.nodes, other.nodes):
         same = one is not None and plain is not None and one.name == plain.name and one.op == plain.op and one.target == plain.target
-        if not same or not comes_to(one.args, plain.args, values) or not comes_to(one.kwargs, plain.kwargs, values):
+        if not same or not evaluates_to(one.args, plain.args, values) or not evaluates_to(one.kwargs, plain.kwargs, values):
             raise Fixed("the graph differs for other sizes")
-        if one.op != "output" and not comes_to(one.meta.get("val"), plain.meta.get("val"), values):
+        if one.op != "output" and not evaluates_to(one.meta.get("val"), plain.meta.get("val"), values):
             raise Fixed("the graph differs for other sizes")
 
 
-def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
+def evaluates_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
     """Whether a symbolic argument, evaluated for some sizes, equals a plain one."""
     if isinstance(value, (tuple, list)):
         return (
             isinstance(plain, (tuple, list))
             and len(value) == len(plain)
-            and all(comes_to(one, other, values) for one, other in zip(value, plain))
+            and all(evaluates_to(one, other, values) for one, other in zip(value, plain))
         )
     if isinstance(value, dict):
         return (
             isinstance(plain, dict)
             and list(value) == list(plain)
-            and all(comes_to(each, plain[key], values) for key, each in value.items())
+            and all(evaluates_to(each, plain[key], values) for key, each in value.items())
         )
     if isinstance(value, slice):
-        return isinstance(plain, slice) and comes_to((value.start, value.stop, value.step), (plain.start, plain.stop, plain.step), values)
+        return isinstance(plain, slice) and evaluates_to(
+            (value.start, value.stop, value.step), (plain.start, plain.stop, plain.step), values
+        )
     if isinstance(value, Node):
         return isinstance(plain, Node) and value.name == plain.name
     if isinstance(value, Spec):
@@ -288,7 +290,7 @@ def comes_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
             isinstance(plain, Spec)
             and value.dtype == plain.dtype
             and value.device == plain.device
-            and comes_to(value.shape, plain.shape, values)
+            and evaluates_to(value.shape, plain.shape, values)
         )
     value = evaluated(value, values)
     if isinstance(value, (int, float)):

@@ -129,7 +129,7 @@ class RaggedExample:
         return Ragged(items, 0, self.dim, *self.empty()).whole()
 
 
-class Optionally:
+class OptionalExample:
     """What a variable that may be None is where it is not: a tensor or a number like this one."""
 
     def __init__(self, example: Any) -> None:
@@ -162,7 +162,7 @@ def value_of_run(value: Any) -> Any:
     return plain(value.value) if present else None
 
 
-class Lost:
+class InvalidatedList:
     """A list that a captured loop has changed before it continued with another one: its items are unknown."""
 
     def __init__(self, items: list[Any]) -> None:

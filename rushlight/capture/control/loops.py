@@ -37,8 +37,8 @@ from .branches import (
 )  # fmt: skip
 from .carried_values import CarriedValue, result_shape
 from .dynamic_lists import (
-    Lost,
-    Optionally,
+    InvalidatedList,
+    OptionalExample,
     Ragged,
     RaggedExample,
     Sequence,
@@ -256,14 +256,14 @@ def with_lists(
 
 def packed(capture: Any, value: Any, like: Any) -> Any:
     """A list as a tensor of all its items (or as two), and what may be None as a pair: so a loop carries them."""
-    if isinstance(like, (Optionally, Unfilled)):
+    if isinstance(like, (OptionalExample, Unfilled)):
         return like.packed(value)
     return stacked(list(value), None if capture is None else capture.sequences.get(id(value)), like)
 
 
 def unpacked(tensors: Any, like: Any) -> Any:
     """What was packed."""
-    if isinstance(like, (Optionally, Unfilled)):
+    if isinstance(like, (OptionalExample, Unfilled)):
         return like.unpacked(tensors)
     with paused(state.capture) if state.capture is not None else nullcontext():
         items = ragged_items_of(tensors[0], tensors[1], like.dim) if isinstance(like, RaggedExample) else items_of(tensors)
@@ -284,7 +284,7 @@ def carried_lengths(tracer: RegionTracer, carried: Any, new: Any) -> dict[int, A
             inner = [each.value if each.__class__ is Maybe else each for each in (before, after)]
             for each in inner:
                 if isinstance(each, (TensorBase, int, float)):
-                    found[at] = Optionally(each)
+                    found[at] = OptionalExample(each)
         if isinstance(before, list) and isinstance(after, list) and (len(before) != len(after) or id(after) in tracer.sequences):
             sequence = tracer.sequences.get(id(after))
             found[at] = (
@@ -337,7 +337,7 @@ def captured(
         attempt = Attempt(capture, count, body, carried, inputs, leaves, extras, lists, whole)
         dynamic = dynamic or (isinstance(attempt.condition, TensorBase) and attempt.tracer.is_traced(attempt.condition))
         if not dynamic and (
-            any(not isinstance(each, (Optionally, Unfilled)) for each in attempt.slots.values())
+            any(not isinstance(each, (OptionalExample, Unfilled)) for each in attempt.slots.values())
             or any(isinstance(like, (int, float)) for _, like in attempt.collected)
         ):
             raise CaptureError(
@@ -411,7 +411,7 @@ def captured(
         fixed = type(count) is int and not isinstance(condition, TensorBase) and not isinstance(attempt.condition, TensorBase)
         _sequence(capture, node, at, items, before, tracer.shape_of(example), fixed)
     for each in attempt.lost:
-        capture.sequences[id(each)] = Lost(each)
+        capture.sequences[id(each)] = InvalidatedList(each)
     found = list(rebuild(final, iter(results)))
     for at in attempt.kept:  # other names of the list see what became of it
         carried[at][:] = found[at]

@@ -38,7 +38,7 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "eq": "==", "ne": "!="
 _FUNCTIONS = {
     **{name: name for name in ("exp", "expm1", "exp2", "log", "log2", "log10", "log1p", "tanh", "erf", "sinh", "cosh", "sin", "cos", "sqrt", "floor",
                                "ceil", "trunc", "rint", "fmod", "copysign")},
-    "power": "pow", "decay": "exp",
+    "power": "pow", "exp_nonpositive": "exp",
 }  # fmt: skip
 
 

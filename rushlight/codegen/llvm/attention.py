@@ -247,7 +247,7 @@ def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, sc
     def power(column: Scalar) -> Scalar:
         with c.loop(v.count) as lane:  # LLVM makes one vector of it
             at = c.add(column, lane)
-            c.store(vector_math.decay(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
+            c.store(vector_math.exp_nonpositive(c, c.binary("fsub", c.load(here, at, type_), highest)), here, at)
         return v.load(here, column)
 
     total = v.reduce_add(scores.reduce(panels, 0.0, scores.add, power))

@@ -25,7 +25,7 @@ COLUMNS = 128  # per unit of work
 
 def sigmoid(c: IRBuilder, x: Scalar) -> Scalar:
     """``1 / (1 + exp(-x))``."""
-    return c.binary("fdiv", c.like(x, 1.0), vector_math.growth(c, x, -1.0))
+    return c.binary("fdiv", c.like(x, 1.0), vector_math.one_plus_exp(c, x, -1.0))
 
 
 class Arithmetic:

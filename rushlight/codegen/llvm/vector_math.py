@@ -120,13 +120,13 @@ def power_of_two(c: IRBuilder, word: Scalar, type: str) -> Scalar:
     return c.convert("bitcast", c.binary("shl", word, c.like(word, f.fraction)), type)
 
 
-def near_one(c: IRBuilder, r: Scalar, times: float = 1.0) -> Scalar:
+def exp_reduced(c: IRBuilder, r: Scalar, times: float = 1.0) -> Scalar:
     """exp of a reduced argument near 0, times another number."""
     coefficients = (*format_of(r).exp, 1.0, 1.0)
     return c.polynomial(r, tuple([each * times**power for power, each in zip(range(len(coefficients) - 1, -1, -1), coefficients)]))
 
 
-def near_zero(c: IRBuilder, r: Scalar) -> Scalar:
+def expm1_reduced(c: IRBuilder, r: Scalar) -> Scalar:
     """``exp(r) - 1`` of a number near 0, with all its digits."""
     return c.fma(c.polynomial(r, format_of(r).exp), c.binary("fmul", r, r), r)
 
@@ -134,7 +134,7 @@ def near_zero(c: IRBuilder, r: Scalar) -> Scalar:
 def exp(c: IRBuilder, x: Scalar) -> Scalar:
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, f.low, f.high), 2 * f.bias)
-    return scaled(c, near_one(c, r), word)
+    return scaled(c, exp_reduced(c, r), word)
 
 
 def scaled(c: IRBuilder, x: Scalar, word: Scalar) -> Scalar:
@@ -144,12 +144,12 @@ def scaled(c: IRBuilder, x: Scalar, word: Scalar) -> Scalar:
     return c.binary("fmul", x, power_of_two(c, c.binary("sub", word, half), x.type))
 
 
-def decay(c: IRBuilder, x: Scalar) -> Scalar:
+def exp_nonpositive(c: IRBuilder, x: Scalar) -> Scalar:
     """exp of nonpositive arguments."""
-    return c.binary("fmul", raised_decay(c, x, True), c.like(x, 2.0 ** -_raised(format_of(x))))
+    return c.binary("fmul", scaled_exp(c, x, True), c.like(x, 2.0 ** -_exponent_offset(format_of(x))))
 
 
-def raised_decay(c: IRBuilder, x: Scalar, exact: bool = False) -> Scalar:
+def scaled_exp(c: IRBuilder, x: Scalar, exact: bool = False) -> Scalar:
     """exp of nonpositive arguments, times a power of two: for quotients of such, as in softmax.
 
     In single precision, tiny results are a little less exact: by a relative 2 ** -24 for each 20 that the argument is below 0.
@@ -157,11 +157,11 @@ def raised_decay(c: IRBuilder, x: Scalar, exact: bool = False) -> Scalar:
     f = format_of(x)
     exact = exact or f is DOUBLE
     x = c.select(c.compare("olt", x, c.like(x, f.low)), c.like(x, f.low), x)
-    word, r = reduced(c, x, f.bias + _raised(f), exact)
-    return c.binary("fmul", near_one(c, r), power_of_two(c, word, x.type))
+    word, r = reduced(c, x, f.bias + _exponent_offset(f), exact)
+    return c.binary("fmul", exp_reduced(c, r), power_of_two(c, word, x.type))
 
 
-def _raised(f: Format) -> int:
+def _exponent_offset(f: Format) -> int:
     """By how much exponents are raised, so that the power is never denormal."""
     return f.fraction + 8
 
@@ -171,7 +171,7 @@ def expm1(c: IRBuilder, x: Scalar) -> Scalar:
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, -f.fraction - 2.0, f.high), f.bias - 1)
     half = power_of_two(c, word, x.type)  # 2**n / 2, since 2**n may be too large
-    result = c.fma(half, near_zero(c, r), c.binary("fsub", half, c.like(x, 0.5)))
+    result = c.fma(half, expm1_reduced(c, r), c.binary("fsub", half, c.like(x, 0.5)))
     return c.select(c.compare("oeq", x, c.like(x, 0.0)), x, c.binary("fadd", result, result))  # -0 stays -0
 
 
@@ -262,7 +262,7 @@ def exp2(c: IRBuilder, x: Scalar) -> Scalar:
     high = float(_round(math.log(2), f))
     r = c.binary("fmul", part, c.like(x, high))
     rest = c.fma(part, c.like(x, math.log(2) - high), c.fma(part, c.like(x, high), c.neg(r)))
-    value = c.binary("fadd", c.binary("fadd", near_zero(c, r), rest), c.like(x, 1.0))
+    value = c.binary("fadd", c.binary("fadd", expm1_reduced(c, r), rest), c.like(x, 1.0))
     return scaled(c, value, c.convert("bitcast", sum_, f.word))
 
 
@@ -275,17 +275,17 @@ def tanh(c: IRBuilder, x: Scalar) -> Scalar:
     limit = c.like(x, 10.0 if f is SINGLE else 22.0)  # beyond, the result is 1
     bounded = c.select(c.compare("ogt", size, limit), limit, size)
     word, r = reduced(c, bounded, f.bias, exact=False, times=2.0)
-    below = c.fma(near_one(c, r, 2.0), power_of_two(c, word, x.type), c.like(x, 1.0))
+    below = c.fma(exp_reduced(c, r, 2.0), power_of_two(c, word, x.type), c.like(x, 1.0))
     far = c.binary("fsub", c.like(x, 1.0), c.binary("fdiv", c.like(x, 2.0), below))
     return c.intrinsic("copysign", c.select(c.compare("olt", size, c.like(x, 0.55)), near, far), x)
 
 
-def growth(c: IRBuilder, x: Scalar, times: float = -2.0) -> Scalar:
+def one_plus_exp(c: IRBuilder, x: Scalar, times: float = -2.0) -> Scalar:
     """``1 + exp(-2 x)``: twice its inverse is ``1 + tanh(x)``, as exact where tanh is next to -1.  -2 may be any negative number."""
     f = format_of(x)
     bounded = clamp(c, x, f.high / times, -0.69 * f.bias / times)  # 2**n is infinite in the end
     word, r = reduced(c, bounded, f.bias, times=times)
-    return c.fma(near_one(c, r, times), power_of_two(c, word, x.type), c.like(x, 1.0))
+    return c.fma(exp_reduced(c, r, times), power_of_two(c, word, x.type), c.like(x, 1.0))
 
 
 def erf(c: IRBuilder, x: Scalar) -> Scalar:
@@ -337,7 +337,7 @@ def half_exp(c: IRBuilder, x: Scalar) -> Scalar:
     """``exp(x) / 2`` where exp alone may be too large."""
     f = format_of(x)
     word, r = reduced(c, clamp(c, x, 0.0, f.high + 1), 2 * f.bias - 1)
-    return scaled(c, near_one(c, r), word)
+    return scaled(c, exp_reduced(c, r), word)
 
 
 # -- angles, in single precision ---------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def far_angles(c: IRBuilder, vectors: bool) -> str:
     return memo[key] if vectors else memo[key, "one"]
 
 
-def quarter_turns(c: IRBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
+def reduced_angle(c: IRBuilder, x: Scalar) -> tuple[Scalar, Scalar]:
     """The quarter turn (mod 4) next to an angle of single precision, and the angle from there, in double precision.
 
     The angle is a whole number times a power of two.  Times as many bits of 2 / pi as count, in 64-bit arithmetic that
@@ -452,7 +452,7 @@ def circle_table(c: IRBuilder, part: int) -> str:
 
 def exact_circular(c: IRBuilder, x: Scalar, quarter: Scalar) -> Scalar:
     """sin, or with one quarter turn more cos, of any angle."""
-    turn, angle = quarter_turns(c, x)
+    turn, angle = reduced_angle(c, x)
     turn = c.binary("add", turn, c.convert("zext", quarter, turn.type))
     z = c.binary("fmul", angle, angle)
     sine = c.fma(c.binary("fmul", c.polynomial(z, SIN), z), angle, angle)
@@ -494,4 +494,4 @@ UNARY: dict[str, Any] = {
 }  # fmt: skip
 SINGLE_ONLY: dict[str, Any] = {"sin": circular(0), "cos": circular(1)}
 # What expressions say otherwise (``simplify.py``), and functions of several numbers.
-OTHERS: dict[str, Any] = {"decay": decay, "raised_decay": raised_decay, "growth": growth, "power": power}
+OTHERS: dict[str, Any] = {"exp_nonpositive": exp_nonpositive, "scaled_exp": scaled_exp, "one_plus_exp": one_plus_exp, "power": power}

@@ -31,7 +31,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "max": np.maximum, "min": np.minimum,
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "not": np.logical_not,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "shl": np.left_shift, "shr": np.right_shift,
-    "erf": lambda x: erf(np, x), "decay": np.exp, "raised_decay": np.exp,  # the power of two that LLVM's has cancels in a quotient
+    "erf": lambda x: erf(np, x), "exp_nonpositive": np.exp, "scaled_exp": np.exp,  # the power of two that LLVM's has cancels in a quotient
 }  # fmt: skip
 REDUCTIONS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum, "and": np.logical_and, "or": np.logical_or}
 
@@ -138,7 +138,7 @@ class Evaluation:
         args = [self(each) for each in expression.args]
         if op == "cast":
             return args[0].astype(dtype)
-        if op == "growth":
+        if op == "one_plus_exp":
             return (1 + np.exp(args[0] * args[0].dtype.type(-2.0 if expression.data is None else expression.data))).astype(dtype)
         found = OPERATIONS.get(op) or getattr(np, op)
         return np.asarray(found(*args)).astype(dtype, copy=False)

@@ -21,7 +21,7 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&", "or": "|", "xor": "^", "shl": "<<",
     "shr": ">>", "fmod": "%",
 }  # fmt: skip
-_LANGUAGE = {"abs": "tl.abs", "floor": "tl.floor", "ceil": "tl.ceil", "decay": "tl.exp", "raised_decay": "tl.exp"}
+_LANGUAGE = {"abs": "tl.abs", "floor": "tl.floor", "ceil": "tl.ceil", "exp_nonpositive": "tl.exp", "scaled_exp": "tl.exp"}
 _LANGUAGE |= {each: f"tl.{each}" for each in ("exp", "exp2", "log", "log2", "sin", "cos", "erf")}
 DEVICE_FUNCTIONS = ("copysign", "cosh", "expm1", "log10", "log1p", "power", "rint", "signbit", "sinh", "tanh", "trunc")
 _WIDTH = 96  # characters of an expression from which on it gets a name
@@ -76,7 +76,7 @@ class Emission:
     def inner(self, expression: ScalarExpression) -> str:
         """The text as a part of a formula."""
         text = self(expression)
-        compound = expression.op in _INFIX or expression.op in ("div", "neg", "not", "growth")
+        compound = expression.op in _INFIX or expression.op in ("div", "neg", "not", "one_plus_exp")
         return f"({text})" if text.startswith("-") or (compound and not text.isidentifier()) else text
 
     def typed(self, expression: ScalarExpression) -> str:
@@ -118,7 +118,7 @@ class Emission:
             return f"tl.{op}imum({', '.join(given)}{more})"
         if op == "sqrt":
             return f"{'tl.sqrt_rn' if dtype == _FLOAT32 else 'tl.sqrt'}({self.typed(args[0])})"
-        if op == "growth":
+        if op == "one_plus_exp":
             return f"1.0 + tl.exp({first(args[0])} * {literal(-2.0 if expression.data is None else expression.data)})"
         if op in _LANGUAGE:
             return f"{_LANGUAGE[op]}({self.typed(args[0])})"

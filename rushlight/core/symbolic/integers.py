@@ -119,11 +119,11 @@ class SymbolicInt(Compared, int):
         return self  # as for any int, so that the formula is kept
 
     def __int__(self) -> int:
-        escape.told("int", self)
+        escape.notify("int", self)
         return int.__int__(self)
 
     def __float__(self) -> float:
-        escape.told("float", self)
+        escape.notify("float", self)
         return int.__float__(self)
 
     def __bool__(self) -> bool:
@@ -183,7 +183,7 @@ class SymbolicFloat(Compared, float):
     __hash__ = float.__hash__
 
     def __int__(self) -> int:
-        escape.told("int", self)
+        escape.notify("int", self)
         return float.__int__(self)
 
     def __reduce__(self) -> Any:
@@ -203,7 +203,7 @@ class Escape(threading.local):
         self.compared: Callable[[str, Any, Any, bool], None] | None = None
         self.inferring = 0
 
-    def told(self, kind: str, size: Any) -> None:
+    def notify(self, kind: str, size: Any) -> None:
         """A size becomes a plain number: what follows holds for that value alone."""
         self.notice(kind, size)
         if self.compared is not None:

@@ -204,8 +204,8 @@ class MpiEngine:
         answer = np.zeros(64, np.int64)
         answer[0] = min(len(absent), 63)
         answer[1 : 1 + answer[0]] = absent[:63]
-        told = [self.communicator.Isend([answer, self.mpi.INT64_T], each, tag) for each in come]
-        _until(lambda: all(each.Test() for each in told), time.monotonic() + 2)
+        sent = [self.communicator.Isend([answer, self.mpi.INT64_T], each, tag) for each in come]
+        _until(lambda: all(each.Test() for each in sent), time.monotonic() + 2)
         return absent
 
     def part(self, ranks: Sequence[int]) -> MpiEngine | None:

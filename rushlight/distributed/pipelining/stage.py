@@ -45,9 +45,9 @@ class PipelineStage:
         """What the stage before has computed."""
         before = self.stage_index - 1
         if self._known is None:
-            told: list[Any] = [None]
-            objects.recv_object_list(told, group=self.group, group_src=before)
-            self._known = told[0]
+            received: list[Any] = [None]
+            objects.recv_object_list(received, group=self.group, group_src=before)
+            self._known = received[0]
         found = []
         for shape, dtype in self._known:
             made = empty(shape, dtype=dtype, device=self.device)

@@ -26,7 +26,7 @@ for _fact, _names in {"same": "neg clone detach alias cast lay_out", "both": "ad
     of_sums.set(_fact, *_names.split())
 for _fact, _names in {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin"}.items():
     reduces_to.set(_fact, _names)
-shape_argument.set(1, "view_shape", "reshape_copy", "expand", "expand_copy", "spread_back")
+shape_argument.set(1, "view_shape", "reshape_copy", "expand", "expand_copy", "reduction_backward")
 
 
 def whole(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
@@ -321,7 +321,7 @@ def reduction(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[P
 sharding.set(reduction, "amax", "amin", "sum", "mean")
 
 
-@sharding.register("spread_back")
+@sharding.register("reduction_backward")
 def _spread(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     each, shape = placed[0], args[1]
     if not isinstance(each, Shard):

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.devices import alone
+from ...core.devices import sole_accelerator
 from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes, factor_of
@@ -202,7 +202,7 @@ def _with_bias(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
 
 
 def _linear_input_gradient(g: Any, weight: Any) -> Any:
-    made = shortcut("product", g, weight) if alone.kind is not None else None
+    made = shortcut("product", g, weight) if sole_accelerator.kind is not None else None
     if made is not None:
         return made
     weight = conjugate(weight)
@@ -210,7 +210,7 @@ def _linear_input_gradient(g: Any, weight: Any) -> Any:
 
 
 def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
-    made = shortcut("linear_weight_gradient", g, input, weight_shape) if alone.kind is not None else None
+    made = shortcut("linear_weight_gradient", g, input, weight_shape) if sole_accelerator.kind is not None else None
     if made is not None:
         return made
     if len(input._array.shape) != 2:
@@ -220,7 +220,7 @@ def _linear_weight_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
 
 
 def _linear_bias_gradient(g: Any, bias_shape: Any) -> Any:
-    made = shortcut("sum_to", g, bias_shape) if alone.kind is not None else None
+    made = shortcut("sum_to", g, bias_shape) if sole_accelerator.kind is not None else None
     return g if made is None else made  # the engine adds up what was broadcast
 
 

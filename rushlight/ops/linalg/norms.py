@@ -15,7 +15,7 @@ from ...core.dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import normalize_dim, normalize_dims, reduced_shape
 from ..reduce.reductions_onnx import vector_norm_form
-from ..reduce.sums import spread_back
+from ..reduce.sums import reduction_backward
 from .checks import check_floating, real_type
 from .functions_onnx import no_operator
 from .kernels import singular, symmetric
@@ -65,7 +65,7 @@ def _vector_norm_gradient(g: Any, input: Any, result: Any, ord: float, dim: Any,
     shape = tuple(input._array.shape)
     everything = dim is None or (isinstance(dim, (tuple, list)) and not dim)
     dims = None if everything else dim
-    g, norm = (spread_back(each, shape, dims, keepdim) for each in (g, result))
+    g, norm = (reduction_backward(each, shape, dims, keepdim) for each in (g, result))
     if ord == 0:
         return input * 0
     if ord == 1:

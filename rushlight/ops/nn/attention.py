@@ -11,7 +11,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.devices import CPU, META, alone, device_of
+from ...core.devices import CPU, META, device_of, sole_accelerator
 from ...core.dtypes import bool_
 from ...core.errors import NotSupported, OperationError, ShapeError
 from ...core.families import broadcast_shapes
@@ -144,7 +144,11 @@ def _softmax_masked(xp: Any, weights: Any, mask: Any) -> None:
 def _attention_gradient(needs: Any, g: Any, query: Any, key: Any, value: Any, mask: Any, causal: bool, scale: float, weights: Any) -> Any:
     if state.grad_enabled or needs[3]:
         return differentiate_body(table["attention"], needs, g, (query, key, value, mask, causal, scale))
-    made = None if alone.array_type is None else shortcuts("attention_gradients", g, query, key, value, weights, scale, causal, mask)
+    made = (
+        None
+        if sole_accelerator.array_type is None
+        else shortcuts("attention_gradients", g, query, key, value, weights, scale, causal, mask)
+    )
     if made is not None:
         return (*made, None)
     # Weights that were not kept, or what a device keeps to compute them again, need the mask.
@@ -298,11 +302,11 @@ def flash_attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | No
 
 def _by_flash(query: Any, key: Any, value: Any, mask: Any) -> bool:
     """Whether the accelerator there is has a kernel for heads that share keys and values, and for dropout."""
-    if alone.kind is None or flags.special or state.inference:
+    if sole_accelerator.kind is None or flags.special or state.inference:
         return False
     arrays = [None if each is None else each._array for each in (query, key, value, mask)]
-    takes = alone.kind.shortcuts.get("takes_attention")
-    return takes is not None and all(each is None or each.__class__ is alone.array_type for each in arrays) and takes(*arrays)
+    takes = sole_accelerator.kind.shortcuts.get("takes_attention")
+    return takes is not None and all(each is None or each.__class__ is sole_accelerator.array_type for each in arrays) and takes(*arrays)
 
 
 def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, scale: Any, repeat: bool) -> Any:

@@ -11,7 +11,7 @@ from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec, storage_of
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
-from ...core.devices import alone
+from ...core.devices import sole_accelerator
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise, promoted
@@ -164,7 +164,7 @@ def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
 
 
 def _scale_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
-    made = shortcut("channel_products", g, input, weight_shape) if alone.kind is not None else None
+    made = shortcut("channel_products", g, input, weight_shape) if sole_accelerator.kind is not None else None
     return g * input if made is None else made
 
 
@@ -262,7 +262,7 @@ def layer_standardize_backward(
 
 
 def _layer_gradients(g: Any, input: Any, weight: Any, standard: Any, variance: Any, dims: Any, eps: float) -> Any:
-    made = None if alone.array_type is None else shortcuts("layer_gradients", g, input, weight, standard, variance, dims, eps)
+    made = None if sole_accelerator.array_type is None else shortcuts("layer_gradients", g, input, weight, standard, variance, dims, eps)
     return layer_standardize_backward(g, input, weight, standard, variance, dims, eps) if made is None else made
 
 
@@ -351,7 +351,7 @@ def _update_running(running: Any, found: Any, momentum: float, factor: float = 1
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:
-        if alone.kind is not None and shortcut("update_running", running, found, momentum, factor) is not None:
+        if sole_accelerator.kind is not None and shortcut("update_running", running, found, momentum, factor) is not None:
             storage_of(running).version += 1
             return
         found = found if factor == 1 else found * factor
@@ -383,12 +383,17 @@ def _refuse_whole_numbers(name: str, input: Any) -> None:
 def _by_one_kernel(input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any) -> bool:
     """Whether the accelerator there is has one kernel for a batch normalisation: of dense images with all that they can have."""
     array = input._array
-    if array.__class__ is not alone.array_type or weight is None or bias is None or (running_mean is None) != (running_var is None):
+    if (
+        array.__class__ is not sole_accelerator.array_type
+        or weight is None
+        or bias is None
+        or (running_mean is None) != (running_var is None)
+    ):
         return False
-    if not array.size or not array.flags.c_contiguous or "channel_statistics" not in alone.kind.shortcuts:
+    if not array.size or not array.flags.c_contiguous or "channel_statistics" not in sole_accelerator.kind.shortcuts:
         return False
     others = (weight, bias) if running_mean is None else (weight, bias, running_mean, running_var)
-    return all(each._array.__class__ is alone.array_type and each._array.dtype == array.dtype for each in others)
+    return all(each._array.__class__ is sole_accelerator.array_type and each._array.dtype == array.dtype for each in others)
 
 
 def _batch_norm(
@@ -415,7 +420,7 @@ def _batch_norm(
         shift = shift if bias is None else shift + bias
         return scale_shift(input, scale.reshape(channels), shift.reshape(channels)).to(input.dtype)
     dims = (0, *range(2, len(shape)))
-    if alone.kind is not None and not flags.special and _by_one_kernel(input, weight, bias, running_mean, running_var):
+    if sole_accelerator.kind is not None and not flags.special and _by_one_kernel(input, weight, bias, running_mean, running_var):
         result, kept, variance = layer_standardize(input, weight, bias, dims, eps)
         if running_mean is not None:
             count = math.prod(shape) // shape[1]

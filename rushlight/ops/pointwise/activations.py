@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.devices import alone
+from ...core.devices import sole_accelerator
 from ...core.dtypes import legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
@@ -42,7 +42,7 @@ def _rectified(array: Any, out: Any = None) -> Any:
 
 
 def _relu_gradient(g: Any, result: Any) -> Any:
-    made = shortcut("relu_gradient", g, result) if alone.kind is not None else None
+    made = shortcut("relu_gradient", g, result) if sole_accelerator.kind is not None else None
     return table["where"].call(result <= 0, 0.0, g) if made is None else made
 
 

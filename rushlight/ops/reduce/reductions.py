@@ -17,7 +17,7 @@ from ..pointwise.arithmetic import conjugate, mul, sub
 from ..pointwise.copy_cast import cast
 from .cumulative import cumprod, shift
 from .reductions_onnx import deviation_form, logsumexp_form, simple, truth_form, variance_form, variance_mean_form  # fmt: skip
-from .sums import count_along, restored, spread_back, sum_axes
+from .sums import count_along, reduction_backward, restored, sum_axes
 
 Number = int | float | complex | bool
 
@@ -152,7 +152,7 @@ def _moments_gradient(g: Any, input: Any, dim: Any, correction: Any, keepdim: bo
     found = None if variance is None else _variance_gradient(variance, input, dim, correction, keepdim)
     if mean is None:
         return found
-    of_mean = spread_back(mean / count_along(shape, dim), shape, dim, keepdim)
+    of_mean = reduction_backward(mean / count_along(shape, dim), shape, dim, keepdim)
     return of_mean if found is None else found + of_mean
 
 

@@ -23,12 +23,12 @@ _DEEP = 256  # the same for rows that are added element by element
 _GROUP = 64  # rows of a large matrix that a thread adds at a time
 
 
-def _spread_form(g: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+def _reduction_backward_form(g: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     folded = normalize_dims(dim, len(shape))
     return g.expand(grad if keepdim or len(folded) == len(shape) else g.unsqueeze(grad, folded), shape)
 
 
-def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
+def _reduction_backward_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> Any:
     if xp is np and not grad.ndim:  # one number for all elements
         return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape))
     folded = range(len(shape)) if dim is None else normalize_dims(dim, len(shape))
@@ -45,16 +45,16 @@ def _spread_kernel(xp: Any, grad: Any, shape: Any, dim: Any, keepdim: bool) -> A
 
 @primitive(
     meta=lambda grad, shape, dim, keepdim: Spec(shape, grad.dtype),
-    kernel=_spread_kernel,
+    kernel=_reduction_backward_kernel,
     vjp={"grad": lambda g, dim, keepdim: g.sum(dim, keepdim)},
     exact=True,
     namespace=None,
     method=False,
     out=False,
     node_name="ExpandBackward0",
-    onnx={9: _spread_form},
+    onnx={9: _reduction_backward_form},
 )
-def spread_back(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
+def reduction_backward(grad: Tensor, shape: Any, dim: Any, keepdim: bool) -> Tensor:
     """The gradient of a reduction, spread over the dimensions that were folded away (repeated in place, not copied)."""
 
 
@@ -184,7 +184,7 @@ _sum_leading = compiled("sum")(_sum_contiguous)
 
 
 def _sum_gradient(g: Any, input_shape: Any, input_dtype: Any, dim: Any, keepdim: bool) -> Any:
-    return cast_like(spread_back(g, input_shape, dim, keepdim), input_dtype)
+    return cast_like(reduction_backward(g, input_shape, dim, keepdim), input_dtype)
 
 
 @primitive(meta=reduction("int64"), kernel=sum_axes, vjp={"input": _sum_gradient}, onnx=simple("ReduceSum"))
@@ -215,7 +215,7 @@ def _mean_kernel(xp: Any, input: Any, axes: tuple[int, ...], keepdim: bool) -> A
 
 
 def _mean_gradient(g: Any, input_shape: Any, dim: Any, keepdim: bool) -> Any:
-    return spread_back(g / count_along(input_shape, dim), input_shape, dim, keepdim)
+    return reduction_backward(g / count_along(input_shape, dim), input_shape, dim, keepdim)
 
 
 @primitive(meta=reduction("float"), kernel=_mean_kernel, vjp={"input": _mean_gradient}, onnx={9: mean_form})
@@ -240,7 +240,7 @@ def _nansum_kernel(xp: Any, input: Any, axes: tuple[int, ...], keepdim: bool) ->
 
 
 def _nansum_gradient(g: Any, input: Any, dim: Any, keepdim: bool) -> Any:
-    return spread_back(g, input._array.shape, dim, keepdim).masked_fill(input.isnan(), 0)
+    return reduction_backward(g, input._array.shape, dim, keepdim).masked_fill(input.isnan(), 0)
 
 
 @primitive(meta=_RealSum("int64", True), kernel=_nansum_kernel, vjp={"input": _nansum_gradient}, onnx={9: nansum_form})

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.base import Spec, make
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.devices import alone
+from ...core.devices import sole_accelerator
 from ...core.errors import ArgumentError, OperationError, ShapeError
 from ...core.families import normalize_dim
 from ...core.fast_paths import gradient_array
@@ -67,7 +67,7 @@ def _transpose_kernel(xp: Any, input: Any, dim0: int, dim1: int) -> Any:
 
 
 def _transpose_gradient(g: Any, dim0: int, dim1: int) -> Any:
-    array = None if alone.array_type is None else gradient_array(g)
+    array = None if sole_accelerator.array_type is None else gradient_array(g)
     return g.transpose(dim0, dim1) if array is None or not array.ndim else make(array.swapaxes(dim0, dim1))
 
 

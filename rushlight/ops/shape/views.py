@@ -12,7 +12,7 @@ from ...core.base import Spec, contiguous_strides, make
 from ...core.base import TensorBase as Tensor
 from ...core.base import alias as shared
 from ...core.declare import composite, primitive
-from ...core.devices import alone, strided
+from ...core.devices import sole_accelerator, strided
 from ...core.dtypes import legacy_name
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
@@ -46,7 +46,9 @@ def _view_meta(input: Any, size: Any) -> Spec:
 
 
 def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
-    dense = input._c_contiguous if input.__class__ is alone.array_type else input.flags.c_contiguous  # CuPy makes an object of flags
+    dense = (
+        input._c_contiguous if input.__class__ is sole_accelerator.array_type else input.flags.c_contiguous
+    )  # CuPy makes an object of flags
     if dense and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
         return input.reshape(size)
     return strided(input, *_planned(_view_meta, input, tuple(size)))
@@ -69,7 +71,7 @@ def _view_layout(meta: Any, shape: tuple[int, ...], steps: tuple[int, ...], item
 
 
 def _reshape_gradient(g: Any, input_shape: Any) -> Any:
-    array = None if alone.array_type is None else gradient_array(g)
+    array = None if sole_accelerator.array_type is None else gradient_array(g)
     if array is None:
         return g.reshape(input_shape)
     if array.flags.c_contiguous:
@@ -271,7 +273,7 @@ def _unsqueeze_meta(input: Any, dim: int) -> Spec:
 
 def _unsqueeze_kernel(xp: Any, input: Any, dim: int) -> Any:
     ndim = input.ndim
-    if input.__class__ is not alone.array_type and input.flags.c_contiguous and -ndim - 1 <= dim <= ndim:
+    if input.__class__ is not sole_accelerator.array_type and input.flags.c_contiguous and -ndim - 1 <= dim <= ndim:
         return input[(slice(None),) * (dim + ndim + 1 if dim < 0 else dim) + (None,)]
     return strided(input, *_planned(_unsqueeze_meta, input, dim))
 

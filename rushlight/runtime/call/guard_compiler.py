@@ -35,7 +35,7 @@ class Untranslated(Exception):
     """A read or guard that the virtual machine has no instructions for."""
 
 
-class Differs(Exception):
+class GuardFailed(Exception):
     """A guard that does not hold now."""
 
 
@@ -67,7 +67,7 @@ def compile_guards(program: Sequence[Read | Guard], slots: Any) -> CompiledGuard
     try:
         for step in program:
             try:
-                with instructions.withdrawn_if_untranslated():
+                with instructions.rolled_back_if_untranslated():
                     if isinstance(step, Read):
                         instructions.variables[step.variable] = instructions.read(step.path)
                         instructions.sources[step.source] = instructions.variables[step.variable]
@@ -75,7 +75,7 @@ def compile_guards(program: Sequence[Read | Guard], slots: Any) -> CompiledGuard
                         instructions.guard(step)
             except Untranslated:
                 left.append(step)
-    except (Differs, AttributeError, ValueError):  # a value is gone, as a variable that was deleted
+    except (GuardFailed, AttributeError, ValueError):  # a value is gone, as a variable that was deleted
         return None
     return CompiledGuards(instructions, left)
 
@@ -95,7 +95,7 @@ class Instructions:
         self.kept: list[Any] = []  # keys, types and names that instructions refer to
 
     @contextmanager
-    def withdrawn_if_untranslated(self) -> Iterator[None]:
+    def rolled_back_if_untranslated(self) -> Iterator[None]:
         """Roll back the instructions of a step that turns out not to be translatable."""
         notes: tuple[dict[Any, Any], ...] = (self.variables, self.sources, self.known, self.checked, self.kinds)
         count, sizes = len(self.made), [len(each) for each in notes]
@@ -191,7 +191,7 @@ class Instructions:
     def referent(self, reference: Any) -> int:
         """The object that a weak reference refers to."""
         if reference() is None:
-            raise Differs
+            raise GuardFailed
         return self.once(Opcode.FIELD, self.constant(reference), reference(), Layout.referent, self.constant(weakref.ref))
 
     def class_of(self, source: int) -> int:
@@ -212,11 +212,11 @@ class Instructions:
         owner = self.values[source]
         if type(owner) in (tuple, list) and type(key) is int and key >= 0:
             if key >= len(owner):
-                raise Differs
+                raise GuardFailed
             return self.once(Opcode.TUPLE if type(owner) is tuple else Opcode.LIST, source, owner[key], key)
         if type(owner) is dict and type(key) is str:
             if key not in owner:
-                raise Differs
+                raise GuardFailed
             return self.once(Opcode.ITEM, source, owner[key], self.name(key))
         raise Untranslated
 
@@ -297,7 +297,7 @@ class Instructions:
         """A register holds an object, which may be held by a weak reference."""
         if type(expected) is weakref.ref:
             if self.values[source] is not expected():
-                raise Differs
+                raise GuardFailed
             self.check(Opcode.REFERENT, source, self.constant(expected))
         else:
             self.identity(source, self.constant(expected), True)
@@ -321,7 +321,7 @@ class Instructions:
         if type(value) not in _CONSTANTS or type(expected) is not type(value) or value != value:
             raise Untranslated
         if value != expected or isinstance(value, float) and str(value) != str(expected):
-            raise Differs
+            raise GuardFailed
         self.check(Opcode.SAME, source, self.constant(value))
 
     def no_hooks(self, own: int) -> None:
@@ -364,13 +364,13 @@ class Instructions:
         """The values of a dict are those that were accepted last, except for one."""
         known = self.attribute(self.constant(chosen), "last")
         if not same_options(self.values[source], self.values[known], chosen.params):
-            raise Differs
+            raise GuardFailed
         self.check(Opcode.OPTIONS, source, known, chosen.params)
 
     def identity(self, a: int, b: int, same: bool) -> None:
         """Two values are the same object, or they are not."""
         if (self.values[a] is self.values[b]) is not same:
-            raise Differs
+            raise GuardFailed
         if a not in self.constants or b not in self.constants:
             self.check(Opcode.SAME if same else Opcode.OTHER, a, b)
 
@@ -379,7 +379,7 @@ class Instructions:
         if type(self.values[source]) is not dict or type(key) is not str:
             raise Untranslated
         if (key in self.values[source]) is not there:
-            raise Differs
+            raise GuardFailed
         if there:
             self.item(source, key)
         else:
@@ -392,7 +392,7 @@ class Instructions:
         if base is None or type(value).__len__ is not base.__len__ or hasattr(type(value), "__bool__"):
             raise Untranslated
         if len(value) != count:
-            raise Differs
+            raise GuardFailed
         self.check(Opcode.LENGTH, source, self.class_of(source), count)
 
     def keys(self, source: int, keys: Any) -> None:
@@ -401,7 +401,7 @@ class Instructions:
         if type(value) is not dict or not all(type(each) is str for each in value):
             raise Untranslated
         if [*value] != keys:
-            raise Differs
+            raise GuardFailed
         self.check(Opcode.KEYS, source, self.id(tuple(value)), len(value))
 
     def truth(self, source: int, wanted: bool) -> None:
@@ -409,7 +409,7 @@ class Instructions:
         value = self.values[source]
         if type(value) in _CONSTANTS:
             if bool(value) is not wanted:
-                raise Differs
+                raise GuardFailed
             self.check(Opcode.SAME, source, self.constant(value))
         elif wanted:
             raise Untranslated

@@ -112,7 +112,7 @@ class LauncherSource:
         self.shapes, self.outputs = outputs_of(program)
         self.fresh = [f"o{number}" for number in range(len(program.roots))]  # the variables of results
         self.names: dict[str, Any] = {
-            "state": state, "alias": alias, "view": seen_through, "storage_of": storage_of, "any_requires_grad": any_requires_grad, "make": make,
+            "state": state, "alias": alias, "view": resolve_reference, "storage_of": storage_of, "any_requires_grad": any_requires_grad, "make": make,
             "prepare": program.workers.prepare if program.workers is not None else None,
         }  # fmt: skip
 
@@ -245,12 +245,12 @@ def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[s
     return shapes, results
 
 
-def seen_through(array: Any, reference: Reference) -> Any:
+def resolve_reference(array: Any, reference: Reference) -> Any:
     """The array of a reference to a value that has an array."""
     if 0 in reference.shape:
         return np.empty(reference.shape, array.dtype)
     if array.dtype.kind == "f" and array.itemsize == 1:  # float8_e5m2: NumPy has no name for it that as_strided could use
-        return seen_through(array.view(np.uint8), reference).view(array.dtype)
+        return resolve_reference(array.view(np.uint8), reference).view(array.dtype)
     size = array.itemsize
     flat = array
     if reference.offset:

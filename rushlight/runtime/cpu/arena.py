@@ -150,9 +150,9 @@ class CallArena:
                 if table[launcher.status_of(program)]:
                     table[launcher.status_of(program)] = 0
                     raise launcher.Refused
-        results = [None if each is None else self.seen_through(each, arrays, made) for each in program.outputs]
+        results = [None if each is None else self.resolve_reference(each, arrays, made) for each in program.outputs]
         if program.copies:
-            copied = [np.array(self.seen_through(each, arrays, made)) for each, _ in program.copies if each is not None]
+            copied = [np.array(self.resolve_reference(each, arrays, made)) for each, _ in program.copies if each is not None]
             for array, (_, position) in zip(copied, program.copies, strict=True):
                 arrays[position][...] = array
         return results
@@ -165,7 +165,7 @@ class CallArena:
             return value.array
         return made.get(value)
 
-    def seen_through(self, reference: Reference, arrays: list[Any], made: dict[Value, Any]) -> Any:
+    def resolve_reference(self, reference: Reference, arrays: list[Any], made: dict[Value, Any]) -> Any:
         """The array of a reference."""
         value = reference.value
         array = self.array_of(value, arrays, made)
@@ -176,7 +176,7 @@ class CallArena:
         size = value.dtype.itemsize
         steps = [each * size for each in reference.strides]
         if array is not None:
-            return launcher.seen_through(array, reference)
+            return launcher.resolve_reference(array, reference)
         low = sum(min(0, step * (count - 1)) for step, count in zip(steps, reference.shape))
         length = sum(abs(step) * (count - 1) for step, count in zip(steps, reference.shape)) + size
         start = self.table[self.program.slots[value]] + reference.offset * size + low
@@ -186,7 +186,7 @@ class CallArena:
     def argument(self, argument: Any, arrays: list[Any], made: dict[Value, Any], given: list[Any]) -> Any:
         """An argument of an op with tensors for references, whose arrays are collected (not a closure of `call`: its cycle would keep them alive)."""
         if isinstance(argument, Reference):
-            given.append(self.seen_through(argument, arrays, made))
+            given.append(self.resolve_reference(argument, arrays, made))
             return make(given[-1])
         if isinstance(argument, (tuple, list)):
             return type(argument)([self.argument(each, arrays, made, given) for each in argument])

@@ -321,7 +321,7 @@ class ThreadPool:
         if self.state[_LIMIT] != wanted:
             self.limit(wanted)
         if self.workers < wanted - 1 and self.compiled is not None:
-            self.hire(wanted)
+            self.start_workers(wanted)
 
     def limit(self, threads: int) -> None:
         """Split jobs into so many threads' ranges from now on."""
@@ -330,7 +330,7 @@ class ThreadPool:
         else:
             self.set_limit(self.address, threads)
 
-    def hire(self, wanted: int) -> None:
+    def start_workers(self, wanted: int) -> None:
         """Start workers.  Where the system refuses more threads (RLIMIT_NPROC), the existing ones do the work."""
         with self.lock:
             while self.workers < wanted - 1:

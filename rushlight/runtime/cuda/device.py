@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core import random as streams
-from ...core.devices import DeviceType, alone, device, device_types, register_device_type
+from ...core.devices import DeviceType, device, device_types, register_device_type, sole_accelerator
 from ...core.dtypes import BY_NUMPY, HALF_PRECISION
 from ...core.errors import AcceleratorError, DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
@@ -141,14 +141,16 @@ class CudaDevice(DeviceType):
                 made: Any = functools.partial(refuse, op.public_name)
             elif own is not None:
                 made = functools.partial(own, self.cupy)
-                if op.name in PAIRS and alone.kind is self:
-                    alone.pairs[op.name] = functools.partial(PAIRS[op.name], self.cupy)
+                if op.name in PAIRS and sole_accelerator.kind is self:
+                    sole_accelerator.pairs[op.name] = functools.partial(PAIRS[op.name], self.cupy)
             else:
                 made = PointwiseOp(self.cupy, op) if isinstance(op.family, Elementwise) else None
-                if made is not None and made.plain and alone.kind is self:
-                    (alone.pairs if made.count == 2 else alone.singles)[op.name] = made.pair if made.count == 2 else made.single
+                if made is not None and made.plain and sole_accelerator.kind is self:
+                    (sole_accelerator.pairs if made.count == 2 else sole_accelerator.singles)[op.name] = (
+                        made.pair if made.count == 2 else made.single
+                    )
                     if made.count == 2:
-                        alone.writers[op.name] = made.write
+                        sole_accelerator.writers[op.name] = made.write
             self._kernels[op.name] = made
             return made
 

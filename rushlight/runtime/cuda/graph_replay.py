@@ -30,18 +30,18 @@ log = logging.getLogger("rushlight.triton")
 WARM = 2  # calls before the capture: kernels are compiled and algorithms measured in them
 _MOVES = 2  # moves of an input after which it is copied instead of read in place
 _CAPTURES = 8  # captures of one program for other addresses, at most
-_TURNS = 2  # graphs that alternate where results are referenced
+_INSTANCES = 2  # graphs that alternate where results are referenced
 _FAILURES = (RushlightError, RuntimeError, TypeError, ValueError, NotImplementedError, MemoryError)
 _DEVICE_TO_DEVICE = 3
 
 
-class Turn:
+class GraphInstance:
     """One graph of a program: its work, its results, and the reference counts of those when unused."""
 
     def __init__(self, work: CapturedWork, results: list[Any], own: list[Any]) -> None:
         """``own`` are the result arrays that callers may reference; the list is emptied, as it references them."""
         self.work, self.results = work, results  # of results: None, the number of an input, or an array
-        self.own = referred(own)
+        self.own = referenced_objects(own)
         own.clear()
         self.counts = list(map(getrefcount, self.own))
 
@@ -50,7 +50,7 @@ class Turn:
         return list(map(getrefcount, self.own)) == self.counts
 
 
-def referred(arrays: list[Any]) -> list[Any]:
+def referenced_objects(arrays: list[Any]) -> list[Any]:
     """The objects that references to an array count on: the array (by tensors), its memory (by views)."""
     return [*arrays, *[each.data.mem for each in arrays]]
 
@@ -66,7 +66,7 @@ class ReplayedSchedule:
         self.addresses: list[int] = []  # of the inputs, in the last call
         self.steady: list[bool] = []  # which of them have not moved since the call before
         self.moves = [0] * len(self.positions)  # how often each of them has moved since it was read in place
-        self.turns: list[Turn] = []
+        self.instances: list[GraphInstance] = []
         self.allocations: Allocations | None = None
         self.gradients: tuple[int, ...] = ()  # the results that a launcher stores as gradients ...
         self.shared: dict[int, Any] = {}  # ... which all graphs have in the same memory
@@ -87,21 +87,21 @@ class ReplayedSchedule:
             if self.ran <= WARM:
                 return self.run(args, "warm")
             if self.gradients:  # referenced by their owners, which the launcher checks
-                return self.run(args, "held" if self.turns else "moved")
-            if not self.turns and not self.capture(args, given):
+                return self.run(args, "held" if self.instances else "moved")
+            if not self.instances and not self.capture(args, given):
                 return self.run(args, "unsteady")
             if not self.in_place(given):
                 return self.run(args, "moved")
-            turn = self.free(args, given)
-            if turn is None:
+            instance = self.free(args, given)
+            if instance is None:
                 return self.run(args, "held")
-            self.replay(turn, given)
-            return [None if each is None else make(given[each]) if isinstance(each, int) else make(each) for each in turn.results]
+            self.replay(instance, given)
+            return [None if each is None else make(given[each]) if isinstance(each, int) else make(each) for each in instance.results]
 
     def describe(self) -> str:
         """The program's kernels, and counts of how its calls went."""
-        told = ", ".join(f"{count} {turn}" for turn, count in self.counted.items()) or "none yet"
-        line = f"not replayed as a CUDA graph: {self.refused}" if self.refused else f"replayed as a CUDA graph (calls: {told})"
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counted.items()) or "none yet"
+        line = f"not replayed as a CUDA graph: {self.refused}" if self.refused else f"replayed as a CUDA graph (calls: {counts})"
         return f"{line}\n{self.program.describe()}"
 
     # -- the ways a call can go --------------------------------------------------------------------------------------
@@ -113,10 +113,10 @@ class ReplayedSchedule:
         self.addresses = addresses
         self.ran += 1
 
-    def run(self, args: tuple[Any, ...], turn: str) -> list[Any]:
+    def run(self, args: tuple[Any, ...], outcome: str) -> list[Any]:
         """Run the program uncaptured; the last run before the capture records the allocations."""
-        self.counted[turn] += 1
-        if self.turns or self.ran != WARM:
+        self.counted[outcome] += 1
+        if self.instances or self.ran != WARM:
             with measured_products():
                 results = self.program.run(args)
             measure_pending(self.cupy)
@@ -151,33 +151,33 @@ class ReplayedSchedule:
             return True
         for at in compress(compress(range(len(given)), self.bound), moved):
             self.moves[at] += 1
-        self.turns = []
+        self.instances = []
         return False
 
-    def free(self, args: tuple[Any, ...], given: list[Any]) -> Turn | None:
+    def free(self, args: tuple[Any, ...], given: list[Any]) -> GraphInstance | None:
         """A graph whose results are not referenced; another one is captured where there is none."""
-        for turn in self.turns:
-            if turn.is_free():
-                return turn
-        if len(self.turns) < _TURNS and self.allocations is not None and self.capture(args, given):
-            return self.turns[-1]
+        for instance in self.instances:
+            if instance.is_free():
+                return instance
+        if len(self.instances) < _INSTANCES and self.allocations is not None and self.capture(args, given):
+            return self.instances[-1]
         return None
 
-    def replay(self, turn: Turn, given: list[Any]) -> None:
+    def replay(self, instance: GraphInstance, given: list[Any]) -> None:
         """Copy inputs to their static buffers, and replay."""
         self.counted["replayed"] += 1
         stream = self.cupy.cuda.get_current_stream()
         self.memory.enter(stream)
         for at, own, size in self.copies:
             self.cupy.cuda.runtime.memcpyAsync(own.data.ptr, given[at].data.ptr, size, _DEVICE_TO_DEVICE, stream.ptr)
-        turn.work.replay(stream)
+        instance.work.replay(stream)
 
     # -- capturing ---------------------------------------------------------------------------------------------------
 
     def capture(self, args: tuple[Any, ...], given: list[Any]) -> bool:
         """Capture the program, again where it has been; False where that fails."""
         program, cupy = self.program, self.cupy
-        if not self.turns and not self.choose(given):
+        if not self.instances and not self.choose(given):
             return False
         inside = list(args)
         for at, own, _ in self.copies:
@@ -191,7 +191,7 @@ class ReplayedSchedule:
                 work.pool = cupy.cuda.MemoryPool()
                 allocate = work.pool.malloc
             else:
-                known.begin(memory.pool, self.shared if self.turns else {})
+                known.begin(memory.pool, self.shared if self.instances else {})
                 allocate = known.allocate
             try:
                 with measured_products():
@@ -204,25 +204,25 @@ class ReplayedSchedule:
             log.info("the allocations of a program differ from run to run: %d, then %d", len(known.places), known.count)
             self.allocations = None  # it gets a pool of its own
             del made, own
-            return not self.turns and self.capture(args, given)
+            return not self.instances and self.capture(args, given)
         places = {id(inside[at]._array): number for number, at in enumerate(self.positions)}
         results: list[Any] = [None if each is None else places.get(id(each._array), each._array) for each in made]  # an input: its number
         for number in self.gradients:
             results[number] = None
-            if not self.turns:
+            if not self.instances:
                 self.shared[number] = own[number]
         free = [each for number, each in own.items() if number not in self.gradients]
         del made, inside, own
         gc.collect(1)  # references from garbage cycles would count as a caller's
-        log.info("captured as a CUDA graph%s: %s", ", once more" if self.turns else "", program.outline())
-        self.turns.append(Turn(work, results, free))
+        log.info("captured as a CUDA graph%s: %s", ", once more" if self.instances else "", program.outline())
+        self.instances.append(GraphInstance(work, results, free))
         if known is not None:
             memory.users.add(work)
         return True
 
     def refuse(self, why: str) -> None:
         """Never replay the program; the memory of its graphs is freed."""
-        self.refused, self.turns = why, []
+        self.refused, self.instances = why, []
         self.memory.release()
         log.info("a program is not replayed as a CUDA graph: %s", why, exc_info=log.isEnabledFor(logging.DEBUG))
 
@@ -259,4 +259,4 @@ def laid_out_like(cupy: Any, array: Any) -> tuple[Any, int]:
     return cupy.ndarray(array.shape, array.dtype, memory.data, array.strides), span
 
 
-__all__ = ["WARM", "ReplayedSchedule", "Turn", "referred"]
+__all__ = ["WARM", "ReplayedSchedule", "GraphInstance", "referenced_objects"]

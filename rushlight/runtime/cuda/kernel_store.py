@@ -170,8 +170,8 @@ def begin(code: Any) -> None:
     global _begun
     if not COMPILES:
         return
-    told = (version(), _VERSION, code.co_filename, code.co_qualname, code.co_code, repr(code.co_names))
-    _begun = hashlib.sha256(repr(told).encode()).hexdigest()
+    key_fields = (version(), _VERSION, code.co_filename, code.co_qualname, code.co_code, repr(code.co_names))
+    _begun = hashlib.sha256(repr(key_fields).encode()).hexdigest()
     if cache.find(_begun) is None:
         start()
 
@@ -280,8 +280,8 @@ def of_file(cupy: Any, path: str, name: str, values: dict[str, Any], options: di
             value = value.address if isinstance(value, Address) else value.data.ptr
         if not value % 16:
             aligned.append(each)
-    told = {each: value for each, value in options.items() if each not in constants}
-    return request(path, name, signature, constants, aligned, told, capability(cupy, cupy.cuda.runtime.getDevice()))
+    compile_options = {each: value for each, value in options.items() if each not in constants}
+    return request(path, name, signature, constants, aligned, compile_options, capability(cupy, cupy.cuda.runtime.getDevice()))
 
 
 _known: dict[str, Future[StoredKernel]] = {}
@@ -348,7 +348,7 @@ def finish(key: str, job: dict[str, Any], made: Future[StoredKernel], answer: Fu
 def digest(job: dict[str, Any]) -> str:
     """What the code of a kernel depends on."""
     source = content(job["source"]) if job["source"].endswith(".py") else job["source"]
-    told = [
+    key_fields = [
         "triton",
         _VERSION,
         version(),
@@ -356,7 +356,7 @@ def digest(job: dict[str, Any]) -> str:
         source,
         *[job[each] for each in sorted(job) if each not in ("source", "functions")],
     ]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(key_fields).encode()).hexdigest()
 
 
 @functools.cache

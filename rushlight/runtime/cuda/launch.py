@@ -65,8 +65,8 @@ def addresses_in(format: str) -> list[bool]:
 
 def load_function(cupy: Any, source: str, name: str, options: tuple[str, ...]) -> Any:
     """A kernel on the current device, compiled once on a machine."""
-    told = ("cuda", _VERSION, cupy.__version__, cupy.cuda.Device().compute_capability, options, source)
-    key = hashlib.sha256(repr(told).encode()).hexdigest()
+    key_fields = ("cuda", _VERSION, cupy.__version__, cupy.cuda.Device().compute_capability, options, source)
+    key = hashlib.sha256(repr(key_fields).encode()).hexdigest()
     code = cache.find(key)
     if code is None:
         code, _ = importlib.import_module("cupy.cuda.compiler").compile_using_nvrtc(source, (*options, *_OPTIONS), None, f"{name}.cu")

@@ -112,8 +112,8 @@ def measure_convolutions(cupy: Any) -> None:
     _pending.clear()
     unknown = []
     for key, (own, by_cudnn, shapes) in waiting.items():
-        told = ("convolution", _VERSION, device, shapes, str(own.dtype), own.numbers, own.sizes)
-        name = hashlib.sha256(repr(told).encode()).hexdigest()
+        key_fields = ("convolution", _VERSION, device, shapes, str(own.dtype), own.numbers, own.sizes)
+        name = hashlib.sha256(repr(key_fields).encode()).hexdigest()
         known = cache.find(name)
         if known is not None:
             _chosen[key] = own if known == b"1" else None

@@ -155,7 +155,7 @@ def device_name(cupy: Any, index: int) -> bytes:
 
 def digest(cupy: Any, product: Any) -> str:
     """What the fastest algorithm depends on."""
-    told = (
+    key_fields = (
         "product",
         _VERSION,
         device_name(cupy, cupy.cuda.runtime.getDevice()),
@@ -163,7 +163,7 @@ def digest(cupy: Any, product: Any) -> str:
         product.description,
         bytes(product.found[0].algorithm),
     )
-    return hashlib.sha256(repr(told).encode()).hexdigest()
+    return hashlib.sha256(repr(key_fields).encode()).hexdigest()
 
 
 def measure_pending(cupy: Any) -> None:
@@ -219,8 +219,8 @@ def choose(cupy: Any, stream: Any, workspace: int, product: Any, split: SplitPro
     best = min(times, key=times.__getitem__)
     best = best if times[best] < _GAIN * times[0] else 0
     use(product, best, split)
-    told = "three products" if best == _SPLIT else f"algorithm {best} of {len(product.found)}"
-    log.info("a product of %s: %s, %.1f µs, the first %.1f", product.description[2], told, times[best], times[0])
+    chosen = "three products" if best == _SPLIT else f"algorithm {best} of {len(product.found)}"
+    log.info("a product of %s: %s, %.1f µs, the first %.1f", product.description[2], chosen, times[best], times[0])
     cache.store(name, bytes([best]) + (product.stored(best) if best not in (0, _SPLIT) else b""))
 
 
@@ -260,14 +260,14 @@ def use(product: Any, best: int, split: SplitProduct | None) -> None:
 def measured(cupy: Any, stream: Any, run: Any) -> float:
     """Microseconds of a run; infinity where an algorithm is refused for these operands."""
     try:
-        once = took(cupy, stream, 1, run)
+        once = measure_runs(cupy, stream, 1, run)
         count = min(int(_MICROSECONDS / once), _MOST)
-        return once if count < 2 else took(cupy, stream, count, run)
+        return once if count < 2 else measure_runs(cupy, stream, count, run)
     except AcceleratorError:
         return math.inf
 
 
-def took(cupy: Any, stream: Any, count: int, run: Any) -> float:
+def measure_runs(cupy: Any, stream: Any, count: int, run: Any) -> float:
     """Microseconds of one of so many runs, captured as a graph: the host is slower than small products."""
     with stream:
         stream.begin_capture()

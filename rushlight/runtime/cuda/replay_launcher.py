@@ -17,7 +17,7 @@ from ...core.base import TensorBase, make, storage_of
 from ...core.devices import device, device_types
 from ...schedule.tensor_ir import Constant, Input
 from .captured_work import put_words
-from .graph_replay import ReplayedSchedule, Turn, referred
+from .graph_replay import GraphInstance, ReplayedSchedule, referenced_objects
 
 _array, _gradient, _requires = attrgetter("_array"), attrgetter("_grad"), attrgetter("_requires_grad")
 
@@ -73,7 +73,7 @@ class ReplayLauncher:
             if self.sent:
                 args = self.on_device(args)
             given = [args[at]._array for at in program.positions]
-            if not program.turns:
+            if not program.instances:
                 if not program.accepts(args):
                     return NotImplemented
                 program.note(given)
@@ -93,11 +93,11 @@ class ReplayLauncher:
                     return NotImplemented
             held = list(map(_gradient, map(args.__getitem__, self.owners)))
             steady = len(self.tensors) == len(held) and all(map(is_, held, self.tensors))
-            turn = program.free(args, given) if self.are_free(held, steady) else None
-            if turn is None:
+            instance = program.free(args, given) if self.are_free(held, steady) else None
+            if instance is None:
                 return NotImplemented
-            program.replay(turn, given)
-            return self.finish(args, turn, steady)
+            program.replay(instance, given)
+            return self.finish(args, instance, steady)
 
     def on_device(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments, with numbers uploaded to the device."""
@@ -116,12 +116,12 @@ class ReplayLauncher:
         expected = [count if one is other else count - 2 for count, one, other in zip(self.counts, held, self.tensors)]
         return counts == expected and list(map(getrefcount, self.own)) == self.own_counts
 
-    def finish(self, args: tuple[Any, ...], turn: Turn, steady: bool) -> list[Any]:
+    def finish(self, args: tuple[Any, ...], instance: GraphInstance, steady: bool) -> list[Any]:
         """Outputs and effects of a replay."""
         if not self.tensors and self.owners:
             arrays = [self.program.shared[number] for number in self.results]
             self.tensors = [make(each) for each in arrays]
-            self.own = referred(arrays)
+            self.own = referenced_objects(arrays)
             del arrays
             self.counts = [count + 2 for count in map(getrefcount, self.tensors)]
             self.own_counts = list(map(getrefcount, self.own))
@@ -130,7 +130,7 @@ class ReplayLauncher:
                 args[at]._grad = tensor
         for at in self.writes:
             storage_of(args[at]).version += 1
-        made = [None if each is None else make(each) for each in turn.results]
+        made = [None if each is None else make(each) for each in instance.results]
         for number, tensor in zip(self.results, self.tensors):
             made[number] = tensor
         return made

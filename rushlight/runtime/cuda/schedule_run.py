@@ -181,15 +181,15 @@ class TritonSchedule:
                 memory[slots[given]] = args[given.position]
             self.make_results(memory)
             self.module.run(memory, lambda number: self.call(self.calls[number], memory))
-            results = [None if each is None else self.seen_through(each, memory) for each in self.outputs]
-            copied = [(self.seen_through(each, memory).clone(), position) for each, position in schedule.copies if each is not None]
+            results = [None if each is None else self.resolve_reference(each, memory) for each in self.outputs]
+            copied = [(self.resolve_reference(each, memory).clone(), position) for each, position in schedule.copies if each is not None]
             for new, position in copied:
                 args[position].copy_(new)
         finally:
             state.grad_enabled = enabled
         return results
 
-    def seen_through(self, reference: Reference, memory: list[Any]) -> Any:
+    def resolve_reference(self, reference: Reference, memory: list[Any]) -> Any:
         """The tensor of a reference."""
         value: Value = reference.value
         tensor = memory[self.schedule.slots[value]]
@@ -203,7 +203,7 @@ class TritonSchedule:
     def arguments(self, argument: Any, memory: list[Any], given: list[Any]) -> Any:
         """An argument of an op, with references resolved to tensors; ``given`` collects them.  (Not a recursive closure: its cycle would keep memory alive.)"""
         if isinstance(argument, Reference):
-            given.append(self.seen_through(argument, memory))
+            given.append(self.resolve_reference(argument, memory))
             return given[-1]
         if isinstance(argument, (tuple, list)):
             return type(argument)([self.arguments(each, memory, given) for each in argument])
@@ -264,7 +264,7 @@ class TritonSchedule:
             else:
                 memory[self.schedule.slots[each]] = self.empty(each.shape, BY_NUMPY[each.dtype])
                 for array, own in parts:
-                    self.seen_through(own, memory).copy_(make(array))
+                    self.resolve_reference(own, memory).copy_(make(array))
 
     def outline(self) -> str:
         """A one-line summary."""

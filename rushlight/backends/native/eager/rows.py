@@ -76,7 +76,7 @@ def _softmax(row: RowCode, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
 
     def exponential(at: Scalar) -> Scalar:
-        value = vector_math.raised_decay(c, c.binary("fsub", c.load("%a0", at, row.type), largest))  # its factor is divided away
+        value = vector_math.scaled_exp(c, c.binary("fsub", c.load("%a0", at, row.type), largest))  # its factor is divided away
         c.store(value, "%a1", at)
         return value
 
@@ -86,7 +86,7 @@ def _softmax(row: RowCode, number: Scalar) -> None:
 
 def _log_softmax(row: RowCode, number: Scalar) -> None:
     c, largest = row.code, row.extreme("maximum")
-    total = row.sum(lambda at: vector_math.decay(c, c.binary("fsub", c.load("%a0", at, row.type), largest)))
+    total = row.sum(lambda at: vector_math.exp_nonpositive(c, c.binary("fsub", c.load("%a0", at, row.type), largest)))
     logarithm = row.narrowed(vector_math.log(c, total))
     row.each(lambda at: c.binary("fsub", c.binary("fsub", c.load("%a0", at, row.type), largest), logarithm))
 

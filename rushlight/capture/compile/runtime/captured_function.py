@@ -365,7 +365,7 @@ class CapturedFunction:
                         recorder.discard_reason = stop.message
                         return now, stop
                 if now.__class__ is Returned:
-                    let_go(recorder)
+                    close_generators(recorder)
                 return now, None
             except Break as stop:
                 assert stop.frame is not None
@@ -407,7 +407,7 @@ def replaced(frames: list[Frame], innermost: Frame | None) -> None:
         each.hand_over(following.get(each.depth))
 
 
-def let_go(recorder: Recorder) -> None:
+def close_generators(recorder: Recorder) -> None:
     """The program has returned: generators that it made and did not use up are closed, as a part of it."""
     slots = recorder.frames[0].slots
     slots[:] = [each if type(each) is InterpretedGenerator and id(each) in recorder.sources else NULL for each in slots]

@@ -183,9 +183,9 @@ class BytecodeInterpreter:
         """StopIteration would look like the end of the generator to whoever uses it."""
         if not isinstance(error, StopIteration):
             return error
-        told = RuntimeError("generator raised StopIteration")
-        told.__cause__ = told.__context__ = error
-        return told
+        raised = RuntimeError("generator raised StopIteration")
+        raised.__cause__ = raised.__context__ = error
+        return raised
 
 
 def interpret(function: Any, /, *args: Any, **kwargs: Any) -> Any:
