@@ -97,9 +97,9 @@ def test_the_default_device_decides() -> None:
             torch.rand(3),
             torch.arange(4),
             torch.as_tensor([1.0]),
-            torch.Tensor(2),
         )
         assert all(each.is_meta for each in made)
+        assert not torch.Tensor(2).is_meta  # the legacy constructors name their device by their class
         assert not torch.zeros(2, device="cpu").is_meta
     assert not torch.zeros(2).is_meta
 

@@ -96,6 +96,7 @@ ALLOWED = {
     "ops/aten_calls.py": "operators of PyTorch, by its names",
     "fx/proxy.py": "functions of PyTorch, by how it records them",
     "fx/graph.py": "Python's operators",
+    "fx/quantization/patterns.py": "public functions and methods whose results keep their operand's scale",
     "capture/script/archive/operators.py": "operators of TorchScript on numbers, by its names",
     "fx/experimental/proxy_tensor.py": "names of aten for ops that are called something else",
     # Strings that are no names of ops, but the same words.

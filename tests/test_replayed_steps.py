@@ -136,7 +136,7 @@ def test_inputs_that_move_are_copied() -> None:
 def test_a_rate_that_changes_needs_no_capture() -> None:
     twins = Twins("AdamW")
     twins.run(5)
-    (program,) = [each for each in programs() if each.turns]
+    (program,) = [each for each in programs() if each.instances]
     captures = program.captures
     for rate in (0.1, 0.01, 0.5):
         for optimizer in twins.optimizers:

@@ -197,6 +197,11 @@ CODES: dict[str, ErrorCode] = {
         "ValueError", "a file holds no model that is known", "commands take ONNX files, TorchScript archives, exported programs and files of `jit.save`",
         "from rushlight.model_files import open_model", 'open_model("/dev/null")', "",
     ),
+    "RL416": ErrorCode(
+        "NotImplementedError", "a dataclass that a script uses has a field with a `default_factory`", "give the field a plain default, or none",
+        "from dataclasses import dataclass, field\n\n\n@torch.jit.script\n@dataclass\nclass Point:\n    x: int = 0\n\n\n@dataclass\nclass Path:\n    steps: list[int] = field(default_factory=list)",
+        "torch.jit.script(Path)", "Point(3)",
+    ),
     "RL501": ErrorCode(
         "RuntimeError", "an export failed", "the message names the op, the line and what to write instead",
         "import rushlight.onnx\n\n\ndef choose(x):\n    return x * 2 if x.sum() > 0 else x", "torch.onnx.export(choose, torch.ones(3))",

@@ -14,13 +14,13 @@ from ..core.dtypes import ALL, BY_NUMPY, default, legacy_name
 from ..core.dtypes import dtype as dtype_class
 from ..core.errors import ArgumentError, OperationError, ValueRangeError
 from ..core.overrides import dispatches_operators
+from ..core.process_safety import load_module
 from ..core.size import Size
 from ..core.sparse import SPARSE, Coordinates, backend_of
 from ..ops.create.factories import checked_size
 from .construct import array_of, finished
 from .layout import strided
 from .storage import TypedStorage, UntypedStorage, set_
-from .wrapper_policies import set_policies
 
 
 def type_name(tensor: Any) -> str:
@@ -176,8 +176,13 @@ def make_subclass(
     result._array = data._array
     result._grad_fn, result._output_index, result._requires_grad = None, 0, False
     result._storage = storage_of(data)
-    set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
+    _policies().set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return result.requires_grad_(True) if require_grad else result
+
+
+def _policies() -> Any:
+    """The module of what wrapper subclasses answer for themselves, which few programs have."""
+    return load_module(f"{__name__.rpartition('.')[0]}.wrapper_policies")
 
 
 def make_wrapper_subclass(
@@ -193,7 +198,7 @@ def make_wrapper_subclass(
         tuple(size), (dtype or default.floating).numpy, None if strides is None else tuple(strides), as_device(device) if device else CPU
     )
     result._grad_fn, result._output_index, result._requires_grad, result._storage = None, 0, False, None
-    set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout, storage_offset)
+    _policies().set_policies(result, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout, storage_offset)
     return result.requires_grad_(True) if requires_grad else result
 
 

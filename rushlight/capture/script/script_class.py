@@ -37,6 +37,8 @@ _FOREIGN = frozenset(("builtins", "typing", "collections", "enum", "types"))
 class DefaultFactoryError(NotSupportedError, NotImplementedError):
     """A dataclass with a field whose default is made by a function."""
 
+    code = "RL416"
+
 
 class ScriptClass:
     """A scripted class: the types of its attributes, and its methods.  Called, it makes an object."""

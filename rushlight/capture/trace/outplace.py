@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ...core.declare import table
+from ...core.facets import Facet
 from ...graph import Graph, Node
 from ..tracer.tracer import TracerWarning
 
-_VIEWS = frozenset("view view_as reshape reshape_as flatten unflatten ravel squeeze unsqueeze narrow movedim".split())  # composites
+composite_view: Facet[bool] = Facet("composite view", "a composite that gives a view of its operand, where the strides allow it")
+composite_view.set(True, "view", "view_as", "reshape", "reshape_as", "flatten", "unflatten", "ravel", "narrow", "movedim")
+outplace_form: Facet[Callable[[Node], tuple[Any, tuple[Any, ...]]]] = Facet(
+    "outplace form", "the op and arguments that take the place of a write in a trace without writes, other than the functional form"
+)
+outplace_form.set(lambda node: (table["expand_as"], (node.args[1], node.args[0])), "copy_")
+outplace_form.set(lambda node: (table["full_like"], node.args), "fill_")
 
 
 def drop_writes(graph: Graph) -> None:
@@ -19,12 +27,8 @@ def drop_writes(graph: Graph) -> None:
         if op is None or not op.name.endswith("_") or not node.args or not isinstance(node.args[0], Node):
             continue
         written = node.args[0]
-        found: Any = op.functional
-        arguments: Any = node.args
-        if op.name == "copy_":
-            found, arguments = table["expand_as"], (node.args[1], written)
-        elif op.name == "fill_":
-            found = table["full_like"]
+        form = outplace_form.of(op)
+        found, arguments = (op.functional, node.args) if form is None else form(node)
         if found is None:
             continue
         if is_view(written) or any(is_view(user) for user in written.users if user is not node):
@@ -46,4 +50,4 @@ def drop_writes(graph: Graph) -> None:
 def is_view(node: Node) -> bool:
     """Whether a node gives a view of another tensor."""
     op = getattr(node.target, "op", None) if node.op == "call_function" else None
-    return op is not None and (op.view or op.name in _VIEWS)
+    return op is not None and bool(op.view or composite_view.of(op))

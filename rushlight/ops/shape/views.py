@@ -46,9 +46,9 @@ def _view_meta(input: Any, size: Any) -> Spec:
 
 
 def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
-    dense = (
-        input._c_contiguous if input.__class__ is sole_accelerator.array_type else input.flags.c_contiguous
-    )  # CuPy makes an object of flags
+    dense = None if input.__class__ is np.ndarray else getattr(input, "_c_contiguous", None)  # CuPy makes an object of flags
+    if dense is None:
+        dense = input.flags.c_contiguous
     if dense and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
         return input.reshape(size)
     return strided(input, *_planned(_view_meta, input, tuple(size)))

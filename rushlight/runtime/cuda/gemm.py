@@ -92,7 +92,7 @@ class CublasHandle:
         return int(found.ptr)
 
 
-class NoAlgorithm(AcceleratorError):
+class NoAlgorithm(Exception):
     """cuBLASLt has no algorithm that adds a bias to a product: the caller adds it by an op of its own."""
 
 

@@ -34,7 +34,7 @@ from .symbolic_numbers import check_arguments, number_input_of, symbolic_in
 if TYPE_CHECKING:
     from .base import CaptureState
 
-_clone, _contiguous, _detach, _permute = (lookup(each) for each in ("clone", "contiguous", "detach", "permute"))
+_clone, _contiguous, _detach, _permute = lookup("clone"), lookup("contiguous"), lookup("detach"), lookup("permute")
 _SPARSE_OPS = f"{PACKAGE}.ops.sparse."
 _NO_LETTERS = re.compile(r"[\W_]")
 FEW = 64  # elements of an input that a graph may be specialized for

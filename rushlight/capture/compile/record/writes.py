@@ -79,6 +79,8 @@ def written_inputs(nodes: Iterable[Node]) -> set[Node]:
 def targets(node: Node) -> Iterator[Node]:
     """The tensors that a node writes to."""
     op = node.table_op
+    if node.op in ("placeholder", "output"):
+        return
     if op is None:
         writes = node.target is not gradients_of and node.target not in SAFE and node.is_impure()
         if isinstance(node.target, ApplyFunction):
