@@ -92,6 +92,7 @@ WRONG = {
     "no outputs": (lambda: model_of([node("Relu", ["x"], ["y"])], outputs=()), "no outputs"),
     "sizes below zero": (lambda: model_of([node("Add", ["x", "w"], ["y"])], raw_tensor([-1, 2])), "below zero"),
     "sizes that overflow": (lambda: model_of([node("Add", ["x", "w"], ["y"])], raw_tensor([2**40, 2**40])), "more elements than any memory"),
+    "empty sizes that overflow": (lambda: model_of([node("Add", ["x", "w"], ["y"])], raw_tensor([2**40, 2**40, 0])), "more elements than any memory"),
     "sizes beyond the data": (lambda: model_of([node("Add", ["x", "w"], ["y"])], raw_tensor([2**30], bytes(8))), "8 bytes, but its sizes"),
     "data beyond the sizes": (lambda: model_of([node("Add", ["x", "w"], ["y"])], raw_tensor([1], bytes(8))), "8 bytes, but its sizes"),
     "a sparse tensor that is too large": (lambda: with_sparse([2**20, 2**20], [0]), "sparse tensor 'w'"),

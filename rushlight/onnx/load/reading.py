@@ -5,6 +5,7 @@ Nothing of the file is trusted: sizes are checked before anything is allocated, 
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from typing import Any
@@ -151,14 +152,11 @@ def _text(value: Any) -> str:
 
 
 def _product(dims: Any, name: str) -> int:
-    size = 1
-    for each in dims:
-        if each < 0:
-            raise ModelFileError(f"the tensor '{name}' has a size below zero: {tuple(dims)}")
-        size *= each
-    if size > MOST:
+    if any(each < 0 for each in dims):
+        raise ModelFileError(f"the tensor '{name}' has a size below zero: {tuple(dims)}")
+    if math.prod(each for each in dims if each) > MOST:  # a size of 0 makes no array of strides that overflow
         raise ModelFileError(f"the tensor '{name}' has sizes {tuple(dims)}, more elements than any memory holds")
-    return size
+    return math.prod(dims)
 
 
 def _count(tensor: Any) -> int:
