@@ -387,3 +387,23 @@ def test_functions_that_keep_results_by_tensors() -> None:
     for value in (1.0, 2.0):
         x = torch.full((2,), value)
         assert compiled(x).tolist() == function(x).tolist()
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.func.grad(lambda v: (v.sin() * v).sum())(x),
+        lambda x: torch.func.vmap(lambda row: row.softmax(0) + row.sum())(x),
+        lambda x: torch.func.jacrev(lambda v: v.sin().sum(0))(x),
+        lambda x: torch.func.jvp(lambda v: v.mean(0) * v, (x,), (x,))[1],
+        lambda x: torch.func.grad(lambda v: (v * v).sum())(x[x > 0]),
+    ],
+    ids=["grad", "vmap", "jacrev", "jvp", "size by values"],
+)
+def test_transforms_of_other_sizes(function: Any, dynamic: bool | None) -> None:
+    """Rules of a transform compute with plain sizes, which hold for these sizes alone; a size of 1 would broadcast unnoticed."""
+    compiled = torch.compile(function, backend="eager", dynamic=dynamic)
+    for size in (4, 2, 1, 3, 1):
+        x = torch.arange(3.0 * size).reshape(size, 3) - 2
+        torch.testing.assert_close(compiled(x), function(x))

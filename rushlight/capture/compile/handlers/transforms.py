@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.symbolic import SymbolicInt
 from ....func import derivatives, vectorize
+from ....graph import Node
 from ....utils import trees
 from ..guards.guards import is_op
 from ..record.callables import is_callback
@@ -37,7 +40,24 @@ flagged["transformed_function"] = call_transformed
 def run(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Call a transform, or what it has made: functions among the arguments are interpreted, and the others are guarded."""
     given = [interpreted(recorder, each) for each in args]
-    return recorder.track_fresh(function(*given, **{key: interpreted(recorder, each) for key, each in kwargs.items()}))
+    named = {key: interpreted(recorder, each) for key, each in kwargs.items()}
+    graph = recorder.tracer.graph
+    last = next(iter(reversed(graph.nodes)), None)
+    result = recorder.track_fresh(function(*given, **named))
+    fix_sizes(recorder, itertools.takewhile(lambda node: node is not last, reversed(graph.nodes)))
+    return result
+
+
+def fix_sizes(recorder: Any, nodes: Iterable[Node]) -> None:
+    """Specialize the symbolic sizes in nodes that a transform has recorded: its rules compute with the plain sizes of arrays."""
+    sizes = {}
+    for node in nodes:
+        for each in (node, *node.all_input_nodes):
+            for spec in trees.flatten(each.meta.get("val"))[0]:
+                sizes.update({str(size.expression): size for size in getattr(spec, "shape", ()) if isinstance(size, SymbolicInt)})
+    for size in sizes.values():
+        recorder.fixed(size)
+        recorder.note_specialized(size)
 
 
 def interpreted(recorder: Any, value: Any) -> Any:
