@@ -5,6 +5,7 @@ import functools
 import operator
 import types
 import unittest
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -401,7 +402,7 @@ def test_functions_that_keep_results_by_tensors() -> None:
     ],
     ids=["grad", "vmap", "jacrev", "jvp", "size by values"],
 )
-def test_transforms_of_other_sizes(function: Any, dynamic: bool | None) -> None:
+def test_transforms_of_other_sizes(function: Callable[[torch.Tensor], torch.Tensor], dynamic: bool | None) -> None:
     """Rules of a transform compute with plain sizes, which hold for these sizes alone; a size of 1 would broadcast unnoticed."""
     compiled = torch.compile(function, backend="eager", dynamic=dynamic)
     for size in (4, 2, 1, 3, 1):
