@@ -75,7 +75,7 @@ def error_page(code: str, row: ErrorCode, kind: type[RushlightError]) -> str:
     program = "import rushlight as torch\n" + (f"{imports}\n" if imports else "") + "\n"
     rest = rest.strip("\n")
     if rest:
-        tall = rest.startswith(("def ", "class "))
+        tall = rest.startswith(("def ", "class ", "@"))
         program += ("\n" if tall else "") + rest + ("\n\n\n" if rest.splitlines()[-1].startswith(" ") else "\n")
     program += (
         f'try:\n{textwrap.indent(row.wrong, "    ")}\nexcept {row.base} as error:\n    assert error.code == "{code}"\n    print(error)\n'
