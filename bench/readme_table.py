@@ -93,7 +93,8 @@ def table(text: str) -> str:
             )
             used.append(section)
     loads = sorted(float(each.load) for each in used if each.load)
-    machine = next((f"{each.machine}; {each.date}" for each in used if each.machine), "")
+    dates = sorted({each.date for each in used if each.date})
+    machine = next((f"{each.machine}; {' to '.join(dates[:: max(len(dates) - 1, 1)])}" for each in used if each.machine), "")
     note = f"{machine}, load before the runs {loads[0]:g} to {loads[-1]:g}. " if loads else ""
     note += "A ratio below 1 is in rushlight's favour; a limit is what the project sets itself. Compiled rows are against the best of PyTorch's ways; what is missed there names the peer. "
     return "\n".join(lines) + "\n\n" + note + "[bench/RESULTS.md](bench/RESULTS.md) has every number, with what was missed.\n"
