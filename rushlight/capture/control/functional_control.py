@@ -82,7 +82,7 @@ def _tensor(value: Any, like: Any) -> Any:
     if isinstance(value, TensorBase):
         return value.clone()
     if value is UNSET and isinstance(like, TensorBase):
-        return lookup("zeros").call(tuple(like._array.shape), dtype=like.dtype)
+        return lookup("zeros").call(tuple(like._array.shape), dtype=like.dtype, device=like.device)
     if is_number(value) or not is_number(like):
         return as_tensor(value if is_number(value) else False)
     return as_tensor(False if isinstance(like, bool) else 0.0 if isinstance(like, float) else 0)
@@ -99,7 +99,7 @@ def while_loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tup
     def holds(going: Any, index: Any, *_: Any) -> Any:
         return going if count is None else going.logical_and(index < most)
 
-    def turn(_: Any, index: Any, *values: Any) -> tuple[Any, ...]:
+    def iterate(_: Any, index: Any, *values: Any) -> tuple[Any, ...]:
         given = structure.unflatten([item(each) if number else each for each, number in zip(values, numbers)])
         going, *new = body(item(index), *given, *boxed.opened())
         results, form = trees.flatten(tuple(new))
@@ -112,6 +112,6 @@ def while_loop(count: Any, condition: Any, carried: tuple[Any, ...], inputs: tup
         )
 
     start = (as_tensor(truth(condition)), as_tensor(0), *map(as_tensor, leaves))
-    functions = {"while_loop_cond_graph": holds, "while_loop_body_graph": turn}
+    functions = {"while_loop_cond_graph": holds, "while_loop_body_graph": iterate}
     _, _, *made = state.capture.control("while_loop", None, functions, start)
     return structure.unflatten([item(each) if number else each for each, number in zip(made, numbers)])  # type: ignore[no-any-return]
