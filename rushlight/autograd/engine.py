@@ -28,7 +28,7 @@ from ..core.node import Node, edge_of, refresh
 from ..core.process_safety import free_after_fork
 from ..core.sparse import SPARSE
 from ..core.state import flags, state
-from .targets import Targets
+from .targets import BackwardPass, Targets
 
 _accumulate_lock = free_after_fork(threading.RLock())
 _add = np.add
@@ -57,7 +57,9 @@ def run_backward(
     Without targets, leaves accumulate into ``.grad``.  With targets (tensors), the gradients that reach them are
     returned, or accumulated into them, and only nodes on the way to them run.
     """
-    if state.backward_depth >= _DEEPEST:
+    outer = state.backward_pass
+    depth = 0 if outer is None else outer.depth + 1
+    if depth >= _DEEPEST:
         return _in_thread(roots, gradients, retain_graph, create_graph, targets, accumulate_targets)
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
@@ -65,14 +67,13 @@ def run_backward(
     ghosts: set[Any] | None = None  # nodes and leaves that a custom Function gave None: they run, unless a gradient comes from elsewhere
     nothing = False
     wanted = Targets(roots, targets) if targets is not None else None
-    previous = state.grad_enabled
-    watched = state.anomaly or state.profiler is not None
-    hooked = _HookedLeaves(roots, leaves) if flags.leaf_hooks and wanted is None else None
-    outer, outside, around = state.callbacks, state.receiving, state.backward_pass
-    state.callbacks, state.backward_pass = None, (roots, wanted)
-    state.receiving = hooked if hooked is not None and hooked.receives else None
-    state.backward_depth += 1
-    state.grad_enabled = create_graph
+    watched = flags.special and (state.anomaly or state.profiler is not None)
+    hooked = outside = None
+    if flags.leaf_hooks:
+        hooked = _HookedLeaves(roots, leaves) if wanted is None else None
+        outside, state.receiving = state.receiving, hooked if hooked is not None and hooked.receives else None
+    state.backward_pass = running = BackwardPass(roots, wanted, depth)
+    previous, state.grad_enabled = state.grad_enabled, create_graph
     try:
         for root, gradient in zip(roots, gradients):
             if gradient._array.dtype is not root._array.dtype:
@@ -157,12 +158,12 @@ def run_backward(
                 accumulate(leaf, gradient)
             elif id(leaf) in wanted.leaves:
                 wanted.found[id(leaf)] = gradient
-        if state.callbacks is not None:
-            _run_callbacks()
+        while running.callbacks:
+            running.callbacks.pop(0)()
     finally:
-        state.grad_enabled = previous
-        state.backward_depth -= 1
-        state.callbacks, state.receiving, state.backward_pass = outer, outside, around
+        state.grad_enabled, state.backward_pass = previous, outer
+        if flags.leaf_hooks:
+            state.receiving = outside
     return [] if wanted is None else wanted.results(targets or [], accumulate if accumulate_targets else None)
 
 
@@ -173,7 +174,7 @@ _DEEPEST = 12
 def _in_thread(*arguments: Any) -> list[Any]:
     """Run a backward pass in a thread with an empty stack and the modes of this one, and wait for it."""
     roots, gradients, retain_graph, create_graph, targets, accumulate_targets = arguments
-    modes = {**vars(state), "backward_depth": 0}
+    modes = {**vars(state), "backward_pass": None}
     found: list[Any] = []
     failed: list[BaseException] = []
 
@@ -200,17 +201,12 @@ def _in_thread(*arguments: Any) -> list[Any]:
 
 def queue_callback(callback: Callable[[], Any]) -> None:
     """Have a function called at the end of the backward pass that runs now."""
-    if not state.backward_depth:
+    running = state.backward_pass
+    if running is None:
         raise GradientError("Final callbacks can only be installed during backward pass.")
-    if state.callbacks is None:
-        state.callbacks = []
-    state.callbacks.append(callback)
-
-
-def _run_callbacks() -> None:
-    """Call what was queued in this backward pass, and what those calls queue."""
-    while state.callbacks:
-        state.callbacks.pop(0)()
+    if running.callbacks is None:
+        running.callbacks = []
+    running.callbacks.append(callback)
 
 
 def _receive(edge: Any, gradient: Any, pending: dict[Any, Any], heap: list[Any], leaves: dict[Any, Any]) -> None:

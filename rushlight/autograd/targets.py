@@ -73,10 +73,22 @@ class Targets:
         return []
 
 
-def is_reached(tensor: Any, running: tuple[list[Any], Targets | None]) -> bool:
+class BackwardPass:
+    """A backward pass that runs: what it starts from, what it computes the gradients of, and what is called at its end."""
+
+    __slots__ = ("callbacks", "depth", "roots", "targets")
+
+    def __init__(self, roots: list[Any], targets: Targets | None, depth: int) -> None:
+        self.roots = roots
+        self.targets = targets  # None: all leaves
+        self.depth = depth  # how many passes it runs inside of
+        self.callbacks: list[Callable[[], Any]] | None = None
+
+
+def is_reached(tensor: Any, running: BackwardPass) -> bool:
     """Whether a backward pass computes the gradient of a tensor."""
-    roots, wanted = running
-    nodes, leaves = reachable(roots)
+    wanted = running.targets
+    nodes, leaves = reachable(running.roots)
     node = tensor._grad_fn
     if node is None:
         return id(tensor) in leaves and (wanted is None or id(tensor) in wanted.leaves)

@@ -209,6 +209,11 @@ def elementwise(
     return Elementwise(promote, fast, refuse, wide_numbers)
 
 
+@lru_cache
+def _all_axes(ndim: int) -> tuple[int, ...]:
+    return tuple(range(ndim))
+
+
 class Reduction:
     """Ops that reduce dimensions.  The kernel is called ``kernel(xp, array, axes, keepdim, **others)``.
 
@@ -224,25 +229,25 @@ class Reduction:
         self.empty_is_all = empty_is_all
         self.layout: Any = None
 
-    def positions(self, op: Op) -> Any:
-        """The positions of the arguments ``dim``, ``keepdim`` and ``dtype``, and the names and positions of all others."""
-        if self.layout is None or self.layout[0] is not op.parameters:
-            places = {p.name: at for at, p in enumerate(op.parameters)}
-            del places["input"]
-            known = tuple(places.pop(name, None) for name in ("dim", "keepdim", "dtype"))
-            self.layout = op.parameters, (*known, tuple(places.items()))
-        return self.layout[1]
+    def set_layout(self, op: Op) -> None:
+        """Find the positions of the arguments ``dim``, ``keepdim`` and ``dtype``, and the names and positions of all others."""
+        positions = {p.name: at for at, p in enumerate(op.parameters)}
+        del positions["input"]
+        known = tuple(positions.pop(name, None) for name in ("dim", "keepdim", "dtype"))
+        self.layout = op.parameters, *known, tuple(positions.items())
 
     def resolve(self, op: Op, values: Sequence[Any]) -> tuple[Any, tuple[int, ...], bool, dict[str, Any], Any, Any]:
         """Input, axes, keepdim, the op's other arguments, the dtype to compute in, and that of the result."""
-        dim_at, keepdim_at, dtype_at, rest = self.positions(op)
+        if self.layout is None or self.layout[0] is not op.parameters:
+            self.set_layout(op)
+        _, dim_at, keepdim_at, dtype_at, rest = self.layout
         array = values[0]
         dim = None if dim_at is None else values[dim_at]
         keepdim = keepdim_at is not None and bool(values[keepdim_at])
         wanted = None if dtype_at is None else values[dtype_at]
         others = {name: values[at] for name, at in rest} if rest else {}
         ndim = len(array.shape)
-        axes = tuple(range(ndim)) if dim is None else normalize_dims(dim, ndim, empty_is_all=self.empty_is_all)
+        axes = _all_axes(ndim) if dim is None else normalize_dims(dim, ndim, empty_is_all=self.empty_is_all)
         compute = array.dtype
         if wanted is None and (self.result == "same" or (compute is _FLOAT32 and self.result in ("int64", "float"))):
             return array, axes, keepdim, others, compute, compute

@@ -78,28 +78,24 @@ class Flags:
 class State(threading.local):
     """The modes of the current thread."""
 
-    grad_enabled: bool = True
-    inference: bool = False
-    anomaly: bool = False
-    anomaly_check_nan: bool = True
-    capture: Any = None  # the active capture, if any
-    run_forward: Any = None  # runs the forward of custom Functions, for a compiled program between two graphs
-    transforms: int = 0  # how many functions are being differentiated or mapped by `func`
-    backward_depth: int = 0  # how many backward passes run inside one another
-    callbacks: Any = None  # what is called at the end of the running backward pass; None where none runs
-    backward_pass: Any = None  # roots and targets of the running backward pass
-    receiving: Any = None  # the leaves of the running backward pass whose gradients something takes before they are accumulated
-    scripted: bool = False  # whether a scripted program is running
-    fake: bool = False  # whether factory functions make tensors without elements
-    profiler: Any = None  # what records the ops of this thread, if anything
-    overrides: int = 0  # whether ``__torch_function__`` is asked: see `core.overrides`
-
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # each thread has its own; attributes of the instance are read faster than defaults of the class
+        self.grad_enabled = True
+        self.inference = False
+        self.anomaly = False
+        self.anomaly_check_nan = True
+        self.capture: Any = None  # the active capture, if any
+        self.run_forward: Any = None  # runs the forward of custom Functions, for a compiled program between two graphs
+        self.transforms = 0  # how many functions are being differentiated or mapped by `func`
+        self.backward_pass: Any = None  # the backward pass that runs (`autograd.targets.BackwardPass`)
+        self.receiving: Any = None  # the leaves of the running backward pass whose gradients something takes before they are accumulated
+        self.scripted = False  # whether a scripted program is running
+        self.fake = False  # whether factory functions make tensors without elements
+        self.profiler: Any = None  # what records the ops of this thread, if anything
+        self.overrides = 0  # whether ``__torch_function__`` is asked: see `core.overrides`
         self.function_modes: list[Any] = []  # TorchFunctionModes, innermost last
         self.dispatch_modes: list[Any] = []  # TorchDispatchModes, innermost last
-        self.grad_outside: bool | None = (
-            None  # inside a handler of ``__torch_dispatch__``, which runs without gradients: the grad mode of the call
-        )
+        # Inside a handler of ``__torch_dispatch__``, which runs without gradients: the grad mode of the call.
+        self.grad_outside: bool | None = None
         self.dispatch_disabled = False  # whether subclasses are not asked either: their ops run as those of plain tensors
         self.interceptors: list[Any] = []  # captures and function modes, innermost last
         self.saved_hooks: list[Any] = []  # (pack, unpack) pairs

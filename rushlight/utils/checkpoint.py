@@ -83,7 +83,7 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        if state.backward_pass[1] is not None:
+        if state.backward_pass.targets is not None:
             raise GradientError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` parameter to .backward(). To "
                 "resolve this error, you can either set use_reentrant=False, or call .backward() without passing the `inputs` argument."

@@ -42,7 +42,7 @@ class ModuleTracker:
     @property
     def is_bw(self) -> bool:
         """Whether backward is running."""
-        return state.backward_depth > 0
+        return state.backward_pass is not None
 
     def _name(self, module: Any) -> str:
         """The full name of a Module: that of the first one that was called, and the names of attributes down to this one."""

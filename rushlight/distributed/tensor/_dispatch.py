@@ -49,7 +49,7 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
     tensors, replicated = [], (Replicate(),) * mesh.ndim
     for each in flat.tensors:
         if not isinstance(each, kind):
-            if each.numel() > 1 and not state.backward_depth and not kind.implicit:
+            if each.numel() > 1 and state.backward_pass is None and not kind.implicit:
                 raise RuntimeError(
                     f"{op.qualified_name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before calling "
                     "distributed operators! Please see https://docs.pytorch.org/docs/main/distributed.tensor.html#mixed-tensor-and-dtensor-operations "

@@ -187,7 +187,7 @@ class Reducer:
         bucket = self.place[indices[0]][0]
         if (
             bucket.begun
-            and not state.backward_depth
+            and state.backward_pass is None
             and not self.static_graph
             and not self.find_unused
             and bucket.indices == tuple(indices)
@@ -281,7 +281,7 @@ class Reducer:
         if self.next == len(self.buckets) and bucket.pending == 0:
             if (self.find_unused or self.static_graph) and self.size > 1:
                 self.used_work = world.collectives.all_reduce(self.used, group=self.group, async_op=True)
-            if state.backward_depth:  # else the graph of a whole step runs, which waits for each bucket itself
+            if state.backward_pass is not None:  # else the graph of a whole step runs, which waits for each bucket itself
                 queue_callback(self.finish)
 
     def _launch_ready(self) -> None:
@@ -332,7 +332,7 @@ class Reducer:
 
     def _fill_early(self, view: Any, given: Any, present: Any, factor: float) -> None:
         """Copy a gradient that will be added to the present one into its bucket, where a graph has not computed it there."""
-        if present is not None and state.backward_depth:
+        if present is not None and state.backward_pass is not None:
             given = present.detach() + given
         if factor != 1 or given._array is not view._array:
             scale_into(view, given.detach().reshape(view.shape), factor)

@@ -74,7 +74,7 @@ class _State:
         self.find_root()
         order = self.order
         assert order is not None
-        again = state.backward_depth > 0  # recomputed activations: backward gathers, and reshards
+        again = state.backward_pass is not None  # recomputed activations: backward gathers, and reshards
         if not again and self.is_root and order.active is None:
             order.active, order.now = self, []
         self.group.unshard()
@@ -95,7 +95,7 @@ class _State:
         """Reshard, unless the parameters are kept for backward; gradients of the output will gather them again."""
         order = self.order
         assert order is not None
-        if not state.backward_depth:
+        if state.backward_pass is None:
             if self.group.reshard_after_forward:
                 self.group.reshard()
             if self.is_root and order.active is self:
