@@ -15,8 +15,8 @@ from ..core.declare import Op
 from ..core.errors import CaptureError
 from ..core.state import state
 from ..graph import Graph, Interpreter, control
-from ..graph.node import PLAIN
-from ..graph.printer import all_nodes, source_of
+from ..graph.node import PLAIN, all_nodes
+from ..graph.printer import source_of
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .control.branches import branch

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.declare import PACKAGE, Op
 from ..core.errors import GraphError
-from .node import OPCODES, Node, map_aggregate, map_arg
+from .node import OPCODES, Node, NodeList, map_aggregate, map_arg
 from .printer import GraphPrinter, PythonCode, readable
 from .targets import display_name
 from .verifier import verify
@@ -50,44 +50,6 @@ class GraphNames:
 def _as_identifier(text: str) -> str:
     name = re.sub(r"\W", "_", text.lstrip("*"), flags=re.ASCII)
     return name if name.isidentifier() else f"_{name}"
-
-
-class NodeList:
-    """The nodes of a graph in order; nodes may be put in and taken out while a loop runs over it."""
-
-    __slots__ = ("_graph",)
-
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
-
-    def __len__(self) -> int:
-        return self._graph._count
-
-    def __iter__(self) -> Iterator[Node]:
-        root = self._graph._root
-        node = root._next
-        while node is not root:
-            if not node._erased:
-                yield node
-            node = node._next
-
-    def __reversed__(self) -> Iterator[Node]:
-        root = self._graph._root
-        node = root._prev
-        while node is not root:
-            if not node._erased:
-                yield node
-            node = node._prev
-
-    def __repr__(self) -> str:
-        return repr(list(self))
-
-    def __call__(self) -> Iterator[Any]:
-        """As TorchScript has it, ``graph.nodes()``: the steps, without inputs and the end."""
-        shown = self._graph.torchscript()
-        if shown is not None:
-            return shown.nodes()  # type: ignore[no-any-return]
-        return (node for node in self if node.op not in ("placeholder", "output"))
 
 
 class Graph:

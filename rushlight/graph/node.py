@@ -379,6 +379,58 @@ def map_arg(argument: Any, function: Callable[[Node], Any]) -> Any:
     return map_aggregate(argument, lambda value: function(value) if value.__class__ is Node else value)
 
 
+class NodeList:
+    """The nodes of a graph in order; nodes may be put in and taken out while a loop runs over it."""
+
+    __slots__ = ("_graph",)
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __len__(self) -> int:
+        return self._graph._count
+
+    def __iter__(self) -> Iterator[Node]:
+        root = self._graph._root
+        node = root._next
+        while node is not root:
+            if not node._erased:
+                yield node
+            node = node._next
+
+    def __reversed__(self) -> Iterator[Node]:
+        root = self._graph._root
+        node = root._prev
+        while node is not root:
+            if not node._erased:
+                yield node
+            node = node._prev
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def __call__(self) -> Iterator[Any]:
+        """As TorchScript has it, ``graph.nodes()``: the steps, without inputs and the end."""
+        shown = self._graph.torchscript()
+        if shown is not None:
+            return shown.nodes()  # type: ignore[no-any-return]
+        return (node for node in self if node.op not in ("placeholder", "output"))
+
+
+def all_graphs(graph: Graph) -> list[Graph]:
+    """A graph and all its sub-graphs."""
+    found = [graph]
+    for node in graph.nodes:
+        for body in (node.meta.get("bodies") or _NO_KEYWORDS).values():
+            found += all_graphs(body)
+    return found
+
+
+def all_nodes(graph: Graph) -> list[Node]:
+    """The nodes of a graph and of all its sub-graphs."""
+    return [node for each in all_graphs(graph) for node in each.nodes]
+
+
 def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     """For each node, those whose live range ends there: its last inputs, and itself where it has no users."""
     found: dict[Node, list[Node]] = {}

@@ -6,7 +6,6 @@ import keyword
 import operator
 import os
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..core.declare import PACKAGE
@@ -16,7 +15,7 @@ from ..core.dtypes import dtype as Dtype
 from ..core.errors import GraphError
 from ..core.facets import Facet
 from ..core.size import Size
-from .node import Node, last_uses
+from .node import Node, all_nodes, last_uses
 from .targets import path_of
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class GraphPrinter:
         self.free_dead = free_dead
         self.comments = comments
         self.globals: dict[str, Any] = {PACKAGE: sys.modules[PACKAGE]}
-        self.taken = {node.name for each in all_graphs(graph) for node in each.nodes}
+        self.taken = {node.name for node in all_nodes(graph)}
         self.builtins: set[str] = set()  # those that the source uses: no parameter may hide them
         self._by_identity: dict[int, str] = {}
         if root_module in self.taken:
@@ -285,20 +284,6 @@ class GraphPrinter:
             found = f"{name}_{count}"
         self.taken.add(found)
         return found
-
-
-def all_graphs(graph: Graph) -> Iterator[Graph]:
-    """A graph and all its sub-graphs."""
-    yield graph
-    for node in graph.nodes:
-        for body in node.bodies.values():
-            yield from all_graphs(body)
-
-
-def all_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of all its sub-graphs."""
-    for each in all_graphs(graph):
-        yield from each.nodes
 
 
 def body_name(node: Node, key: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ...core.base import TensorBase
 from ...graph import Graph, Node, map_arg
 from ...graph.control import branch
-from ...graph.printer import all_nodes
+from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
 from ..trace.jit_trace import TracedModule

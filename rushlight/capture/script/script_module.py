@@ -13,7 +13,7 @@ from typing import Any
 
 from ...core.declare import PACKAGE
 from ...graph import Graph
-from ...graph.printer import all_graphs
+from ...graph.node import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
 from ...nn.modules.module import Module
 from ...nn.parameter import is_lazy

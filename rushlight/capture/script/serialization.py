@@ -21,7 +21,7 @@ from ...autograd import profiler
 from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
 from ...core.errors import CaptureError
-from ...graph.printer import all_graphs
+from ...graph.node import all_graphs
 from ...graph.targets import path_of, resolve
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter

@@ -17,7 +17,7 @@ from ...core.errors import CaptureError, RushlightError
 from ...core.futures import Future as CompletableFuture
 from ...core.state import state
 from ...graph import Graph
-from ...graph.printer import all_nodes
+from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...serialization import load as load_archive

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....core.declare import PACKAGE
 from ....graph import Graph
-from ....graph.printer import all_graphs
+from ....graph.node import all_graphs
 from ....nn.modules.module import Module
 from ..frontend.types import ANY
 from ..lower.attributes import module_type

@@ -10,7 +10,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....graph import Graph, Node
 from ....graph.control import branch
-from ....graph.printer import all_graphs
+from ....graph.node import all_graphs
 from ....nn import functional as F
 from ....nn.modules import conv
 from ....nn.modules.batchnorm import _BatchNorm
