@@ -280,3 +280,46 @@ def test_rewritten_layers_and_bags():
     np.testing.assert_allclose(
         exported.run(rows)[0].numpy(), torch.fake_quantize_per_channel_affine(rows, scale, zero, 0, 0, 255).numpy(), rtol=1e-5, atol=1e-6
     )
+
+
+class _RoundToGrid(torch.autograd.Function):
+    """A user's quantizer: the gradient passes where the value is not clipped, and its ONNX form is QuantizeLinear, DequantizeLinear."""
+
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return torch.clamp(torch.round(x / scale), -128, 127) * scale
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, scale = ctx.saved_tensors
+        return gradient * ((x / scale).abs() <= 128), None
+
+    @staticmethod
+    def symbolic(g, x, scale):
+        zero = g.op("Constant", value_t=torch.tensor(0, dtype=torch.int8))
+        return g.op("DequantizeLinear", g.op("QuantizeLinear", x, scale, zero), scale, zero)
+
+
+class _QuantizedWeights(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+        self.register_buffer("scale", torch.tensor(0.02))
+
+    def forward(self, x):
+        return torch.nn.functional.linear(x, _RoundToGrid.apply(self.linear.weight, self.scale), self.linear.bias)
+
+
+@pytest.mark.parametrize("shape", [(2, 4), (2, 5, 4)])  # a Gemm, and a MatMul, for which the weight is transposed
+def test_the_form_that_a_function_gives_a_weight_is_not_folded(shape):
+    torch.manual_seed(0)
+    model, file = _QuantizedWeights(), io.BytesIO()
+    x = torch.randn(shape)
+    torch.onnx.export(model, (x,), file)
+    exported = onnx.load_from_string(file.getvalue())
+    kinds = [node.op_type for node in exported.graph.node]
+    assert "QuantizeLinear" in kinds and "DequantizeLinear" in kinds  # the accelerator that takes the file reads the scales there
+    stored = {each.name: list(each.dims) for each in exported.graph.initializer}
+    assert stored["linear.weight"] == [3, 4]
+    np.testing.assert_allclose(run_unoptimized(file.getvalue(), x), model(x).detach().numpy(), atol=1e-6)

@@ -39,6 +39,11 @@ from .opset_builder import OpsetBuilder
 from .registration import SymbolicContext, registry
 
 
+def has_own_form(node: Node) -> bool:
+    """Whether a node stays in the file though its value is known: a quantizer, or a custom Function that is a node there."""
+    return quantized.is_kept(node.table_op) or "function" in node.meta
+
+
 class OnnxLowering:
     """Lowers one captured program."""
 
@@ -56,6 +61,9 @@ class OnnxLowering:
         self.computed: dict[Any, OnnxValue] = {}  # from parameters, and stored beside them
         self.g.keeps_aten = mode is not OperatorExportTypes.ONNX
         self.values: dict[Node, Any] = {}
+        self.kept: set[Node] = (
+            set()
+        )  # not folded though known: those with a form that says how a weight is quantized, and what follows from them
         self.initializers: dict[str, OnnxValue] = {}
         self.tracer = captured.tracer  # of the graph whose nodes are being lowered: a body has one of its own
         self.symbols = captured.tracer.symbols
@@ -172,7 +180,10 @@ class OnnxLowering:
 
     def known(self, node: Node) -> OnnxValue | tuple[Any, ...] | None:
         """The value of a node that does not depend on the inputs: it was computed when the program ran."""
-        if not self.folding or node in self.captured.tracer.depends or quantized.is_kept(node.table_op):
+        if not self.folding or node in self.captured.tracer.depends:
+            return None
+        if has_own_form(node) or any(each in self.kept for each in node.all_input_nodes):
+            self.kept.add(node)
             return None
         tensor = self.captured.tracer.known.get(node)
         if tensor is None:
