@@ -121,20 +121,14 @@ def vmap(func: _Any, in_dims: _Any = 0, out_dims: _Any = 0, randomness: str = "e
 
 def compile(
     model: _Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: _Any = None, mode: str | None = None,
-    options: dict[str, _Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
+    options: dict[str, _Any] | None = None, name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
+    isolate_recompiles: bool = False, shapes_spec: _Any = None, check: bool = False, target: str | None = None,
 ) -> _Any:  # fmt: skip
     """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
     return __getattr__("compiler").compile(
-        model,
-        fullgraph=fullgraph,
-        dynamic=dynamic,
-        backend=backend,
-        mode=mode,
-        options=options,
-        disable=disable,
-        check=check,
-        target=target,
-    )
+        model, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name, disable=disable,
+        recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles, shapes_spec=shapes_spec, check=check, target=target,
+    )  # fmt: skip
 
 
 def cond(pred: _Any, true_fn: _Any, false_fn: _Any, operands: _Any = ()) -> _Any:

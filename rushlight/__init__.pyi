@@ -43,7 +43,7 @@ def _assert(condition: Any, message: _str) -> None:
     """Raise where a condition does not hold; one that is traced symbolically is recorded."""
 def vmap(func: Any, in_dims: Any = 0, out_dims: Any = 0, randomness: _str = 'error', *, chunk_size: _int | None = None) -> Any:
     """Map a function over a dimension of its inputs: see :func:`rushlight.func.vmap`."""
-def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = None, mode: _str | None = None, options: _dict[_str, Any] | None = None, disable: _bool = False, check: _bool = False, target: _str | None = None) -> Any:
+def compile(model: Any = None, *, fullgraph: _bool = False, dynamic: _bool | None = None, backend: Any = None, mode: _str | None = None, options: _dict[_str, Any] | None = None, name: _str | None = None, disable: _bool = False, recompile_limit: _int | None = None, isolate_recompiles: _bool = False, shapes_spec: Any = None, check: _bool = False, target: _str | None = None) -> Any:
     """Compile a function or Module: see :func:`rushlight.compiler.compile`."""
 def cond(pred: Any, true_fn: Any, false_fn: Any, operands: Any = ...) -> Any:
     """Apply one of two functions to the operands, depending on ``pred``: see :func:`rushlight.capture.control.operators.cond`."""

@@ -173,44 +173,32 @@ def _call_module(module: Any, *args: Any, **kwargs: Any) -> Any:
 
 def compile(
     model: Any = None, *, fullgraph: bool = False, dynamic: bool | None = None, backend: Any = None, mode: str | None = None,
-    options: dict[str, Any] | None = None, disable: bool = False, check: bool = False, target: str | None = None,
+    options: dict[str, Any] | None = None, name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
+    isolate_recompiles: bool = False, shapes_spec: Any = None, check: bool = False, target: str | None = None,
 ) -> Any:  # fmt: skip
     """Run a function or Module compiled: captured from its bytecode at the first call, and run by a back-end from then on.
 
     ``backend`` is a name (see :func:`list_backends`) or a function of a graph module and example inputs that gives a callable.
     ``fullgraph=True`` refuses programs that would take more than one graph.  ``check=True`` (or ``RUSHLIGHT_CHECK=1`` in the
     environment) runs eager beside the compiled code, and raises a :class:`CheckError` where they differ.  Code is made for the device
-    of the inputs; ``target`` (``"cpu"`` or ``"cuda"``) insists on one.  Also a decorator.
+    of the inputs; ``target`` (``"cpu"`` or ``"cuda"``) insists on one.  After ``recompile_limit`` graphs for different values at one place it
+    runs eagerly, or, with ``fullgraph``, raises; each ``compile()`` counts its own (``isolate_recompiles`` changes nothing).  ``name`` is for
+    tools alone.  Also a decorator.
     """
-    if model is None:
-        return lambda function: compile(
-            function,
-            fullgraph=fullgraph,
-            dynamic=dynamic,
-            backend=backend,
-            mode=mode,
-            options=options,
-            disable=disable,
-            check=check,
-            target=target,
-        )
+    if model is None or isinstance(model, (staticmethod, classmethod)):  # of the latter, the decorators are in the other order
+        decorator = functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, name=name, disable=disable,
+            recompile_limit=recompile_limit, isolate_recompiles=isolate_recompiles, shapes_spec=shapes_spec, check=check, target=target,
+        )  # fmt: skip
+        return decorator if model is None else type(model)(decorator(model.__func__))
     if disable:
         return model
     backend = get_default_backend() if backend is None else backend
     if options is not None and options.get("guard_filter_fn") is not None:
         raise NotSupported("compile(options={'guard_filter_fn': ...}) is not supported: all guards are evaluated, by generated code")
-    if isinstance(model, (staticmethod, classmethod)):  # the decorators are in the other order: the function is compiled
-        return type(model)(
-            compile(
-                model.__func__,
-                fullgraph=fullgraph,
-                dynamic=dynamic,
-                backend=backend,
-                mode=mode,
-                options=options,
-                check=check,
-                target=target,
-            )
+    if shapes_spec is not None:
+        raise NotSupported(
+            "compile(shapes_spec=...) is not supported: mark sizes with torch._dynamo.mark_dynamic, or compile with dynamic=True"
         )
     if not callable(model):
         raise RuntimeError(f"compile() takes a function or a Module, not {type(model).__name__}")
@@ -219,7 +207,7 @@ def compile(
     found = find(backend if target is None or backend not in _TARGETS.values() and backend != "inductor" else _TARGETS[target])
     if check or os.environ.get("RUSHLIGHT_CHECK", "0") not in ("", "0"):
         found = CheckedBackend(found)
-    chosen = Options(found, fullgraph, dynamic)
+    chosen = Options(found, fullgraph, dynamic, recompile_limit)
     if isinstance(model, OptimizedModule):
         model = model._orig_mod
     if isinstance(model, Module):

@@ -18,6 +18,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import compiler, nn
+from rushlight.capture.compile.record.graph_breaks import FailOnRecompileLimitHit
 from rushlight.testing.compiling import CompileCounter
 
 
@@ -389,6 +390,9 @@ def test_settings() -> None:
             pytest.raises(RuntimeError, match="compiled 8 times for different values, the limit. The last reason"),
         ):
             frames(range(2, 20))
+        assert frames(range(2, 20), recompile_limit=4) == 4
+        with pytest.raises(FailOnRecompileLimitHit, match="compiled 8 times"):
+            frames(range(2, 20), fullgraph=True)  # it must not run eagerly
     assert frames(range(2, 20)) == 2
     with config.patch(assume_static_by_default=False):
         assert frames(range(2, 20)) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import OrderedDict
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.nn.modules import module as module_file
+from rushlight.utils.hooks import RemovableHandle
 
 
 class Call(nn.Module):
@@ -393,3 +395,29 @@ def test_no_warnings_where_nothing_is_wrong() -> None:
         model = nn.Sequential(nn.LazyLinear(2), nn.Dropout(), nn.LSTM(2, 2, 2, dropout=0.5))
         model(torch.ones(1, 3))
         model.load_state_dict(model.state_dict())
+
+
+def test_modules_as_often_as_they_are_reached():
+    shared = nn.Linear(2, 2)
+    model = nn.Sequential(shared, shared)
+    assert len(list(model.modules())) == 2 and len(list(model.modules(remove_duplicate=False))) == 3
+
+
+def test_a_handle_for_a_dict_of_hooks():
+    hooks, more, others = OrderedDict(), {}, {}
+    first, second = RemovableHandle(hooks), RemovableHandle(hooks, extra_dict=[more, others])
+    assert first.id != second.id
+    hooks[first.id] = hooks[second.id] = more[second.id] = others[second.id] = print
+    second.remove()
+    second.remove()
+    assert list(hooks) == [first.id] and not more and not others
+    with first:
+        assert hooks
+    assert not hooks
+
+
+@pytest.mark.parametrize("kind", ["xpu", "ipu", "mtia"])
+def test_devices_that_are_not_here(kind):
+    with pytest.raises(RuntimeError, match=kind):
+        getattr(nn.Linear(2, 2), kind)()
+    assert getattr(torch.ones(2), f"is_{kind}") is False

@@ -65,3 +65,14 @@ def test_arithmetic_follows_the_result_type(dtype):
         assert (a * number).dtype.name == expected
     half = make(np.array(0.5, np.float64))
     assert (a + half).dtype.name == DATA["result_type"][f"tensor:{dtype} scalar:float64"]
+
+
+def test_short_names_of_types():
+    found = {
+        name: getattr(torch, name).abbr
+        for name in ("float32", "bfloat16", "int64", "uint8", "bool", "complex128", "float8_e4m3fn", "qint8", "int4")
+    }
+    assert found == {
+        "float32": "f32", "bfloat16": "bf16", "int64": "i64", "uint8": "u8", "bool": "b8", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn",
+        "qint8": "qint8", "int4": "int4",
+    }  # fmt: skip

@@ -119,7 +119,7 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
 
 class _SeveralHandles(RemovableHandle):
     def __init__(self, handles: list[RemovableHandle]) -> None:
-        super().__init__({}, 0)
+        super().__init__({})
         self.handles = handles
 
     def remove(self) -> None:

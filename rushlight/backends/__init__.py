@@ -32,5 +32,5 @@ def disable_global_flags() -> None:
 
 sys.modules[__name__].__class__ = FlagModule
 __getattr__ = missing(
-    __name__, lazy=("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack")
+    __name__, lazy=("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack")
 )

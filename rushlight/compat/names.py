@@ -130,6 +130,9 @@ OTHER_PACKAGES = {
 PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch.onnx.verification": {"rushlight.compat.onnx_verification": "_compare_onnx_pytorch_outputs _ort_session _run_onnx"},
     "torch": {
+        "rushlight.compat.c_names": "AnyType Block BoolType ComplexType DictType DisableTorchFunction DisableTorchFunctionSubclass DispatchKey "
+        "DispatchKeySet EnumType ErrorReport FileCheck FloatType Graph InferredType IntType ListType Node NoneType NumberType OptionalType "
+        "ScriptDict ScriptList ScriptMethod ScriptObject StringType TensorType TupleType UnionType Value",
         "rushlight.compat.checks": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with "
         "_check_type _check_value _check_with",
         "rushlight.compat.foreach": "_amp_foreach_non_finite_check_and_unscale_ _foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add "
@@ -153,7 +156,6 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader PyTorchFileWriter",
         "rushlight.compat.tag": "Tag",
-        "rushlight.compat.c_names": "TensorType",
         "rushlight.jit": "ScriptModule ScriptFunction",
         "rushlight.compat.compiling": "_disable_dynamo",
         "rushlight.nn.grouped_products": "_grouped_mm",

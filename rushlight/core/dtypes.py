@@ -7,12 +7,23 @@ Inside kernels a data type is a plain ``numpy.dtype``; at the surface it is a :c
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 BOOL, INTEGRAL, FLOATING, COMPLEX = range(4)
+
+_SHORT_NAMES = {
+    "bool": "b8",
+    "bfloat16": "bf16",
+    "bits8": "b8x1",
+    "bits16": "b16x1",
+    "bits1x8": "b1x8",
+    "bits2x4": "b2x4",
+    "bits4x2": "b4x2",
+}
 
 
 class dtype:
@@ -40,6 +51,12 @@ class dtype:
         if name == "is_signed":
             raise RuntimeError("isSignedType not supported for quantized types")
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+
+    @property
+    def abbr(self) -> str:
+        """A short name, as printed graphs have it: ``f32``, ``bf16``, ``i64``, ``b8``."""
+        kind, bits = re.match(r"(float|complex|int|uint|)(.*)", self.name).groups()  # type: ignore[union-attr]
+        return _SHORT_NAMES.get(self.name) or (kind[0] + bits.replace("_", "") if kind and bits not in "1234567" else self.name)
 
     def to_real(self) -> dtype:
         """The real type of the same precision (``complex64`` gives ``float32``)."""

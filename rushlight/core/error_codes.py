@@ -202,6 +202,12 @@ CODES: dict[str, ErrorCode] = {
         "from dataclasses import dataclass, field\n\n\n@torch.jit.script\n@dataclass\nclass Point:\n    x: int = 0\n\n\n@dataclass\nclass Path:\n    steps: list[int] = field(default_factory=list)",
         "torch.jit.script(Path)", "Point(3)",
     ),
+    "RL417": ErrorCode(
+        "RuntimeError", "with `fullgraph=True`: a program was compiled as often as it may be, and needs another graph",
+        "let sizes be dynamic (`dynamic=True`), or raise the limit (`recompile_limit=`); the message says what differed last",
+        "compiled = torch.compile(lambda x: x + 1, fullgraph=True, dynamic=False, recompile_limit=2)", "for size in (1, 2, 3):\n    compiled(torch.ones(size))",
+        "compiled(torch.ones(1))",
+    ),
     "RL501": ErrorCode(
         "RuntimeError", "an export failed", "the message names the op, the line and what to write instead",
         "import rushlight.onnx\n\n\ndef choose(x):\n    return x * 2 if x.sum() > 0 else x", "torch.onnx.export(choose, torch.ones(3))",

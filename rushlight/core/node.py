@@ -217,23 +217,25 @@ def accumulator_of(leaf: TensorBase) -> AccumulateGrad:
 class HookTable(dict[int, Callable[..., Any]]):
     """Hooks by number, in the order they were registered."""
 
-    _next = itertools.count()
-
     def add(self, hook: Callable[..., Any]) -> RemovableHandle:
-        handle = RemovableHandle(self, next(self._next))
+        handle = RemovableHandle(self)
         self[handle.id] = hook
         return handle
 
 
 class RemovableHandle:
-    """Removes a hook; also a context manager."""
+    """Removes a hook from the dict where it has the number ``id``, and from others that keep something for it; also a context manager."""
 
-    def __init__(self, table: dict[int, Any], id: int) -> None:
-        self.table = table
-        self.id = id
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        self.tables = [hooks_dict, *(extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict])]
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
 
     def remove(self) -> None:
-        self.table.pop(self.id, None)
+        for table in self.tables:
+            table.pop(self.id, None)
 
     def __enter__(self) -> RemovableHandle:
         return self

@@ -6,16 +6,12 @@ import re
 from typing import Any
 
 from ..capture.graph_module import GraphModule as HouseGraphModule
-from ..core.base import Spec, TensorBase
+from ..core.base import TensorBase
+from ..core.dtypes import BY_NUMPY
 from ..core.symbolic import SymbolicFloat, SymbolicInt
 from ..graph.node import Node, last_uses
 from .graph import Writer, code_names
 
-_KINDS = {
-    "float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "bool": "b8", "uint8": "u8",
-    "uint16": "u16", "uint32": "u32", "uint64": "u64", "complex32": "c32", "complex64": "c64", "complex128": "c128", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
-    "float8_e4m3fnuz": "f8e4m3fnuz", "float8_e5m2fnuz": "f8e5m2fnuz",
-}  # fmt: skip
 _PLACE = re.compile(r'File "([^"]*)", line (\d+), in ([^\n]*)\n\s*([^\n]*)')
 
 
@@ -27,11 +23,9 @@ def size_text(size: Any) -> str:
 def value_text(value: Any) -> str:
     """The annotation of a value: ``f32[2, s77]``, ``Sym(s77)``; "" where there is none."""
     if isinstance(value, TensorBase):
-        value, dtype = value._array, value.dtype
-        return f"{_KINDS.get(dtype.name, dtype.name)}[{', '.join(map(size_text, value.shape))}]"
-    if isinstance(value, Spec):
-        name = str(value.dtype)
-        return f"{_KINDS.get(name, name)}[{', '.join(map(size_text, value.shape))}]"
+        value = value._array
+    if hasattr(value, "shape"):
+        return f"{BY_NUMPY[value.dtype].abbr}[{', '.join(map(size_text, value.shape))}]"
     if isinstance(value, (SymbolicInt, SymbolicFloat)):
         return f"Sym({size_text(value) if isinstance(value, SymbolicInt) else float.__repr__(value)})"
     return f"Sym({value})" if isinstance(value, str) and type(value) is not str else ""  # a comparison of sizes

@@ -32,8 +32,6 @@ symbol: Facet[str] = Facet("symbol", "the Python operator by which graphs print 
 for _name, _symbol in zip("add sub mul div matmul pow lt gt le ge eq ne".split(), "+ - * / @ ** < > <= >= == !=".split()):
     symbol.set(_symbol, _name)
 _PREFIX = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.not_: "not "}
-_SHORT = {"float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2", "bfloat16": "bf16", "bool": "b8"}
-_KINDS = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
 
 
 class PythonCode:
@@ -316,13 +314,7 @@ def describe(value: Any) -> str:
         return str(getattr(value, "expression", value))
     found = kind if isinstance(kind, Dtype) else BY_NUMPY.get(kind)
     sizes = ", ".join(str(getattr(size, "expression", size)) for size in shape)
-    return f"{short_name(found.name) if found is not None else kind}[{sizes}]"
-
-
-def short_name(name: str) -> str:
-    """``f32`` of ``float32``."""
-    kind = name.rstrip("0123456789")
-    return _SHORT.get(name) or _KINDS.get(kind, kind) + name[len(kind) :]
+    return f"{found.abbr if found is not None else kind}[{sizes}]"
 
 
 def source_of(node: Node, prefix: str = "") -> str:

@@ -61,9 +61,8 @@ class OnnxLowering:
         self.computed: dict[Any, OnnxValue] = {}  # from parameters, and stored beside them
         self.g.keeps_aten = mode is not OperatorExportTypes.ONNX
         self.values: dict[Node, Any] = {}
-        self.kept: set[Node] = (
-            set()
-        )  # not folded though known: those with a form that says how a weight is quantized, and what follows from them
+        # Not folded though known: nodes with a form that says how a weight is quantized, and what follows from them.
+        self.unfolded: set[Node] = set()
         self.initializers: dict[str, OnnxValue] = {}
         self.tracer = captured.tracer  # of the graph whose nodes are being lowered: a body has one of its own
         self.symbols = captured.tracer.symbols
@@ -182,8 +181,8 @@ class OnnxLowering:
         """The value of a node that does not depend on the inputs: it was computed when the program ran."""
         if not self.folding or node in self.captured.tracer.depends:
             return None
-        if has_own_form(node) or any(each in self.kept for each in node.all_input_nodes):
-            self.kept.add(node)
+        if has_own_form(node) or any(each in self.unfolded for each in node.all_input_nodes):
+            self.unfolded.add(node)
             return None
         tensor = self.captured.tracer.known.get(node)
         if tensor is None:

@@ -541,6 +541,9 @@ class OpMethods(TensorBase):
         """The QR decomposition as LAPACK packs it: R above, Householder vectors below the diagonal, and their factors."""
     def ger(self, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
         """Every product of an element of one vector with one of another."""
+    @property
+    def grad_dtype(self) -> Any:
+        """The type of the gradients that a leaf accumulates: its own."""
     def greater(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """``input > other``, element by element."""
     def greater_(self, other: Tensor | _Number) -> Tensor:
@@ -565,6 +568,8 @@ class OpMethods(TensorBase):
         """``input * hardsigmoid(input)``."""
     def hardtanh_(self, min_val: _int | _float = -1.0, max_val: _int | _float = 1.0) -> Tensor:
         """The input held between two bounds."""
+    def hash_tensor(self, dim: Any = None, *, keepdim: _bool = False, mode: _int = 0) -> Any:
+        """The exclusive or of the bits of all elements, or along dimensions."""
     def heaviside(self, values: Tensor, *, out: Tensor | None = None) -> Tensor:
         """0 for what is negative, 1 for what is positive, and ``values`` for 0."""
     def heaviside_(self, values: Tensor) -> Tensor:
@@ -831,6 +836,9 @@ class OpMethods(TensorBase):
         """The logarithm of the multivariate gamma function of dimension ``p``."""
     def mvlgamma_(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension ``p``."""
+    @property
+    def name(self) -> None:
+        """None: tensors have no names."""
     def nan_to_num(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *, out: Tensor | None = None) -> Tensor:
         """``nan`` (0), ``posinf`` and ``neginf`` (the largest and smallest number) in the place of what is not finite."""
     def nan_to_num_(self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None) -> Tensor:
@@ -1233,6 +1241,9 @@ class OpMethods(TensorBase):
         """The same memory in another shape, or (given a dtype) the same bytes read as another type."""
     def view_as(self, other: Tensor) -> Tensor:
         """The same memory in the shape of another tensor."""
+    @property
+    def volatile(self) -> _bool:
+        """False: what it said is said by ``no_grad``."""
     def vsplit(self, indices_or_sections: Any) -> Any:
         """Split along the first dimension."""
     def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from ..core.base import TensorBase, storage_of
-from ..core.declare import table
+from ..core.declare import PACKAGE, table
 from ..core.devices import device_type_of
 from ..core.dtypes import complex128, float64, legacy_name
 from ..core.errors import NotSupported, OperationError, ShapeError
@@ -190,14 +190,43 @@ def resize_as_sparse_(self: Any, other: Any) -> Any:
     return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
 
 
+def _name(self: Any) -> None:
+    """None: tensors have no names."""
+
+
+def _volatile(self: Any) -> bool:
+    """False: what it said is said by ``no_grad``."""
+    warnings.warn("volatile was removed (Variable.volatile is always False)", stacklevel=2)
+    return False
+
+
+def _grad_dtype(self: Any) -> Any:
+    """The type of the gradients that a leaf accumulates: its own."""
+    if self._grad_fn is not None:
+        raise OperationError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+def _set_grad_dtype(self: Any, dtype: Any) -> None:
+    if dtype != _grad_dtype(self):
+        raise NotSupported(f"grad_dtype: gradients of another type ({dtype}) than the tensor's own ({self.dtype}) are not in rushlight")
+
+
+def hash_tensor(self: Any, dim: Any = None, *, keepdim: bool = False, mode: int = 0) -> Any:
+    """The exclusive or of the bits of all elements, or along dimensions."""
+    return importlib.import_module(f"{PACKAGE}.native_functions").hash_tensor(self, dim, keepdim=keepdim, mode=mode)
+
+
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
     tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
+    tensor_class.name, tensor_class.volatile = property(_name), property(_volatile)
+    tensor_class.grad_dtype = property(_grad_dtype, _set_grad_dtype)
     tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (
         _conj, _conj_physical, _neg_view, _is_zerotensor, __dir__, float_power_, __div__, __rdiv__, __idiv__,
         fill_diagonal_, is_set_to, dim_order, const_data_ptr, is_distributed, resize, resize_as, module_load, record_stream, reinforce,
         _removed("eig", "torch.linalg.eig"), _removed("symeig", "torch.linalg.eigh"), _removed("solve", "torch.linalg.solve"),
-        _removed("lstsq", "torch.linalg.lstsq"), _elsewhere("xpu"), _elsewhere("ipu"), _elsewhere("mtia"), to_mkldnn, to_padded_tensor, resize_as_sparse_,
+        _removed("lstsq", "torch.linalg.lstsq"), _elsewhere("xpu"), _elsewhere("ipu"), _elsewhere("mtia"), to_mkldnn, to_padded_tensor, resize_as_sparse_, hash_tensor,
     ):  # fmt: skip
         setattr(tensor_class, method.__name__, method)

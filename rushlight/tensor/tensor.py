@@ -188,7 +188,7 @@ class Tensor(OpMethods):
         """Whether it was made in inference mode."""
         return self._inference
 
-    is_mkldnn = is_mps = is_xpu = is_nested = False
+    is_mkldnn = is_mps = is_xpu = is_nested = is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
 
     @property
     def is_meta(self) -> bool:

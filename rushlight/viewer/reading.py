@@ -9,16 +9,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..capture.trace.jit_trace import TracedFunction, load
+from ..core.dtypes import BY_NAME
 from ..core.errors import ArgumentError
 from ..graph import Graph, Node
-from ..graph.printer import describe, short_name
+from ..graph.printer import describe
 from ..nn.modules.module import Module
 from ..onnx.files import opset_of, read_model
 from ..onnx.program import ONNXProgram
 from ..onnx.types import ONNX_NUMBERS
 from .picture import CONSTANT, GIVEN, INPUT, OUTPUT, STORED, Picture, shortened
 
-_TYPES = {number: short_name(name) for name, number in ONNX_NUMBERS.items()}
+_TYPES = {number: BY_NAME[name].abbr if name in BY_NAME else name for name, number in ONNX_NUMBERS.items()}
 _STACK = re.compile(r'File "(.*)", line (\d+), in (.*)')
 PREFIX = "pkg.torch.onnx."
 NOBODY = "_empty_nn_module_stack"  # what PyTorch writes for a node that no Module has made

@@ -8,6 +8,7 @@ from __future__ import annotations
 from enum import Enum
 
 from ...capture.compile.record.graph_breaks import BackendFailed as BackendCompilerFailed
+from ...capture.compile.record.graph_breaks import FailOnRecompileLimitHit as FailOnRecompileLimitHit
 from ...capture.compile.record.graph_breaks import Unsupported
 from ...core.missing import missing
 from ...export.errors import UserError
@@ -59,10 +60,6 @@ class SpeculationRestartAnalysis(RestartAnalysis):
 
 class TensorifyScalarRestartAnalysis(RestartAnalysis):
     """A capture begins again, with numbers as tensors."""
-
-
-class FailOnRecompileLimitHit(TorchDynamoException):
-    """A program was compiled too often."""
 
 
 class UncapturedHigherOrderOpError(Unsupported):

@@ -302,9 +302,9 @@ class Module(StateMixin):
                 seen.add(id(module))
                 yield name, module
 
-    def modules(self) -> Iterator[Any]:
-        """This module and all below it, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Any]:
+        """This module and all below it, each once; or as often as it is reached."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
@@ -456,6 +456,18 @@ class Module(StateMixin):
     def cuda(self, device: Any = None) -> Any:
         """Move to a GPU."""
         return self._apply(lambda tensor: tensor.cuda(device))
+
+    def xpu(self, device: Any = None) -> Any:
+        """Move to a GPU of Intel's, of which there is none here."""
+        return self._apply(lambda tensor: tensor.xpu(device))
+
+    def ipu(self, device: Any = None) -> Any:
+        """Move to a processor of Graphcore's, of which there is none here."""
+        return self._apply(lambda tensor: tensor.ipu(device))
+
+    def mtia(self, device: Any = None) -> Any:
+        """Move to an accelerator of Meta's, of which there is none here."""
+        return self._apply(lambda tensor: tensor.mtia(device))
 
     def type(self, dst_type: Any) -> Any:
         """Cast all parameters and buffers."""

@@ -42,23 +42,10 @@ def let_tables_be_assigned(module_name: str) -> None:
     sys.modules[module_name].__class__ = _Assignable
 
 
-class MarkedHandle(RemovableHandle):
-    """A handle of a hook that side tables say more about."""
-
-    def __init__(self, table: dict[int, Any], id: int, marks: tuple[dict[int, bool], ...]) -> None:
-        super().__init__(table, id)
-        self.marks = marks
-
-    def remove(self) -> None:
-        """Take the hook away."""
-        super().remove()
-        for each in self.marks:
-            each.pop(self.id, None)
-
-
 def add(table: Any, hook: Callable[..., Any], prepend: bool = False, *marks: dict[int, bool]) -> RemovableHandle:
     """Put a hook into a table, last or first, and mark its number in side tables."""
-    handle = MarkedHandle(table, table.add(hook).id, marks)
+    handle = RemovableHandle(table, extra_dict=[*marks])
+    table[handle.id] = hook
     for each in marks:
         each[handle.id] = True
     if prepend:

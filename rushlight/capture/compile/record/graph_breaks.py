@@ -43,6 +43,12 @@ class Unsupported(RushlightError, RuntimeError):
     code = "RL407"
 
 
+class FailOnRecompileLimitHit(Unsupported):
+    """With ``fullgraph=True``: a program was compiled as often as it may be, and needs another graph."""
+
+    code = "RL417"
+
+
 class ConstraintViolation(RushlightError, RuntimeError):
     """A program specializes a size that was marked as dynamic."""
 

@@ -112,7 +112,7 @@ class DeferredHook(RemovableHandle):
     """A hook that gets its function later, and the handle of itself."""
 
     def __init__(self, number: int = -1) -> None:
-        super().__init__({}, 0)
+        super().__init__({})
         self.number = number  # which of its graph's it is, if it is one of those
         self.function: Any = None
 
@@ -124,7 +124,7 @@ class DeferredHook(RemovableHandle):
         """Register it with a tensor that was there before the graph."""
         self.function = function
         handle = register(tensor, self)
-        self.table, self.id = handle.table, handle.id
+        self.tables, self.id = handle.tables, handle.id
 
     def remove(self) -> None:
         """Take it away: gradients are left as they are."""
@@ -146,7 +146,7 @@ def hook_gradient(tensor: Any, number: int) -> DeferredHook:
     """Register an empty hook with a value of the graph."""
     hook = DeferredHook(number)
     handle = tensor.register_hook(hook)
-    hook.table, hook.id = handle.table, handle.id
+    hook.tables, hook.id = handle.tables, handle.id
     return hook
 
 

@@ -30,7 +30,7 @@ from ..record.callbacks import RecordingInterpreter, native
 from ..record.calls import Recorder
 from ..record.deferred import DeferredOps
 from ..record.desymbolize import Desymbolizer
-from ..record.graph_breaks import QUIET, Break, BreakRecord, ConstraintViolation, Unsupported, counters
+from ..record.graph_breaks import QUIET, Break, BreakRecord, ConstraintViolation, FailOnRecompileLimitHit, Unsupported, counters
 from ..record.reconstruct import CannotReconstruct
 from ..record.tracer import ERROR
 from ..vm.frame import Frame, Raised, Returned
@@ -51,10 +51,11 @@ _ELEMENTS_LIMIT = 3  # for so many different elements of an input that a graph a
 class Options:
     """How a function is compiled."""
 
-    def __init__(self, backend: Backend, fullgraph: bool = False, dynamic: bool | None = None) -> None:
+    def __init__(self, backend: Backend, fullgraph: bool = False, dynamic: bool | None = None, recompile_limit: int | None = None) -> None:
         self.backend = backend
         self.fullgraph = fullgraph
         self.dynamic = dynamic
+        self.recompile_limit = recompile_limit  # None: that of the settings
 
 
 class CapturedFunction:
@@ -219,8 +220,9 @@ class CapturedFunction:
                 why = known[-1].guards.why(start)
                 if settings.error_on_recompile:
                     raise Unsupported(f"{self.name}: a second graph is needed, and error_on_recompile is set: {why}")
-                if len(known) >= settings.recompile_limit:
-                    self.give_up(key, f"compiled {len(known)} times for different values, the limit", why)
+                limit = self.options.recompile_limit
+                if len(known) >= (settings.recompile_limit if limit is None else limit):
+                    self.give_up(key, f"compiled {len(known)} times for different values, the limit", why, self.options.fullgraph)
                     return self.interpreter.finish(frame)
                 self.failures.append(why)
                 counters["recompiles"][why] += 1
@@ -274,10 +276,10 @@ class CapturedFunction:
         if recorder.discard_reason is not None and not isinstance(outcome, Raised):
             self.not_kept(key, recorder.discard_reason)
 
-    def give_up(self, key: Any, what: str, why: str) -> None:
-        """From now on a place runs eagerly."""
-        if settings.fail_on_recompile_limit_hit:
-            raise Unsupported(f"{self.name}: {what}. The last reason: {why}")
+    def give_up(self, key: Any, what: str, why: str, refused: bool = False) -> None:
+        """From now on a place runs eagerly; where that is refused, an error."""
+        if settings.fail_on_recompile_limit_hit or refused:
+            raise FailOnRecompileLimitHit(f"{self.name}: {what}. The last reason: {why}")
         self.given_up.add(key)
         warnings.warn(f"{self.name}: {what}; from now on it runs as it is. The last reason: {why}", stacklevel=5)
 
