@@ -12,19 +12,20 @@ from ....schedule.tensor_ir import Reference
 from ..ir import BITS, FIRST, LAST, IRBuilder, Module, Scalar, pointers
 from ..native_call import NativeCall
 from ..scratch_pool import ScratchPool, cache_lines
-from .blocked import FLOPS, PACKING, BlockedProduct
+from .blocked import DEPTH, FLOPS, PACKING, BlockedProduct
+from .choose import balanced_block
 from .micro_kernel import MicroKernel
 from .panels import Panels
 
-MOST, LEAST = 256, 32  # rows and columns of a block, at most and at least
+MOST, PACKED = 256, 7  # rows and columns of a block, at most, and the multiplications that take as long as packing an element
 HIGH, PANEL = 128, 128  # rows that are multiplied at a time, and columns that are packed at a time
 
 
 class PackedBlockProduct(BlockedProduct):
     """A product of two matrices whose sizes are known."""
 
-    def __init__(self, a: Reference, b: Reference) -> None:
-        super().__init__(a, b)
+    def __init__(self, a: Reference, b: Reference, depth: int = DEPTH) -> None:
+        super().__init__(a, b, depth=depth)
         self.panel = min(self.block[1], -(-PANEL // self.wide) * self.wide)
         self.places = [
             cache_lines(self.type, self.deep * each) for each in (self.block[0], self.panel)
@@ -36,10 +37,7 @@ class PackedBlockProduct(BlockedProduct):
         )  # packing destinations and sources of the block being emitted
 
     def block_for(self, threads: int) -> tuple[int, int]:
-        high, wide = MOST, MOST
-        while -(-self.rows // high) * -(-self.width // wide) < 2 * threads and wide > LEAST:
-            high, wide = (high, wide // 2) if wide >= high else (high // 2, wide)
-        return high, wide
+        return balanced_block((self.rows, self.width), (2 * self.tile.rows, self.wide), MOST, threads, PACKED)
 
     @property
     def units(self) -> int:
