@@ -145,6 +145,32 @@ def test_double_precision_and_second_derivatives_stay_with_the_kernels(native):
     assert not native
 
 
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("matmul", [(70, 30), (30, 40)]),
+        ("linear", [(5, 14, 30), (40, 30), (40,)]),
+        ("layer_standardize_backward", [(6, 8), (6, 8), (8,), (6, 8), (6, 1)]),
+    ],
+)
+def test_a_program_is_launched_by_a_trampoline(name, shapes):
+    """With the arrays, and the results of their shapes, of the call in Python; that one stands in while the arena is in use."""
+    from rushlight.backends.native.eager import ops
+
+    random = np.random.default_rng(0)
+    arrays = [random.random(shape, np.float32) for shape in shapes]
+    options = ((1,), 1e-5) if name.startswith("layer") else ()
+    program = ops.program_for(name, (*arrays, *options))
+    want, found = program(arrays), program.launch(arrays)
+    assert program.enter is not program.declined
+    program.call_arena.arena.flag.value = 1
+    others = program.launch(arrays)
+    program.call_arena.arena.flag.value = 0
+    for one, *rest in zip(want, found, others, program.launch(arrays), strict=True):
+        assert all(type(each) is np.ndarray and each.shape == one.shape and np.array_equal(each, one) for each in rest)
+        assert not any(np.shares_memory(one, each) for each in rest)
+
+
 def test_an_evicted_program_is_compiled_again_only_when_it_pays(monkeypatch, native):
     from rushlight.backends.native.eager import ops
 

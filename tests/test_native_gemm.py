@@ -67,6 +67,40 @@ def test_products_in_blocks(rows: int, depth: int, width: int, threads: int, mon
     assert used
 
 
+@pytest.mark.parametrize("size", [(788, 768), (788, 3072), (3072, 768), (2304, 768), (512, 3072), (100, 60), (1, 1)])
+@pytest.mark.parametrize("threads", [8, 16, 64])
+def test_blocks_leave_few_threads_without_work(size: tuple[int, int], threads: int) -> None:
+    """The last round of blocks is nearly full, where there are several blocks for each thread."""
+    high, wide = choose.balanced_block(size, (32, 32), 256, threads, 20)
+    blocks = -(-size[0] // high) * -(-size[1] // wide)
+    assert high % 32 == 0 and wide % 32 == 0 and max(high, wide) <= 256
+    if size[0] * size[1] >= threads * 4 * 32 * 32:
+        assert size[0] * size[1] > 0.7 * -(-blocks // threads) * threads * high * wide
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_threads_that_pack_for_themselves_change_no_product(transposed: bool, monkeypatch: Any) -> None:
+    """A right matrix of half a megabyte or more is packed by each of many threads; the sums are those of few threads."""
+    used: list[Any] = []
+
+    class Counted(matmul.PackedBlockProduct):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            used.append(self)
+
+    monkeypatch.setattr(matmul, "PackedBlockProduct", Counted)
+    torch.manual_seed(0)
+    a, b = torch.randn(77, 700), torch.randn(300, 700).t() if transposed else torch.randn(700, 300)
+    found = []
+    for threads in (2, 16):
+        with thread_count(threads), torch.no_grad():
+            compiled = torch.compile(lambda a, b: a @ b, backend="native")
+            compiled(a, b)
+            found.append(compiled(a, b).numpy())
+    assert used and np.array_equal(*found)
+    np.testing.assert_allclose(found[0], a.numpy() @ b.numpy(), rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize(("left", "right"), [(False, False), (False, True), (True, False)])
 def test_deep_products_are_split_along_their_depth(left: bool, right: bool, monkeypatch: Any) -> None:
     """As for the gradient of what a large vocabulary is multiplied by: threads have parts of the depth."""

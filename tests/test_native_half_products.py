@@ -14,7 +14,7 @@ from rushlight import nn
 
 pytest.importorskip("llvmlite")
 from rushlight.backends import native
-from rushlight.codegen.llvm.gemm import half_products, matmul
+from rushlight.codegen.llvm.gemm import half_kernel, half_products, matmul
 from rushlight.codegen.llvm.ir import Module
 from rushlight.codegen.llvm.target import Processor, whole_vectors
 from rushlight.runtime.cpu.jit import Jit
@@ -118,6 +118,22 @@ def test_what_is_not_finite_in_three_parts(in_parts: list[Any]) -> None:
         want = a.numpy() @ b.numpy()
         np.testing.assert_allclose(product_of(a, b), want, rtol=1e-4, atol=1e-4)
     assert in_parts and np.isfinite(want).any()
+
+
+@pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")
+@pytest.mark.parametrize("turned", [False, True])
+def test_parts_by_conversions_are_those_of_integer_arithmetic(turned: bool, in_parts: list[Any], monkeypatch: Any) -> None:
+    """Bit for bit, also in blocks with numbers that a conversion would round to infinity."""
+    torch.manual_seed(0)
+    a, b = torch.randn(70, 90) * 2.0 ** torch.randint(-30, 30, (70, 90)), torch.randn(90, 60)
+    a[3, 5], a[40, 80], b[7, 9] = 3.4e38, -3.3961776e38, 1e-30
+    if turned:
+        a, b = a.t().contiguous().t(), b.t().contiguous().t()
+    found = []
+    for converts in (False, True):
+        monkeypatch.setattr(half_kernel.HalfKernel, "converts", property(lambda self, converts=converts: converts and self.parts > 1))
+        found.append(product_of(a, b))
+    assert len(in_parts) >= 2 and np.array_equal(*found, equal_nan=True)
 
 
 @pytest.mark.skipif(not half_products.how(), reason="this processor has no products of bfloat16")

@@ -202,3 +202,14 @@ def test_types_of_python_are_dtypes() -> None:
     assert rushlight.softmax(x, 0, dtype=float).dtype is rushlight.float64 and x.cumsum(0, dtype=complex).dtype is rushlight.complex128
     assert rushlight.finfo(float).eps == rushlight.finfo(rushlight.float64).eps and rushlight.iinfo(int).max == 2**63 - 1
     assert rushlight.promote_types(float, rushlight.int32) is rushlight.float64 and not rushlight.can_cast(float, rushlight.int32)
+
+
+@pytest.mark.parametrize(("shape", "size"), [((2, 4, 3), (4, 3)), ((2, 4, 3), (1, 3)), ((4, 3), (3,))])
+def test_a_sum_to_a_size_is_the_same_with_a_gradient_and_without(shape: tuple[int, ...], size: tuple[int, ...]) -> None:
+    """Where nothing is recorded, it is one op; the recorded graph ends in a view, as PyTorch's does."""
+    x = rushlight.randn(shape, requires_grad=True)
+    recorded = x.sum_to_size(*size)
+    assert recorded.grad_fn.name() == "ViewBackward0"
+    np.testing.assert_array_equal(recorded.detach().numpy(), x.detach().sum_to_size(*size).numpy())
+    with rushlight.no_grad():
+        np.testing.assert_array_equal(recorded.detach().numpy(), x.sum_to_size(*size).numpy())

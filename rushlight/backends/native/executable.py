@@ -125,6 +125,7 @@ class CompiledSchedule:
         self.spaces: list[CallArena] = []  # for calls while another call runs
         self.separate: frozenset[int] = frozenset()  # the outputs that are tensors of their own, over memory that has one
         self.launchers: dict[Any, Any] = {}  # generated calls, by what is checked of the tensors
+        self.enter: Any = None  # a trampoline for arrays
         self.calls, self.launched_from = 0, 1  # how often it has run; the call from which on it has launchers
         self.parts = self.compile()
         self.latest = None
@@ -358,6 +359,20 @@ class CompiledSchedule:
             return space.run(arrays)
         finally:
             self.spaces.append(space)
+
+    def launch(self, arrays: list[Any]) -> Any:
+        """The same by a trampoline, where there can be one: for single ops, of which Python's share would be longer than native code takes."""
+        if self.enter is None:
+            self.enter = launcher.make_array_launcher(self, len(arrays)) or self.declined
+        if self.splits and self.workers is not None:
+            self.workers.prepare()
+        made = self.enter(*arrays)
+        return self(arrays) if made is NotImplemented else made
+
+    @staticmethod
+    def declined(*arrays: Any) -> Any:
+        """What stands for a trampoline where there can be none."""
+        return NotImplemented
 
     @cached_property
     def call_arena(self) -> CallArena:

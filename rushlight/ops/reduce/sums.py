@@ -14,6 +14,7 @@ from ...core.errors import DtypeError, ShapeError
 from ...core.families import Reduction, normalize_dims, reduction
 from ...core.kernel_providers import compiled, faster_rows
 from ...core.parallel import LARGE, over_rows
+from ...core.state import state
 from ..pointwise.copy_cast import cast_like
 from .reductions_onnx import count_nonzero_form, mean_form, nansum_form, simple
 
@@ -204,8 +205,10 @@ def sum_to_size(input: Tensor, *size: int) -> Tensor:
         return input
     if extra < 0 or any(want not in (1, have) for want, have in zip(size, shape[extra:])):
         raise ShapeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
-    dims = [*range(extra), *(i + extra for i, want in enumerate(size) if want == 1 and shape[i + extra] != 1)]
-    result: Any = sum(input, dims, True) if dims else input
+    kept = [i + extra for i, want in enumerate(size) if want == 1 and shape[i + extra] != 1]
+    if not kept and not (input._requires_grad and state.grad_enabled):  # PyTorch's graph has both ops
+        return sum(input, list(range(extra)))
+    result: Any = sum(input, [*range(extra), *kept], True)
     return result.reshape(size) if extra else result
 
 

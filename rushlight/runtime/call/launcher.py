@@ -90,6 +90,20 @@ def make_launcher(
     return call.function(), not replaced
 
 
+def make_array_launcher(program: Any, count: int) -> Callable[..., Any] | None:
+    """A function of so many arrays, which must be what the program was compiled for: it gives the arrays of the outputs.
+
+    It gives NotImplemented where it did nothing.  None where a program can't be called so.
+    """
+    shapes, outputs = outputs_of(program)
+    whole = [text for text, _ in outputs] == [f"o{number}" for number in range(len(program.roots))]
+    if OFFSETS is None or not settings.trampoline or not whole or not can_launch(program) or program.writes:
+        return None
+    given = [trampoline.Given(value.position, program.slots[value]) for value in program.inputs]
+    results = [trampoline.Result(trampoline.BLOCK, program.slots[root], shapes[root], root.dtype) for root in program.roots]
+    return make_trampoline(program.entry, program.call_arena, (), results, given, count, program.nanoseconds)
+
+
 def can_launch(program: Any) -> bool:
     """Whether a program is one native function, whose outputs are tensors that it makes or inputs."""
     constants = any(isinstance(each.value, Constant) for each in program.outputs if each is not None)

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from ....codegen.llvm.ir import FIRST, LAST, IRBuilder, Module, Scalar, pointers
+from ....runtime.cpu.arena import address
 from ....runtime.cpu.parallel_task import Task
 
 SHORT, FEW, DIMENSIONS = 64, 64, 4  # the shortest rows in bytes, rows enough for all threads (fewer are cut), and the most dimensions
@@ -18,7 +19,7 @@ def run(target: Any, source: Any) -> bool:
     if found is None:
         return False
     words, rows = found
-    task(len(words) // 3)([target.ctypes.data, source.ctypes.data, *words], rows)
+    task(len(words) // 3)([address(target), address(source), *words], rows)
     return True
 
 

@@ -89,7 +89,7 @@ def again(key: Any, args: tuple[Any, ...]) -> Any:
     if program is BROKEN:
         return None
     try:
-        made = program([each for each in args if each.__class__ is np.ndarray])
+        made = program.launch([each for each in args if each.__class__ is np.ndarray])
     except Refused:  # the kernel says why
         return None
     return made if len(made) > 1 else made[0]
@@ -131,7 +131,7 @@ def run(name: str, args: tuple[Any, ...]) -> Any:
         program = prepare(key, name, args)
     if program is BROKEN:
         return None
-    made = program(arrays)
+    made = program.launch(arrays)
     return made if len(made) > 1 else made[0]
 
 

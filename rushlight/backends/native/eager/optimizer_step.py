@@ -16,6 +16,7 @@ from ....codegen.llvm.ir import FIRST, LAST, STORED, IRBuilder, Module, Scalar, 
 from ....codegen.llvm.scalar_code import Emission
 from ....codegen.llvm.target import processor
 from ....core.process_safety import free_after_fork
+from ....runtime.cpu.arena import address
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 from ....schedule.optimizer_update import computed_in, traced_update, update_key
@@ -42,7 +43,7 @@ def run(update: Any, group: dict[str, Any], numbers: tuple[Any, ...], rows: list
     if task is None:
         return False
     sizes = tuple([row[0].size for row in rows])
-    addresses = np.array([[each.ctypes.data for each in row] for row in rows], np.int64)
+    addresses = np.array([[address(each) for each in row] for row in rows], np.int64)
     written = np.concatenate((addresses[:, 0], addresses[:, 2:].T.reshape(-1)))  # by kind of array
     order = np.argsort(written)
     starts = written[order]
@@ -56,7 +57,7 @@ def run(update: Any, group: dict[str, Any], numbers: tuple[Any, ...], rows: list
         places = [(at, first, min(first + CHUNK, size)) for at, size in enumerate(sizes) for first in range(0, size, CHUNK)]
         chunks = _chunks[sizes] = np.array(places, np.int64).reshape(-1, 3)
     given = np.array(numbers, computed_in(dtype))
-    task([addresses.ctypes.data, chunks.ctypes.data, given.ctypes.data], len(chunks))
+    task([address(addresses), address(chunks), address(given)], len(chunks))
     return True
 
 

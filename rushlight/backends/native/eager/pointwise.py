@@ -23,6 +23,7 @@ from ....core.declare import Op
 from ....core.kernel_providers import runs_once
 from ....core.process_safety import free_after_fork
 from ....ops.pointwise.unary import ThroughDouble
+from ....runtime.cpu.arena import address
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 from ....schedule.scalar_ir import Array, Functions, ScalarExpression, cast, check_target, scalar_kernel
@@ -62,7 +63,7 @@ class PointwiseLoop:
     def __call__(self, values: list[Any], shape: tuple[int, ...], layout: Layout | None = None) -> Any:
         made = np.empty(shape, self.dtype)
         arrays = [each if is_array else np.asarray(each, dtype) for each, (dtype, is_array) in zip(values, self.operands)]
-        addresses = [each.ctypes.data for each in arrays] + [made.ctypes.data]
+        addresses = [address(each) for each in arrays] + [address(made)]
         if layout is None:
             self.task(addresses, made.size)
         elif made.size:

@@ -16,6 +16,7 @@ from ....codegen.llvm.ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar
 from ....codegen.llvm.target import processor
 from ....core.kernel_providers import runs_once
 from ....core.process_safety import free_after_fork
+from ....runtime.cpu.arena import address
 from ....runtime.cpu.jit import log
 from ....runtime.cpu.parallel_task import Task
 
@@ -123,7 +124,7 @@ def run(name: str, rows: Any) -> Any:
     if task is None:
         return None
     made = np.empty(rows.shape if KINDS[name][1] else len(rows), rows.dtype)
-    task([rows.ctypes.data, made.ctypes.data, rows.shape[1]], len(rows))
+    task([address(rows), address(made), rows.shape[1]], len(rows))
     return made
 
 

@@ -5,6 +5,7 @@ Every number here comes from measurements on the targets it names.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ CACHE_BYTES = 1 << 20  # of a right matrix that a generated product reads from t
 DEEPEST = 2048
 PACKED_BYTES = 32 << 20  # of a matrix that is packed as a whole
 LARGE = 1 << 24  # multiplications of a product in blocks of two dimensions
+SHARED_BYTES = 1 << 19  # of a right matrix that threads pack together
 TINY = 140_000  # multiplications: for fewer, BLAS has a fast path, slow only if the right matrix is transposed
 DEPTH_PARTS, DEEP = 2, 512  # split-k: the number of parts, and the depth from which on a product is split
 PART_BYTES = 2 << 20  # of the result of a part of the depth
@@ -95,6 +97,27 @@ def panel_width(type: str) -> int:
     return lanes(type) * _full_tile().vectors
 
 
+@functools.lru_cache(1024)
+def balanced_block(
+    size: tuple[int, int], unit: tuple[int, int], most: int, threads: int, packing: float, count: int = 1
+) -> tuple[int, int]:  # fmt: skip
+    """The rows and columns of a block, multiples of a unit, with which threads finish a result, or so many of a size, soonest.
+
+    A block packs its rows and columns, an element of which takes as long as so many multiplications (``packing``), so large blocks pack less; but a last
+    round of blocks in which few threads have one takes as long as a full one.  Half a round is added: threads are not equally fast, and those that are done take
+    blocks from others, so there should be several for each.
+    """
+    best, chosen = float("inf"), unit
+    for high in range(unit[0], most + 1, unit[0]):
+        for wide in range(unit[1], most + 1, unit[1]):
+            down, across = -(-size[0] // high), -(-size[1] // wide)
+            rows, columns = -(-size[0] // (down * unit[0])) * unit[0], -(-size[1] // (across * unit[1])) * unit[1]  # of even blocks
+            time = (-(-count * down * across // threads) + 0.5) * (rows * columns + packing * (rows + columns))
+            if time < best:
+                best, chosen = time, (rows, columns)
+    return chosen
+
+
 # -- BLAS or generated -------------------------------------------------------------------------------------------
 
 
@@ -112,6 +135,15 @@ def blocks_win(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
     if depth * max(rows, width) * itemsize > PACKED_BYTES or rows * depth * width < LARGE:
         return False
     return not generated_wins(rows, depth, width, itemsize, False)
+
+
+def many_threads_pack(rows: Any, depth: Any, width: Any, itemsize: int) -> bool:
+    """Whether the right matrix of a generated product is so large that each of many threads packs what its blocks need of it.
+
+    All rows need all of it: what other threads have packed would be fetched from their caches.
+    """
+    known = not any(isinstance(each, SymbolicNumber) for each in (rows, depth, width))
+    return known and rows >= 64 and bool(depth * width * itemsize >= SHARED_BYTES)
 
 
 def unpacked_wins(type: str, rows: Any, depth: Any, width: Any) -> bool:

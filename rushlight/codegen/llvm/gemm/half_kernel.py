@@ -16,12 +16,14 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from ..ir import IRBuilder, Scalar
+from ..target import processor
 from ..vectors import Vectors
 
 SIDE = 16  # rows or columns of a packed block, and pairs of steps
 DEEP = 2 * SIDE  # steps of a packed block
 WORDS = SIDE * SIDE  # of 32 bits, in a packed block: a pair each
 _INFINITE, _ROUNDS_UP, _MAGNITUDE, _UPPER, _QUIET = 0x7F800000, 0x7F7F8000, 0x7FFFFFFF, -65536, 0x7FC00000
+_EXPONENTS = 0x7F807F80  # of a pair of bfloat16 numbers
 _BOTH = (0, 1)
 
 
@@ -53,8 +55,15 @@ class HalfKernel(NamedTuple):
 
     # -- elements and their parts --------------------------------------------------------------------------------
 
-    def pairs(self, c: IRBuilder, type: str, low: Scalar, high: Scalar) -> list[Scalar]:
+    @property
+    def converts(self) -> bool:
+        """Whether instructions that round float32 to bfloat16 split elements into parts; others split those that are huge or not finite."""
+        return self.parts > 1 and "avx512bf16" in processor().has
+
+    def pairs(self, c: IRBuilder, type: str, low: Scalar, high: Scalar, converted: bool = False) -> list[Scalar]:
         """Two vectors concatenated, for each part of their elements: bfloat16 numbers (``i16``), or upper halves of float32."""
+        if converted:
+            return self.converted(c, low, high)
         words = Vectors(c, "i32", SIDE)
         half = words.splat(Scalar("16", "i32"))
         if type != "float":
@@ -65,6 +74,25 @@ class HalfKernel(NamedTuple):
             bits = [c.emit("bitcast", words.type, (each,)) for each in both]
             made.append(c.binary("or", c.binary("lshr", bits[0], half), c.binary("and", bits[1], self.word(c, _UPPER))))
         return made
+
+    def converted(self, c: IRBuilder, low: Scalar, high: Scalar) -> list[Scalar]:
+        """The parts of two vectors of floats as pairs, by instructions that round two vectors at once: they put one after the other."""
+        words, order = Vectors(c, "i16", DEEP), [at + half for at in range(SIDE) for half in (0, SIDE)]
+        rest, made = [low, high], []
+        for part in range(self.parts):
+            halves = c.call_external("@llvm.x86.avx512bf16.cvtne2ps2bf16.512", "<32 x bfloat>", (rest[1], rest[0]))
+            joined = words.shuffle(c.emit("bitcast", words.type, (halves,)), order)
+            made.append(c.emit("bitcast", f"<{SIDE} x i32>", (joined,)))
+            if part + 1 < self.parts:
+                rest = [c.binary("fsub", each, own) for each, own in zip(rest, self.joined(c, made[-1:]))]
+        return made
+
+    def is_huge(self, c: IRBuilder, pairs: Scalar) -> Scalar:
+        """Which of the numbers in pairs are not finite: those that were not, and those that ``converted`` has rounded up to infinity."""
+        exponent = self.word(c, _EXPONENTS)
+        words = Vectors(c, "i16", DEEP).type
+        both = [c.emit("bitcast", words, (each,)) for each in (c.binary("and", pairs, exponent), exponent)]
+        return c.compare("eq", *both)
 
     def word(self, c: IRBuilder, value: int) -> Scalar:
         """A number of 32 bits in all lanes."""

@@ -27,11 +27,12 @@ from ..native_call import NativeCall
 from ..scratch_pool import ScratchPool
 from ..target import processor
 from ..vectors import Vectors
+from .choose import balanced_block
 from .half_kernel import DEEP, SIDE, WORDS, DepthBlocks, HalfKernel, Sides, not_finite
 
 MOST, PANEL = 256, 128  # rows and columns of a piece of work, at most, and columns that it packs at a time
 CHUNK = 48  # blocks along the depth that are packed and multiplied at a time, of one part: they stay in L2
-PACKING = 0.15  # nanoseconds for an element
+PACKING, PACKED = 0.15, 20  # nanoseconds for an element, and the multiplications that take as long
 LARGE = 1 << 18  # multiplications that are worth it
 FLOAT_LEAST, FLOAT_LARGE = 48, 1 << 28  # of float32: rows, columns and steps of the depth, and multiplications
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -110,11 +111,8 @@ class HalfProduct:
         return -(-self.rows // self.block.left) * -(-self.width // self.block.right)
 
     def block_for(self, threads: int) -> tuple[int, int]:
-        """The rows and columns of a piece of work: fewer where there would not be two for each thread.  The results are the same."""
-        high, wide = MOST, MOST
-        while -(-self.rows // high) * -(-self.width // wide) < 2 * threads and wide > DEEP:
-            high, wide = (high, wide // 2) if wide >= high else (high // 2, wide)
-        return high, wide
+        """The rows and columns of a piece of work.  The results are the same for all."""
+        return balanced_block((self.rows, self.width), (DEEP, DEEP), MOST, threads, PACKED)
 
     @property
     def memory(self) -> list[tuple[int, ...]]:
@@ -185,18 +183,28 @@ class HalfProduct:
                 begin, steps = c.scale(side, SIDE), c.scale(number, DEEP)
                 count, deep = c.max(c.min(c.sub(size, begin), SIDE), 0), c.min(c.sub(depth, steps), DEEP)
                 read = self.by_steps if contiguous else self.by_others
-                found = read(c, type, begin, count, steps, deep, (step, deep_step), size)
                 place = c.scale(c.add(c.mul(side, deepest), number), WORDS * self.parts)
-                for part, own in enumerate(zip(*found)):
-                    for at, each in enumerate(own if contiguous != across else words.transposed(own)):
-                        words.store(each, "%packed", c.add(place, part * WORDS + at * SIDE))
+
+                def pack(converted: bool, read: Any = read, place: Scalar = place, sizes: Any = (begin, count, steps, deep)) -> list[Any]:
+                    found = read(c, type, *sizes, (step, deep_step), size, converted)
+                    for part, own in enumerate(zip(*found)):
+                        for at, each in enumerate(own if contiguous != across else words.transposed(own)):
+                            words.store(each, "%packed", c.add(place, part * WORDS + at * SIDE))
+                    return found
+
+                found = pack(self.kernel.converts)
+                if self.kernel.converts:
+                    huge = functools.reduce(lambda a, b: c.binary("or", a, b), [self.kernel.is_huge(c, each[0]) for each in found])
+                    with c.when(c.call_external(f"@llvm.vector.reduce.or.v{DEEP}i1", "i1", (huge,))):
+                        pack(False)
             named = [FunctionParameter("ptr", "%packed", True), FunctionParameter("ptr", "%matrix", True)]
             numbers = [FunctionParameter("i64", f"%{each}") for each in names]
             module.memo[key] = module.add("pack_pairs", c.function("", [*named, *numbers]))
         return module.memo[key]
 
     def by_steps(
-        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
+        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar,
+        converted: bool,
     ) -> list[list[Scalar]]:  # fmt: skip
         """A vector for each row (or column), of each part: its pairs.  Rows beyond the matrix are copies of its last one, and are never stored."""
         v = Vectors(c, type, SIDE if type == "float" else DEEP)
@@ -208,13 +216,14 @@ class HalfProduct:
             parts = [v.load("%matrix", c.add(place, part * v.count), mask) for part, mask in enumerate(masks)]
             if type == "float":
                 even, odd = (v.shuffle(parts[0], range(first, DEEP, 2), parts[1]) for first in _PARTS)
-                found.append(self.kernel.pairs(c, type, even, odd))
+                found.append(self.kernel.pairs(c, type, even, odd, converted))
             else:
                 found.append([c.emit("bitcast", f"<{SIDE} x i32>", (parts[0],))])
         return found
 
     def by_others(
-        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar
+        self, c: IRBuilder, type: str, begin: Scalar, count: Scalar, steps: Scalar, deep: Scalar, distances: tuple[Scalar, Scalar], size: Scalar,
+        converted: bool,
     ) -> list[list[Scalar]]:  # fmt: skip
         """A vector for each pair, of each part: of all rows (or columns)."""
         v, found = Vectors(c, type, SIDE), []
@@ -225,7 +234,7 @@ class HalfProduct:
                 present = c.select(c.less(step, deep), count, c.integer(0))
                 place = c.add(c.mul(c.add(steps, step), distances[1]), begin)
                 both.append(v.load("%matrix", place, v.first(present)))
-            found.append(self.kernel.pairs(c, type, *both))
+            found.append(self.kernel.pairs(c, type, both[0], both[1], converted))
         return found
 
     # -- multiplying ---------------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from .choose import (
     depth_is_split,
     generated_wins,
     is_possible,
+    many_threads_pack,
     panel_width,
     unpacked_wins,
 )
@@ -74,6 +75,8 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     if not is_possible(generated):
         return NotImplemented
     split = generated * decide(depth_is_split, rows, depth, width) if a.strides[0] == 1 and b.strides[1] == 1 else 0
+    if eager_pool.threads >= MANY and not is_possible(split) and many_threads_pack(rows, depth, width, spec.dtype.itemsize):
+        return in_blocks(builder, PackedBlockProduct(a, b, depth), spec, node)  # the same sums
     unsplit, by_depth = generated - split, SplitDepth(a, b)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
