@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import recording
+from . import generated_code, recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Storage, TensorBase, View, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
@@ -208,7 +208,7 @@ def build_entry(op: Op, function: Any, form: str) -> Any:
     """Compile the entry point of an op; its code replaces that of the stub."""
     namespace = function.__globals__
     source = _entry_source(op, namespace, form)
-    exec(compile(source, f"<call of {op.name}>", "exec"), namespace)
+    exec(generated_code.compiled(source, f"<call of {op.name}>"), namespace)
     compiled: FunctionType = namespace.pop("entry")
     function.__code__ = compiled.__code__.replace(co_name=function.__name__, co_qualname=function.__name__)
     function.__defaults__ = compiled.__defaults__

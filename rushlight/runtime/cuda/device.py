@@ -20,6 +20,7 @@ from ...core.devices import DeviceType, device, device_types, register_device_ty
 from ...core.dtypes import BY_NUMPY, HALF_PRECISION
 from ...core.errors import AcceleratorError, DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
+from ..cpu import python_code
 from . import faults
 from .array_module import ArrayModule
 from .kernels import HOST_ONLY, KERNELS, PAIRS, SHORTCUTS
@@ -297,6 +298,7 @@ def register() -> DeviceType:
         raise DeviceError(f"device 'cuda' is not available: {unusable(runtime, error)}") from error
     if not count:
         raise DeviceError("device 'cuda' is not available: this machine has no CUDA device")
+    python_code.load()
     kind = CudaDevice(cupy)
     register_device_type(kind)
     return kind

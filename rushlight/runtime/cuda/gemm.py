@@ -134,11 +134,14 @@ class ProductPlan:
         return made
 
     def _product(self, alignment: int) -> LtProduct | None:
-        """The product by cuBLASLt; None where it has no algorithm."""
+        """The product by cuBLASLt; None where it has no algorithm.  In compiled programs the heuristics' first answer is kept on disk: it takes milliseconds."""
+        recall = functools.partial(measured_products.first_kept, self.blas.cupy) if measured_products.measuring else None
         try:
-            made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
+            made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE, recall)
         except AcceleratorError:
             return None
+        if recall is not None:
+            measured_products.keep_first(self.blas.cupy, made)
         made.measured = self.adds  # the measured alternatives do not accumulate
         return made
 
