@@ -59,6 +59,8 @@ def run_backward(
     """
     if state.backward_depth >= _DEEPEST:
         return _in_thread(roots, gradients, retain_graph, create_graph, targets, accumulate_targets)
+    if sole_accelerator.kind is not None:
+        sole_accelerator.kind.before_backward()
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
     leaves: dict[Any, Any] = {}

@@ -20,6 +20,7 @@ from ...core.errors import NotSupported, ValueRangeError
 from . import faults
 from .captured_work import release_unused
 from .device import CudaDevice, no_such_device, sized
+from .launch import CudaKernel
 
 
 def kind() -> CudaDevice:
@@ -68,6 +69,24 @@ def synchronize(device: Any = None) -> None:
     with kind().cupy.cuda.Device(index_of(device)) as place:
         place.synchronize()
     faults.raise_found()
+
+
+_SPIN = """
+extern "C" __global__ void spin(long long cycles) {
+    long long begun = clock64();
+    while (clock64() - begun < cycles) {}
+}
+"""
+
+
+@functools.cache
+def _spinning() -> CudaKernel:
+    return CudaKernel(kind().cupy, _SPIN, "spin", "q")
+
+
+def spin(cycles: int) -> None:
+    """Keep the current stream busy for so many cycles of the GPU's clock."""
+    _spinning()(1, 1, cycles)
 
 
 class DeviceProperties:

@@ -58,6 +58,7 @@ class CudaDevice(DeviceType):
         self.usage = UsageCounter(cupy)
         self.only = indexed(0) if self.count == 1 else None
         self._kernels: dict[str, Any] = {}  # by op, once asked for
+        self.side_streams: dict[tuple[int, int], Any] = {}  # CuPy's streams that programs have put work into, by device and handle
         os.register_at_fork(after_in_child=self._forked)
         self.shortcuts = {name: functools.partial(each, cupy) for name, each in SHORTCUTS.items()}
 
@@ -201,6 +202,18 @@ class CudaDevice(DeviceType):
     def synchronize(self) -> None:
         self.cupy.cuda.Device().synchronize()
         faults.raise_found()
+
+    def before_backward(self) -> None:
+        if not self.side_streams:
+            return
+        stream, index = self.cupy.cuda.get_current_stream(), self._current()
+        capturing = stream.is_capturing()
+        others = {handle: each for (place, handle), each in self.side_streams.items() if place == index}
+        if not capturing:
+            others[0] = self.cupy.cuda.Stream.null
+        for handle, other in others.items():
+            if handle != stream.ptr and other.is_capturing() == capturing:
+                stream.wait_event(other.record())
 
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         copy = pinned(self.cupy, array.shape, array.dtype)
