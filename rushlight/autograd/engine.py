@@ -457,6 +457,9 @@ def _show_trace(current: Node) -> None:
 def accumulate(leaf: Any, gradient: Any) -> None:
     """Add a gradient to ``leaf.grad``; the first is used without a copy where nothing else refers to it."""
     accumulator = None
+    own = leaf._array
+    if own.__class__ is np.ndarray and gradient._array.__class__ is sole_accelerator.array_type and not own.shape:
+        gradient = gradient.cpu()  # of a number on the CPU, which was an operand of tensors on the accelerator
     if leaf._post_accumulate_hooks and (found := leaf.__dict__.get("_accumulator")) is not None:
         accumulator = found()
         if accumulator is not None and accumulator.pre_hooks:
@@ -464,7 +467,6 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
-            own = leaf._array
             if own.__class__ is not np.ndarray or gradient._array.__class__ is not np.ndarray:
                 leaf._grad = gradient if state.grad_enabled or _owned_on_device(gradient, own) else gradient.clone()
             elif not _has_grad_layout(gradient._array, own):

@@ -7,6 +7,7 @@ Inside kernels a data type is a plain ``numpy.dtype``; at the surface it is a :c
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -134,15 +135,18 @@ _PROMOTED: dict[tuple[np.dtype[Any], np.dtype[Any]], np.dtype[Any]] = {}
 class _Default:
     """The default floating type: ``set_default_dtype`` changes it for the whole process."""
 
-    __slots__ = ("floating", "numpy", "complex")
+    __slots__ = ("changed", "complex", "floating", "numpy")
 
     def __init__(self) -> None:
+        self.changed: list[Callable[[], None]] = []  # called after a change: what forgets plans that depend on it
         self.set(float32)
 
     def set(self, floating: dtype) -> None:
         self.floating = floating
         self.numpy = floating.numpy
         self.complex = floating.to_complex().numpy
+        for each in self.changed:
+            each()
 
 
 default = _Default()

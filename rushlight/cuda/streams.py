@@ -121,9 +121,9 @@ class ExternalStream(Stream):
 
 
 def _note_use(stream: Stream) -> None:
-    """Record that work goes to a queue of its own: backward passes wait for it."""
+    """Record that work goes to a queue of its own: backward passes wait for it, and CuPy refers to the current one only weakly."""
     if stream.cuda_stream:
-        device_types["cuda"].side_streams[stream.device_index, stream.cuda_stream] = stream._stream  # type: ignore[attr-defined]
+        device_types["cuda"].side_streams.setdefault((stream.device_index, stream.cuda_stream), stream._stream)  # type: ignore[attr-defined]
 
 
 def _of(stream: Any, index: int) -> Stream:
@@ -248,8 +248,11 @@ def set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> Non
     """Let work of a device go to the queue of a handle."""
     cupy = _cupy()
     with cupy.cuda.Device(device_index):
-        found = ExternalStream(stream_id, device_index) if stream_id else default_stream(device_index)
-        set_stream(found)
+        known = device_types["cuda"].side_streams.get((device_index, stream_id))  # type: ignore[attr-defined]
+        if known is not None:
+            known.use()
+        else:
+            set_stream(ExternalStream(stream_id, device_index) if stream_id else default_stream(device_index))
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:

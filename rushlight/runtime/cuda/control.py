@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import uuid
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 from sys import getrefcount
@@ -109,7 +110,7 @@ class DeviceProperties:
         self.is_multi_gpu_board = found["isMultiGpuBoard"]
         self.pci_bus_id, self.pci_device_id, self.pci_domain_id = found["pciBusID"], found["pciDeviceID"], found["pciDomainID"]
         self.gcnArchName = self.name
-        self.uuid = bytes(found["uuid"]).hex() if "uuid" in found else ""
+        self.uuid = uuid.UUID(bytes=bytes(found["uuid"])) if "uuid" in found else ""
 
     def __repr__(self) -> str:
         return (

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.devices import DeviceType, device, device_types, register_device_type, sole_accelerator
-from ...core.dtypes import BY_NUMPY, HALF_PRECISION
+from ...core.dtypes import BY_NUMPY, HALF_PRECISION, default
 from ...core.errors import AcceleratorError, DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
 from ..cpu import python_code
@@ -60,10 +60,18 @@ class CudaDevice(DeviceType):
         self._kernels: dict[str, Any] = {}  # by op, once asked for
         self.side_streams: dict[tuple[int, int], Any] = {}  # CuPy's streams that programs have put work into, by device and handle
         os.register_at_fork(after_in_child=self._forked)
+        default.changed.append(self._forget_plans)
         self.shortcuts = {name: functools.partial(each, cupy) for name, each in SHORTCUTS.items()}
 
     def _forked(self) -> None:
         self.forked = True
+
+    def _forget_plans(self) -> None:
+        """Forget what was planned for pointwise ops: quotients of integers, for one, have the default dtype."""
+        for each in self._kernels.values():
+            if isinstance(each, PointwiseOp):
+                each.plans.clear()
+                each.variants.clear()
 
     def device_of(self, array: Any) -> device:
         return indexed(array.data.device_id)
