@@ -177,7 +177,7 @@ class Event(streams.Event):
         """Let a queue wait for it."""
         (current_stream() if stream is None else stream).wait_event(self)
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, end_event: Any) -> float:
         """Milliseconds on the GPU from this event to another one."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueRangeError("Both events must be created with argument 'enable_timing=True'.")
