@@ -317,14 +317,3 @@ def test_the_faster_convolution_is_measured_once(as_product: float, taken: bool,
         measured_convolutions.measure_convolutions(cupy)
         assert (measured_convolutions.chosen(*given) is not None) == taken
         assert (ran[0] == 0) == known  # the second time it is known from the disk
-
-
-def test_the_first_answer_of_the_heuristics_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RUSHLIGHT_CACHE_DIR", str(tmp_path))
-    cupy = stand_in_for_cupy([0.0])
-    product = SimpleNamespace(lt=SimpleNamespace(version=1), description=("a", 16), recalled=False, stored=lambda number: b"algorithm")
-    assert measured_products.first_kept(cupy, product) is None
-    measured_products.keep_first(cupy, product)
-    assert measured_products.first_kept(cupy, product) == b"algorithm"
-    other = SimpleNamespace(**{**vars(product), "description": ("a", 4)})
-    assert measured_products.first_kept(cupy, other) is None

@@ -14,8 +14,10 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import WeakSet
 
+import numpy as np
+
 from ...core.devices import device_types
-from .gemm import blas
+from .gemm import multiplier
 from .launch import CudaKernel
 
 _WORDS = 16  # of 8 bytes, that one launch writes to device memory
@@ -94,10 +96,11 @@ def put_words(cupy: Any, address: int, *words: int) -> None:
 
 
 def make_ready(cupy: Any, index: int) -> None:
-    """Load in the background what most programs need: NVRTC, with the kernel that writes numbers, and cuBLAS."""
+    """Load in the background what most programs need: the kernel that writes numbers, cuBLAS, and what cuBLASLt loads for its first product."""
     with cupy.cuda.Device(index):
         _put(cupy).compile()
-        blas(cupy)
+        square = cupy.empty((64, 64), np.float16)
+        multiplier(cupy)(square, square)
 
 
 class GraphMemory:

@@ -7,7 +7,6 @@ A bias can be added in the epilogue.  The library's heuristics name several algo
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import AcceleratorError
@@ -81,18 +80,16 @@ class LtProduct:
         "found",
         "lt",
         "measured",
-        "recalled",
         "split",
         "used",
     )
 
     def __init__(
         self, lt: Lt, first: tuple[int, int, int], second: tuple[int, int, int], sizes: tuple[int, int, int, int], types: tuple[int, int, int],
-        numbers: tuple[Any, Any], alignment: int, bias: bool, workspace: int, recall: Callable[[LtProduct], bytes | None] | None = None,
+        numbers: tuple[Any, Any], alignment: int, bias: bool, workspace: int,
     ) -> None:  # fmt: skip
         """``first`` and ``second``: whether a matrix is transposed, its leading dimension and the stride of a batch; ``sizes``: rows and columns of the
-        result, K, the batch size; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero; ``recall``: asked before the heuristics for an
-        algorithm that was kept on disk."""
+        result, K, the batch size; ``types``: of elements, of arithmetic, of the factors; ``numbers``: one and zero."""
         self.lt, self.measured = lt, False
         self.split: Any = None  # what computes it faster, in compiled programs
         self.description = (first, second, sizes, types, alignment, bias, workspace)
@@ -113,10 +110,7 @@ class LtProduct:
             self._layouts.append(layout)
         short = rows * columns * length * count < _SMALL and length <= _SHORT
         self._ways = (0, 7) if short else (7, 0)  # split-k reduction schemes: none, or all
-        kept = recall(self) if recall is not None else None
-        self.recalled = kept is not None  # whether no heuristics were asked
-        asked = ([_Found.from_buffer_copy(kept)] if kept is not None else self.asked(ways, 1) for ways in self._ways)
-        self.found = next((found for found in asked if found), [])
+        self.found = next((found for found in (self.asked(ways, 1) for ways in self._ways) if found), [])
         lt.check(0 if self.found else _NOT_SUPPORTED)
         self._one, self._zero = (ctypes.addressof(each) for each in numbers)
         self.use(0)

@@ -135,14 +135,11 @@ class ProductPlan:
         return made
 
     def _product(self, alignment: int) -> LtProduct | None:
-        """The product by cuBLASLt; None where it has no algorithm.  In compiled programs the heuristics' first answer is kept on disk: it takes milliseconds."""
-        recall = functools.partial(measured_products.first_kept, self.blas.cupy) if measured_products.measuring else None
+        """The product by cuBLASLt; None where it has no algorithm."""
         try:
-            made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE, recall)
+            made = LtProduct(self.blas.lt, *self._describe, alignment, self.bias, _WORKSPACE)
         except AcceleratorError:
             return None
-        if recall is not None:
-            measured_products.keep_first(self.blas.cupy, made)
         made.measured = self.adds  # the measured alternatives do not accumulate
         return made
 

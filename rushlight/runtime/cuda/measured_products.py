@@ -32,7 +32,7 @@ _LEAST = 1 << 22  # multiplications from which on that is tried
 _FLOAT32, _COMPUTE_32F = 0, 68  # cuBLAS's numbers: elements, and how they are computed (exactly)
 _PROCESSORS = 132
 _ALIGNED = 1 << 12  # an address that kernels are compiled for
-_VERSION = 5  # of the cache entries
+_VERSION = 4  # of the cache entries
 _FILE = str(Path(__file__).parent / "kernels" / "split_product.py")
 _NO_BIAS, _OF_COLUMNS, _OF_ROWS = 0, 1, 2  # what a bias is added to
 _LENGTH, _GROUP = 32, 8  # of a K step; block rows that share the second operand in the L2 cache
@@ -153,21 +153,17 @@ def device_name(cupy: Any, index: int) -> bytes:
     return _device_names[index]
 
 
-def digest(cupy: Any, product: Any, *others: Any) -> str:
-    """What the choice of an algorithm depends on."""
-    key_fields = (_VERSION, device_name(cupy, cupy.cuda.runtime.getDevice()), product.lt.version, product.description, *others)
+def digest(cupy: Any, product: Any) -> str:
+    """What the fastest algorithm depends on."""
+    key_fields = (
+        "product",
+        _VERSION,
+        device_name(cupy, cupy.cuda.runtime.getDevice()),
+        product.lt.version,
+        product.description,
+        bytes(product.found[0].algorithm),
+    )
     return hashlib.sha256(repr(key_fields).encode()).hexdigest()
-
-
-def first_kept(cupy: Any, product: Any) -> bytes | None:
-    """The algorithm that the heuristics named first for a product in an earlier process."""
-    return cache.find(digest(cupy, product, "first"))
-
-
-def keep_first(cupy: Any, product: Any) -> None:
-    """Keep the algorithm that the heuristics named first."""
-    if not product.recalled:
-        cache.store(digest(cupy, product, "first"), product.stored(0))
 
 
 def measure_pending(cupy: Any) -> None:
@@ -180,7 +176,7 @@ def measure_pending(cupy: Any) -> None:
     for product in products:
         product.measured = True
         split = SplitProduct(cupy, product.description) if SplitProduct.takes(product.description) and has_triton() else None
-        name = digest(cupy, product, "fastest", bytes(product.found[0].algorithm))
+        name = digest(cupy, product)
         known = cache.find(name)
         if known is not None and (known[0] != _SPLIT or split is not None):
             use(product, known[0] if known[0] in (0, _SPLIT) else product.restore(known[1:]), split)
