@@ -113,11 +113,24 @@ class Stream(streams.Stream):
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
+class _Handle:
+    """A handle of a queue, as CUDA libraries in Python pass it on."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
 class ExternalStream(Stream):
     """A queue that another library has made."""
 
     def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        self._wrap(_cupy().cuda.ExternalStream(stream_ptr, _index(device)), _index(device))
+        cuda, index = _cupy().cuda, _index(device)
+        with cuda.Device(index):
+            newer = hasattr(cuda.Stream, "from_external")  # of CuPy 14, which warns of the class
+            self._wrap(cuda.Stream.from_external(_Handle(stream_ptr)) if newer else cuda.ExternalStream(stream_ptr, index), index)
 
 
 def _note_use(stream: Stream) -> None:
@@ -248,9 +261,10 @@ def set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> Non
     """Let work of a device go to the queue of a handle."""
     cupy = _cupy()
     with cupy.cuda.Device(device_index):
-        known = device_types["cuda"].side_streams.get((device_index, stream_id))  # type: ignore[attr-defined]
+        pooled = (each for (index, _), pool in _pools.items() for each in pool if index == device_index)
+        known = next((each for each in pooled if each.ptr == stream_id), None)
         if known is not None:
-            known.use()
+            set_stream(_of(known, device_index))
         else:
             set_stream(ExternalStream(stream_id, device_index) if stream_id else default_stream(device_index))
 

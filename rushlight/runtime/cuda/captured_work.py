@@ -14,10 +14,8 @@ from contextlib import ExitStack
 from typing import Any
 from weakref import WeakSet
 
-import numpy as np
-
 from ...core.devices import device_types
-from .gemm import multiplier
+from .gemm import blas
 from .launch import CudaKernel
 
 _WORDS = 16  # of 8 bytes, that one launch writes to device memory
@@ -96,11 +94,10 @@ def put_words(cupy: Any, address: int, *words: int) -> None:
 
 
 def make_ready(cupy: Any, index: int) -> None:
-    """Load in the background what most programs need: the kernel that writes numbers, cuBLAS, and what cuBLASLt loads for its first product."""
+    """Load in the background what most programs need: NVRTC, with the kernel that writes numbers, and cuBLAS."""
     with cupy.cuda.Device(index):
         _put(cupy).compile()
-        square = cupy.empty((64, 64), np.float16)
-        multiplier(cupy)(square, square)
+        blas(cupy)
 
 
 class GraphMemory:

@@ -110,7 +110,8 @@ class DeviceProperties:
         self.is_multi_gpu_board = found["isMultiGpuBoard"]
         self.pci_bus_id, self.pci_device_id, self.pci_domain_id = found["pciBusID"], found["pciDeviceID"], found["pciDomainID"]
         self.gcnArchName = self.name
-        self.uuid = uuid.UUID(bytes=bytes(found["uuid"])) if "uuid" in found else ""
+        raw = bytes(found.get("uuid", b""))
+        self.uuid = uuid.UUID(bytes=raw) if len(raw) == 16 else raw.hex()
 
     def __repr__(self) -> str:
         return (
