@@ -32,6 +32,7 @@ from .targets import Targets
 
 _accumulate_lock = free_after_fork(threading.RLock())
 _add = np.add
+_PLACES = frozenset(("cpu", "meta"))  # of gradients that stay where they are
 
 
 def _one_variable() -> int:
@@ -458,8 +459,13 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     """Add a gradient to ``leaf.grad``; the first is used without a copy where nothing else refers to it."""
     accumulator = None
     own = leaf._array
-    if own.__class__ is np.ndarray and gradient._array.__class__ is sole_accelerator.array_type and not own.shape:
-        gradient = gradient.cpu()  # of a number on the CPU, which was an operand of tensors on the accelerator
+    if (
+        own.__class__ is np.ndarray
+        and gradient._array.__class__ is not np.ndarray
+        and not own.shape
+        and gradient.device.type not in _PLACES
+    ):
+        gradient = gradient.cpu()  # of a number on the CPU, which was an operand of tensors on another device
     if leaf._post_accumulate_hooks and (found := leaf.__dict__.get("_accumulator")) is not None:
         accumulator = found()
         if accumulator is not None and accumulator.pre_hooks:
