@@ -2,7 +2,7 @@
 
     python -P bench/cuda_steps.py                                        # all cases, all ways: long, since torch.compile takes its time
     python -P bench/cuda_steps.py --cases "MLP,GPT 4" --peers reduce-overhead,graph
-    python -P bench/cuda_steps.py --cold --cases "GPT 4" --peers compile # first steps, one after another: empty caches, then kept ones
+    python -P bench/cuda_steps.py --cold --cases "GPT 4" --peers compile # first steps with empty caches, one after another
 
 A step is forward, loss, backward and SGD.  PyTorch's ways are eager mode, ``torch.compile`` of the model, its mode ``reduce-overhead``, and the whole step
 captured by hand as a CUDA graph.  Each way of each package has a process of its own, for training and for inference: what one compiles, caches or holds is
@@ -332,18 +332,18 @@ def side_by_side(cases: list[str], peers: list[str], seconds: float, folder: str
 
 
 def first_steps(cases: list[str], peers: list[str]) -> list[str]:
-    """A table of the seconds of first steps: with empty caches, and with those of a process before."""
-    ways = [("rushlight", "step"), *(("torch", each) for each in peers)]
-    lines = [f"| first steps, s | {' | '.join(f'{way} | {way}, kept' for _, way in ways)} |", "|---" * (1 + 2 * len(ways)) + "|"]
+    """A table of the seconds of first steps with empty caches, each in a process of its own; of ours also with the caches of that process."""
+    lines = [f"| first steps, s | rushlight | from disk | {' | '.join(peers)} | ratio |", "|---" * (4 + len(peers)) + "|"]
     for name in cases:
         row = []
-        for package, way in ways:
+        for package, way in (("rushlight", "step"), *(("torch", each) for each in peers)):
             with tempfile.TemporaryDirectory() as folder:
-                for _ in range(2):
+                for _ in range(2 if package == "rushlight" else 1):
                     worker = Worker(package, folder, name, way, True, 0)
                     row.append(worker.finish().get("first", NONE))
                     worker.end()
-        lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in row)} |")
+        best = min(row[2:], default=NONE)
+        lines.append(f"| {name} | {' | '.join(f'{each:.2f}' for each in row)} | {row[0] / best:.2f} |")
     return lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .core import devices
-from .core.errors import DeviceError
+from .core.errors import DeviceError, ValueRangeError
 from .core.missing import missing as _missing
 
 __all__ = ["current_accelerator", "current_device_index", "current_stream", "device_count", "device_index", "empty_cache", "get_memory_info",
@@ -41,7 +41,10 @@ def _answering(name: str) -> Callable[..., Any]:
     """A function of ``torch.cuda`` for whatever the accelerator is."""
 
     def answer(*args: Any, **kwargs: Any) -> Any:
-        return getattr(_cuda(), name)(*args, **kwargs)
+        module, given = _cuda(), args[0] if args else None
+        if isinstance(given, (str, devices.device)) and devices.as_device(given).type != "cuda":
+            raise ValueRangeError(f"{devices.as_device(given).type} doesn't match the current accelerator cuda.")
+        return getattr(module, name)(*args, **kwargs)
 
     answer.__name__ = answer.__qualname__ = name
     answer.__doc__ = f"As ``torch.cuda.{name}``; an error where there is no accelerator."

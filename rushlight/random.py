@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .core.devices import device_types
+from .core.devices import accelerator, device_types
 from .tensor.generator import Generator, default_generator
 
 __all__ = [
@@ -70,15 +71,19 @@ def fork_rng(
 ) -> Iterator[None]:
     """A context after which the stream continues as if nothing had been drawn in it.
 
-    There are no streams but the CPU's here, so ``devices`` may only be empty.
+    ``devices`` are GPUs whose streams continue so, too: all of them where none are named, and none where there is no GPU.
     """
-    if devices:
+    if devices and accelerator() is None:
         raise RuntimeError(f"{_caller}: {_devices_kw}={devices!r} names devices with streams of their own, and there are none")
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    state, cuda = get_rng_state(), importlib.import_module(f"{__package__}.cuda")
+    places = list(range(cuda.device_count()) if devices is None and cuda.is_initialized() else devices or ())
+    states = [cuda.get_rng_state(each) for each in places]
     try:
         yield
     finally:
         set_rng_state(state)
+        for place, each in zip(places, states):
+            cuda.set_rng_state(each, place)

@@ -1,4 +1,6 @@
-"""Streams and events: where work is queued on devices that have queues.  The CPU has none: work is done when it is called."""
+"""Streams and events: where work is queued on devices that have queues.  The CPU has none: work is done when it is called.
+
+Without a device they are those of the accelerator, where there is one."""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import importlib
 import time
 from typing import Any
 
-from .core.devices import CPU, as_device, device
+from .core.devices import CPU, accelerator, as_device, device
 from .core.errors import AcceleratorError, DeviceError, OutOfMemoryError
 
 __all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream", "StreamContext", "get_device_module"]
@@ -19,8 +21,22 @@ def _cpu(given: Any) -> device:
     return found
 
 
+def _on_accelerator(given: Any) -> bool:
+    """Whether a stream or an event of a device is the accelerator's."""
+    return accelerator() is not None if given is None or isinstance(given, int) else as_device(given).type == "cuda"
+
+
 class Stream:
-    """The stream of the CPU, on which everything is done when it is called."""
+    """The stream of the CPU, on which everything is done when it is called; of a GPU, a :class:`torch.cuda.Stream`."""
+
+    device: Any
+    stream_id: Any
+    device_index: int
+    device_type: int
+
+    def __new__(cls, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+        own = cls is not Stream or not _on_accelerator(device)
+        return object.__new__(cls if own else importlib.import_module(f"{__package__}.cuda.streams").Stream)
 
     def __init__(self, device: Any = None, *, priority: int = 0, **kwargs: Any) -> None:
         self.device = _cpu(device)
@@ -52,17 +68,23 @@ class Stream:
         """The CPU has one stream."""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream)
+        return isinstance(other, Stream) and other.device == self.device
 
     def __hash__(self) -> int:
-        return hash(Stream)
+        return hash(self.device)
 
     def __repr__(self) -> str:
         return "torch.Stream device_type=cpu, device_index=-1, stream_id=0"
 
 
 class Event:
-    """A moment on a stream; on the CPU, the time at which it was recorded."""
+    """A moment on a stream; on the CPU, the time at which it was recorded; on a GPU, a :class:`torch.cuda.Event`."""
+
+    device: Any
+
+    def __new__(cls, device: Any = None, **kwargs: Any) -> Any:
+        own = cls is not Event or not _on_accelerator(device)
+        return object.__new__(cls if own else importlib.import_module(f"{__package__}.cuda.streams").GenericEvent)
 
     def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
         self.device = _cpu(device)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import math
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -18,7 +20,7 @@ from rushlight import nn
 from rushlight.core.errors import AcceleratorError
 from rushlight.cuda import triton_driver
 from rushlight.nn import functional as F
-from rushlight.runtime.cuda import measured_products
+from rushlight.runtime.cuda import launch, measured_products
 
 triton = pytest.importorskip("triton")
 pytestmark = [
@@ -317,3 +319,26 @@ def test_the_faster_convolution_is_measured_once(as_product: float, taken: bool,
         measured_convolutions.measure_convolutions(cupy)
         assert (measured_convolutions.chosen(*given) is not None) == taken
         assert (ran[0] == 0) == known  # the second time it is known from the disk
+
+
+def test_threads_that_need_a_kernel_at_once_load_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second module in the place of the first would unload it, with the handle that a thread has got."""
+    loaded: list[object] = []
+
+    def load(*args: Any) -> Any:
+        time.sleep(0.05)
+        loaded.append(SimpleNamespace(ptr=len(loaded)))
+        return loaded[-1]
+
+    monkeypatch.setattr(launch, "load_function", load)
+    kernel = object.__new__(launch.CudaKernel)
+    runtime = SimpleNamespace(getDevice=lambda: 0, getDeviceCount=lambda: 1)
+    kernel.cupy, kernel.source, kernel.name, kernel.options = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)), "", "", ()
+    kernel._functions, kernel._only = {}, None
+    handles: list[int] = []
+    threads = [threading.Thread(target=lambda: handles.append(kernel._function(0))) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert handles == [0] * 4 and len(loaded) == 1

@@ -543,3 +543,27 @@ def test_a_program_that_asks_for_meta_keeps_it() -> None:
         doubled, meta, here = compiled(x)
         assert (doubled.device, meta.device, here.device) == (CPU, META, CPU)
         doubled.sum().backward()
+
+
+def test_factories_write_to_the_device_of_out() -> None:
+    for make_into in (
+        lambda out: torch.linspace(0, 1, 5, out=out), lambda out: torch.eye(5, out=out), lambda out: torch.zeros(5, out=out),
+        lambda out: torch.arange(5, out=out), lambda out: torch.full((5,), 2.0, out=out),
+    ):  # fmt: skip
+        for place in ("toy", "meta"):
+            out = torch.empty(0, device=place)
+            assert make_into(out) is out and out.device.type == place and out.shape[0] == 5
+
+
+def test_a_number_on_the_host_gets_its_gradient_there() -> None:
+    scale = torch.tensor(2.0, requires_grad=True)
+    (torch.arange(4.0, device="toy") * scale).sum().backward()
+    assert scale.grad is not None and scale.grad.device == CPU and scale.grad.item() == 6
+
+
+def test_ops_make_their_own_tensors_on_the_device() -> None:
+    x, lengths = torch.arange(12.0).reshape(3, 4).square(), torch.tensor([1, 2])
+    assert_close(torch.masked.var(x.to("toy"), 1).cpu(), torch.masked.var(x, 1))
+    assert torch.repeat_interleave(lengths.to("toy"), output_size=3).tolist() == [0, 1, 1]
+    large = torch.randn(8, 1 << 17)
+    assert large.to("toy").argmax(-1).tolist() == large.argmax(-1).tolist()

@@ -322,3 +322,19 @@ def test_numpy_of_a_tensor_that_requires_grad_under_no_grad():
         assert x.numpy().tolist() == [1.0, 1.0]
     with pytest.raises(RuntimeError, match="requires grad"):
         x.numpy()
+
+
+def test_a_capsule_names_its_device_and_is_used_once() -> None:
+    tensor = torch.arange(3)
+    capsule = torch.utils.dlpack.to_dlpack(tensor)
+    assert torch.utils.dlpack.from_dlpack(capsule).data_ptr() == tensor.data_ptr()
+    with pytest.raises(RuntimeError, match="invalid capsule"):
+        torch.utils.dlpack.from_dlpack(capsule)
+    assert torch.from_dlpack(np.arange(3.0).__dlpack__(max_version=(1, 0))).tolist() == [0, 1, 2]
+    with pytest.raises(TypeError, match="stream must be ``int`` or ``none``"):
+        tensor.__dlpack__(stream=object())
+
+
+def test_a_resize_to_another_shape_counts_as_a_write() -> None:
+    x = torch.rand(1, 2)
+    assert x.resize_(1, 2)._version == 0 and x.resize_(2, 2)._version == 1 and x.resize_as_(torch.rand(3, 2))._version == 2

@@ -512,6 +512,8 @@ def literals(x: Any) -> Any:
         -whole,
         whole / 7,
         half.logical_not(),
+        whole.long().sum(),
+        torch.copysign(torch.full_like(x, 0.0, dtype=torch.float64), x.double()),
     )
 
 

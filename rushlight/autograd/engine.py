@@ -32,6 +32,7 @@ from .targets import BackwardPass, Targets
 
 _accumulate_lock = free_after_fork(threading.RLock())
 _add = np.add
+_PLACES = frozenset(("cpu", "meta"))  # of gradients that stay where they are
 
 
 def _one_variable() -> int:
@@ -61,6 +62,8 @@ def run_backward(
     depth = 0 if outer is None else outer.depth + 1
     if depth >= _DEEPEST:
         return _in_thread(roots, gradients, retain_graph, create_graph, targets, accumulate_targets)
+    if sole_accelerator.kind is not None:
+        sole_accelerator.kind.before_backward()
     pending: dict[Any, Any] = {}
     heap: list[tuple[int, Node]] = []
     leaves: dict[Any, Any] = {}
@@ -451,6 +454,14 @@ def _show_trace(current: Node) -> None:
 def accumulate(leaf: Any, gradient: Any) -> None:
     """Add a gradient to ``leaf.grad``; the first is used without a copy where nothing else refers to it."""
     accumulator = None
+    own = leaf._array
+    if (
+        own.__class__ is np.ndarray
+        and gradient._array.__class__ is not np.ndarray
+        and not own.shape
+        and gradient.device.type not in _PLACES
+    ):
+        gradient = gradient.cpu()  # of a number on the CPU, which was an operand of tensors on another device
     if leaf._post_accumulate_hooks and (found := leaf.__dict__.get("_accumulator")) is not None:
         accumulator = found()
         if accumulator is not None and accumulator.pre_hooks:
@@ -458,7 +469,6 @@ def accumulate(leaf: Any, gradient: Any) -> None:
     with _accumulate_lock:
         present = leaf._grad
         if present is None:
-            own = leaf._array
             if own.__class__ is not np.ndarray or gradient._array.__class__ is not np.ndarray:
                 leaf._grad = gradient if state.grad_enabled or _owned_on_device(gradient, own) else gradient.clone()
             elif not _has_grad_layout(gradient._array, own):

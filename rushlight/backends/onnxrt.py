@@ -1,7 +1,7 @@
 """Graphs in ONNX Runtime: forward and backward are exported to models in memory, and run there.
 
 A graph is cut into runs of nodes that have an ONNX form, each a session, and the nodes between them, which run as they are: ops
-without an ONNX form (a warning names them once), ops that draw random numbers, and types that ONNX Runtime does not take.
+without an ONNX form (a warning names them once), ops that draw random numbers, ops on other devices than the CPU, and types that ONNX Runtime does not take.
 """
 
 from __future__ import annotations
@@ -156,6 +156,12 @@ def why_not(module: Any, node: Node) -> str | None:
     flat = [part for each in specs for part in (each if isinstance(each, tuple) else (each,)) if part is not None]
     if node.is_impure():
         return "it draws random numbers"
+    elsewhere = next(
+        (each.device for each in flat if isinstance(each, Spec) and each.device is not None and each.device.type != "cpu"), None
+    )
+    if elsewhere is not None:
+        say(op.qualified_name, f"its tensors are on '{elsewhere}', and sessions are on the CPU")
+        return f"its tensors are on '{elsewhere}'"
     if not all(isinstance(each, Spec) and each.dtype in _TYPES for each in flat):
         return "a type that ONNX Runtime does not take"
     key = (op.name, _signature(node.args), _signature(dict(node.kwargs)))

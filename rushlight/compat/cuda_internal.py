@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import time
 from typing import Any
@@ -23,8 +24,11 @@ def _is_compiled() -> bool:
 
 
 def _sleep(cycles: int) -> None:
-    """Wait about as long as a GPU takes for so many cycles."""
-    time.sleep(cycles / 1.5e9)
+    """Keep the current stream busy for so many cycles of the GPU's clock; without a GPU, wait about as long."""
+    if accelerator() is None:
+        time.sleep(cycles / 1.5e9)
+    else:
+        importlib.import_module("rushlight.runtime.cuda.control").spin(int(cycles))
 
 
 def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:

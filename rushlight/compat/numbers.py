@@ -148,7 +148,7 @@ def segment_reduce(
         raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.")
     # The number of the segment that each element is in: the first that ends behind it.
     ends = (starts + lengths).contiguous()
-    places = exports["", "arange"](size, dtype=ends.dtype).expand(*ends.shape[:axis], size).contiguous()
+    places = exports["", "arange"](size, dtype=ends.dtype, device=ends.device).expand(*ends.shape[:axis], size).contiguous()
     number = exports["", "searchsorted"](ends, places, right=True)
     inside = number < ends.shape[axis]
     number = number.clamp(max=max(ends.shape[axis] - 1, 0))

@@ -180,6 +180,9 @@ class DeviceType:
         """
         return None
 
+    def before_backward(self) -> None:
+        """Let the current stream wait for what forward passes have queued in others: a backward pass runs in the current one."""
+
     forked = False  # whether this process was forked from one that had loaded the device's driver, which can't be used here
     shortcuts: dict[str, Any] = {}  # functions on the device's arrays that gradient rules call without dispatch (see ``fast_paths.py``)
 

@@ -145,7 +145,7 @@ def finish_factory(op: Op, args: tuple[Any, ...], result: Any) -> None:
 
 
 def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """The arguments of a factory function with ``out=``: the result has the dtype of the tensor written to."""
+    """The arguments of a factory function with ``out=``: the result has the dtype and the device of the tensor written to."""
     if not isinstance(out, TensorBase):
         raise ArgumentError(f"{op.public_name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     found = BY_NUMPY[out._array.dtype]
@@ -157,6 +157,8 @@ def adopt_out(op: Op, args: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
                 raise DtypeError(f"dtype {legacy_name(wanted)} does not match dtype of out parameter ({legacy_name(found)})")
         elif parameter.name == "device" and values[position] is not None and as_device(values[position]).type != out.device.type:
             raise OperationError(f"device type {values[position]} does not match device type of out parameter ({out.device})")
+        elif parameter.name == "device" and out._array.__class__ is not np.ndarray:
+            values[position] = out.device
         elif parameter.name == "layout" and values[position] is not None and values[position] != out.layout:
             kinds = [str(each).removeprefix("torch.").removesuffix("_coo").title() for each in (values[position], out.layout)]
             raise OperationError(f"layout {kinds[0]} does not match layout of out parameter ({kinds[1]})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -151,15 +152,18 @@ _PROMOTED: dict[tuple[np.dtype[Any], np.dtype[Any]], np.dtype[Any]] = {}
 class _Default:
     """The default floating type: ``set_default_dtype`` changes it for the whole process."""
 
-    __slots__ = ("floating", "numpy", "complex")
+    __slots__ = ("changed", "complex", "floating", "numpy")
 
     def __init__(self) -> None:
+        self.changed: list[Callable[[], None]] = []  # called after a change: what forgets plans that depend on it
         self.set(float32)
 
     def set(self, floating: dtype) -> None:
         self.floating = floating
         self.numpy = floating.numpy
         self.complex = floating.to_complex().numpy
+        for each in self.changed:
+            each()
 
 
 default = _Default()

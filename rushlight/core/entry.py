@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from . import recording
+from . import generated_code, recording
 from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Storage, TensorBase, View, make, runtime
-from .declare import MISSING, Op, Parameter, Plain, set_entry_builder
+from .declare import MISSING, Op, Parameter, Plain, set_entry_builder, table
 from .devices import sole_accelerator
 from .dispatch import attach, dispatch, dispatch_general, dispatch_in_place, dispatch_on_accelerator, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
+from .facets import Facet
 from .interception import OTHER_SPELLING, SPELLINGS
 from .kernel_providers import UFUNCS, faster_product, faster_ufunc
 from .node import refresh
@@ -190,6 +191,9 @@ _BINARY = """
         pass  # the general path handles it, or reports what is wrong
 """
 
+# What an op's most frequent calls amount to: the source of a condition on the arguments as they are given, another op, and its further arguments.
+forwards: Facet[tuple[str, str, str]] = Facet("forwards", "calls of a composite that are calls of another op")
+
 # The classes of operands that a composite takes without a further look.
 PLAIN = {int, float, bool, complex, type(None)}
 
@@ -208,7 +212,7 @@ def build_entry(op: Op, function: Any, form: str) -> Any:
     """Compile the entry point of an op; its code replaces that of the stub."""
     namespace = function.__globals__
     source = _entry_source(op, namespace, form)
-    exec(compile(source, f"<call of {op.name}>", "exec"), namespace)
+    exec(generated_code.compiled(source, f"<call of {op.name}>"), namespace)
     compiled: FunctionType = namespace.pop("entry")
     function.__code__ = compiled.__code__.replace(co_name=function.__name__, co_qualname=function.__name__)
     function.__defaults__ = compiled.__defaults__
@@ -236,6 +240,13 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         lines.append(f"    return dispatch_in_place(op, ({names},))")
     elif op.kernel is None:
         others = "".join(map(_is_other, op.parameters))
+        plain = forwards.of(op)
+        if plain is not None:
+            condition, target, passed = plain
+            namespace["forwarded"] = table[target].call
+            lines.insert(1, f"    if {condition} and not flags.special and {op.parameters[0].name}.__class__ is Tensor:")
+            lines[2:2] = ["        try:", f"            return forwarded({op.parameters[0].name}, {passed})", "        except Exception:"]
+            lines[5:5] = ["            pass  # the body reports what is wrong"]
         sparse = f" or holds_sparse(({names},))" if asks_first.of(op) else ""
         lines.append(f"    if flags.special{' or out is not None' if op.has_out else ''}{others}{sparse}:")
         lines.append(f"        return dispatch(op, ({names},){out})")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from . import generated_code
 from .base import TensorBase, make, runtime, storage_of
 from .declare import Op, Parameter
 from .devices import sole_accelerator
@@ -135,7 +136,7 @@ def build_accelerator_call(op: Op, attach: Any, wrap: Any) -> Any:
         "Tensor": runtime.tensor_type, "TensorBase": TensorBase, "make": make, "attach": attach, "wrap": wrap, "numbers": PLAIN_NUMBERS,
         "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
     }  # fmt: skip
-    exec(compile("\n".join(lines), f"<call of {op.name} on an accelerator>", "exec"), namespace)
+    exec(generated_code.compiled("\n".join(lines), f"<call of {op.name} on an accelerator>"), namespace)
     return namespace["call"]
 
 

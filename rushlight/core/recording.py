@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from . import generated_code
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
 from .devices import device_of, sole_accelerator
@@ -316,7 +317,7 @@ def build(op: Op) -> None:
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule
-    exec(compile(writer.write(), f"<gradient of {op.name}>", "exec"), namespace)
+    exec(generated_code.compiled(writer.write(), f"<gradient of {op.name}>"), namespace)
     attributes: Any = node_type
     attributes.backward = namespace["backward"]
     attributes.multiple = writer.multiple

@@ -5,12 +5,21 @@ from __future__ import annotations
 import platform
 from typing import Any
 
+from .. import streams
 from ..core.missing import missing
-from ..streams import Event, Stream, StreamContext
+from ..streams import StreamContext
 from . import amp
 
 __all__ = ["Event", "Stream", "StreamContext", "amp", "current_device", "current_stream", "device_count", "get_capabilities", "is_available",
            "is_initialized", "set_device", "stream", "synchronize"]  # fmt: skip
+
+
+class Stream(streams.Stream):
+    """The stream of the CPU."""
+
+
+class Event(streams.Event):
+    """A moment on the stream of the CPU."""
 
 
 def is_available() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .. import streams
 from ..core.devices import available, device, device_types
 from ..core.errors import DeviceError, ValueRangeError
 from ..core.missing import missing
@@ -26,7 +27,23 @@ def _index(place: Any) -> int:
     return int(importlib.import_module("rushlight.runtime.cuda.control").index_of(place))
 
 
-class Stream:
+_POOL = 32  # streams of one priority on a device: further ones are these again, as in PyTorch
+_pools: dict[tuple[int, int], list[Any]] = {}  # by device and priority; streams are never destroyed, as work may still name them by handle
+_taken: dict[tuple[int, int], int] = {}
+
+
+def _pooled(cupy: Any, index: int, priority: int) -> Any:
+    """One of a device's streams, in turns."""
+    pool, turn = _pools.setdefault((index, priority), []), _taken.get((index, priority), 0)
+    _taken[index, priority] = turn + 1
+    if len(pool) < _POOL:
+        with cupy.cuda.Device(index):
+            pool.append(cupy.cuda.Stream(non_blocking=True, priority=priority))
+        return pool[-1]
+    return pool[turn % _POOL]
+
+
+class Stream(streams.Stream):
     """A queue of work on a GPU; work in one queue is done in order, work in several at the same time."""
 
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
@@ -35,8 +52,7 @@ class Stream:
         except DeviceError as error:
             raise DeviceError(f"torch.cuda.Stream requires CUDA support: {error}") from error
         index = _index(device)
-        with cupy.cuda.Device(index):
-            self._wrap(cupy.cuda.Stream(non_blocking=True, priority=priority), index, priority)
+        self._wrap(_pooled(cupy, index, priority), index, priority)
 
     _stream: Any
     device_index: int
@@ -97,11 +113,30 @@ class Stream:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
 
+class _Handle:
+    """A handle of a queue, as CUDA libraries in Python pass it on."""
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.handle
+
+
 class ExternalStream(Stream):
     """A queue that another library has made."""
 
     def __init__(self, stream_ptr: int, device: Any = None, **kwargs: Any) -> None:
-        self._wrap(_cupy().cuda.ExternalStream(stream_ptr, _index(device)), _index(device))
+        cuda, index = _cupy().cuda, _index(device)
+        with cuda.Device(index):
+            newer = hasattr(cuda.Stream, "from_external")  # of CuPy 14, which warns of the class
+            self._wrap(cuda.Stream.from_external(_Handle(stream_ptr)) if newer else cuda.ExternalStream(stream_ptr, index), index)
+
+
+def _note_use(stream: Stream) -> None:
+    """Record that work goes to a queue of its own: backward passes wait for it, and CuPy refers to the current one only weakly."""
+    if stream.cuda_stream:
+        device_types["cuda"].side_streams.setdefault((stream.device_index, stream.cuda_stream), stream._stream)  # type: ignore[attr-defined]
 
 
 def _of(stream: Any, index: int) -> Stream:
@@ -110,7 +145,7 @@ def _of(stream: Any, index: int) -> Stream:
     return found
 
 
-class Event:
+class Event(streams.Event):
     """A moment in a queue of work, to wait for or to measure time between."""
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False) -> None:
@@ -155,7 +190,7 @@ class Event:
         """Let a queue wait for it."""
         (current_stream() if stream is None else stream).wait_event(self)
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, end_event: Any) -> float:
         """Milliseconds on the GPU from this event to another one."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueRangeError("Both events must be created with argument 'enable_timing=True'.")
@@ -169,6 +204,13 @@ class Event:
         return f"<torch.cuda.Event {self.cuda_event:#x}>" if self._event is not None else "<torch.cuda.Event uninitialized>"
 
 
+class GenericEvent(Event):
+    """An event as ``torch.Event`` takes its arguments: the device first, the others by name."""
+
+    def __init__(self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> None:
+        super().__init__(enable_timing, blocking, interprocess)
+
+
 class StreamContext:
     """A context in which work goes to a queue; None changes nothing."""
 
@@ -180,6 +222,7 @@ class StreamContext:
             return
         self._device = _cupy().cuda.Device(self.stream.device_index)
         self._device.__enter__()
+        _note_use(self.stream)
         self.stream._stream.__enter__()
 
     def __exit__(self, *exception: Any) -> None:
@@ -210,7 +253,20 @@ def default_stream(device: Any = None) -> Stream:
 def set_stream(stream: Any) -> None:
     """Let work go to a queue from now on; None changes nothing."""
     if stream is not None:
+        _note_use(stream)
         stream._stream.use()
+
+
+def set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
+    """Let work of a device go to the queue of a handle."""
+    cupy = _cupy()
+    with cupy.cuda.Device(device_index):
+        pooled = (each for (index, _), pool in _pools.items() for each in pool if index == device_index)
+        known = next((each for each in pooled if each.ptr == stream_id), None)
+        if known is not None:
+            set_stream(_of(known, device_index))
+        else:
+            set_stream(ExternalStream(stream_id, device_index) if stream_id else default_stream(device_index))
 
 
 def get_stream_from_external(data_ptr: int, device: Any = None) -> ExternalStream:

@@ -15,7 +15,7 @@ from ..core.families import normalize_dim
 def _mask_of(input: Any, mask: Any) -> Any:
     """A mask in the shape of the input."""
     if mask is None:
-        return rushlight.ones(input.shape, dtype=rushlight.bool)
+        return rushlight.ones(input.shape, dtype=rushlight.bool, device=input.device)
     if mask.dim() > input.dim():
         raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher than of the input)")
     return mask.bool().expand(input.shape)

@@ -30,7 +30,7 @@ if not TYPE_CHECKING:
     ])  # fmt: skip
     __getattr__ = missing(
         __name__,
-        lazy=("attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized", "utils"),
+        lazy=("_reduction", "attention", "common_types", "grad", "intrinsic", "parallel", "qat", "quantized", "utils"),
         names={**{f"modules.{file}": names for file, names in _LAYERS.items()}, "parallel": "DataParallel"},
     )
     __dir__ = listing(__name__, names=__all__)

@@ -6,6 +6,7 @@ share it where they can.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import warnings
 from typing import Any
@@ -426,8 +427,11 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
     return finished(np.ndarray((count,), numpy_type, buffer, offset), "cpu", requires_grad)
 
 
+_DEVICES = {b"dltensor": 8, b"dltensor_versioned": 40}  # by a capsule's name, where its device is: two integers of 32 bits
+
+
 class _Capsule:
-    """A bare DLPack capsule, dressed as the object that ``numpy.from_dlpack`` asks for it."""
+    """A bare DLPack capsule, dressed as the object that ``from_dlpack`` of array libraries asks for it."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -436,7 +440,14 @@ class _Capsule:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        api = ctypes.pythonapi
+        api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        name = api.PyCapsule_GetName(self.capsule)
+        if name not in _DEVICES:
+            raise OperationError(f"from_dlpack received an invalid capsule: '{(name or b'').decode()}'; a capsule can be used only once")
+        kind, index = (ctypes.c_int32 * 2).from_address(api.PyCapsule_GetPointer(self.capsule, name) + _DEVICES[name])
+        return kind, index
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:

@@ -105,11 +105,11 @@ def dlpack(
         raise BufferError("Can't export tensors with layout other than torch.strided")
     if self.is_quantized:
         raise BufferError("QUInt/QInt types are not supported by dlpack")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if self._array.__class__ is not np.ndarray:
         options = {"stream": None if stream == -1 else stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return device_type_of(self._array).dlpack(self._array, **{name: value for name, value in options.items() if value is not None})
-    if stream is not None and not isinstance(stream, int):
-        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (-1, None):
         raise AssertionError("stream should be None on cpu.")
     if self._array.dtype.kind not in "biufc":

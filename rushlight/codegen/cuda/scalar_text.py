@@ -137,7 +137,8 @@ class ScalarText:
     def _cast(text: str, found: np.dtype[Any], wanted: np.dtype[Any]) -> str:
         if wanted.kind == "b":
             return f"{text} != 0"
-        if wanted.kind in "iu" and found.kind == "f" and wanted.itemsize < 8:  # by way of int64, as NumPy and PyTorch wrap around
+        # Small integers by way of int64, as NumPy and PyTorch wrap around; int32 is saturated, by the GPU and in PyTorch there.
+        if wanted.kind in "iu" and found.kind == "f" and wanted.itemsize < (4 if wanted.kind == "i" else 8):
             return f"({computed(wanted)})(long long){text}"
         if STORED[wanted] in ("half16", "brain16"):  # rounded to 16 bits and computed with as float
             return f"value({rounded(text, wanted)})"

@@ -57,8 +57,10 @@ def rint(x):
 @triton.jit
 def signbit(x):
     if x.dtype == tl.float64:
-        return x.to(tl.int64, bitcast=True) < 0
-    return x.to(tl.int32, bitcast=True) < 0
+        found = x.to(tl.int64, bitcast=True) < 0
+    else:
+        found = x.to(tl.int32, bitcast=True) < 0
+    return found
 
 
 @triton.jit

@@ -42,6 +42,11 @@ def full(value: Any, dtype: np.dtype[Any]) -> str:
     return f"tl.full((1,), {literal(value)}, {TYPES[dtype]})"
 
 
+def is_literal(expression: ScalarExpression) -> bool:
+    """Whether an expression is of numbers alone: it is a block of one element and one dimension, as :func:`full` makes it."""
+    return expression.op != "operand" and all(map(is_literal, expression.args))
+
+
 class Emission:
     """The printer of expressions at one point of a kernel: ``load`` gives the text of an operand, ``assign`` adds a line that names a value."""
 

@@ -32,7 +32,7 @@ from ...schedule.kernel_plan import (
 from ...schedule.scalar_ir import ScalarExpression
 from ...schedule.tensor_ir import Value
 from . import PERSISTENT
-from .expressions import DEVICE_FUNCTIONS, TYPES, Emission, literal
+from .expressions import DEVICE_FUNCTIONS, TYPES, Emission, is_literal, literal
 
 PROGRAMS = 264  # programs that fill a GPU: two per SM
 _WRAPPED = 100  # characters from which on a reduced element is assigned on its own line
@@ -381,7 +381,9 @@ class TritonKernel:
         """A value with the shape of the block."""
         if expression.op == "constant":
             return f"tl.full([XBLOCK, RBLOCK], {text}, {TYPES[dtype]})"
-        return text if self.shape(expression) == (True, True) else f"tl.broadcast_to({text}, [XBLOCK, RBLOCK])"
+        if self.shape(expression) == (True, True):
+            return text
+        return f"tl.broadcast_to({f'({text})[None, :]' if is_literal(expression) else text}, [XBLOCK, RBLOCK])"
 
     def whole_mask(self, mask: str) -> str:
         """A mask with the shape of the block."""

@@ -31,6 +31,20 @@ from ..mode_utils import no_dispatch as _DisableTorchDispatch_
 from ..tag import Tag
 from ..trace_graph import running
 from . import _autograd, _cpu, _functorch, _nn, _profiler
+from .cuda_names import (
+    _accelerator_isAllocatorInitialized,
+    _cuda_emptyCache,
+    _cuda_getCurrentRawStream,
+    _cuda_getDefaultStream,
+    _cuda_getDevice,
+    _cuda_getDeviceCount,
+    _cuda_isCurrentStreamCapturing,
+    _cuda_isInBadFork,
+    _cuda_setDevice,
+    _cuda_setStream,
+    _cuda_synchronize,
+    _get_accelerator,
+)
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
 from .graph_names import (
@@ -198,19 +212,9 @@ def _get_default_device() -> str:
     return str(get_default_device())
 
 
-def _get_accelerator(check: bool | None = None) -> Any:
-    """The accelerator: there is none, so the CPU."""
-    return device("cpu")
-
-
 def _get_privateuse1_backend_name() -> str:
     """The name of devices that extensions bring: PyTorch's own."""
     return "privateuseone"
-
-
-def _cuda_isInBadFork() -> bool:
-    """False: there is no GPU."""
-    return False
 
 
 def _jit_set_profiling_executor(profiling_flag: bool) -> bool:

@@ -1,7 +1,7 @@
 """Which implementation ``scaled_dot_product_attention`` may use.
 
-There is one here, which computes as ``SDPBackend.MATH`` does.  ``FLASH_ATTENTION`` names a way to the same numbers with less
-memory, so that asking for it is served by the same; the others are for GPUs.
+There is one here for each device, which computes as ``SDPBackend.MATH`` does.  ``FLASH_ATTENTION`` names a way to the same numbers with less
+memory, so that asking for it is served by the same; and so are ``EFFICIENT_ATTENTION`` and ``CUDNN_ATTENTION`` where there is a GPU.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
+from ...core.devices import accelerator
 from ...core.errors import NotSupported
 from ...core.missing import missing
 
@@ -27,6 +28,7 @@ class SDPBackend(IntEnum):
 
 
 _SERVED = (SDPBackend.MATH, SDPBackend.FLASH_ATTENTION)
+_SERVED_ON_GPUS = (SDPBackend.EFFICIENT_ATTENTION, SDPBackend.CUDNN_ATTENTION)
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[None]:
     wanted = [backends] if isinstance(backends, SDPBackend) else list(backends)
     if not wanted or not all(isinstance(each, SDPBackend) for each in wanted):
         raise AssertionError("Backends must be an instance of SDPBackend or a list of SDPBackend instances")
-    if not any(each in _SERVED for each in wanted):
+    if not any(each in _SERVED for each in wanted) and not (any(each in _SERVED_ON_GPUS for each in wanted) and accelerator() is not None):
         names = ", ".join(each.name for each in wanted)
         raise NotSupported(f"sdpa_kernel: no kernel for {names} here; allow SDPBackend.MATH")
     yield

@@ -279,6 +279,7 @@ def ctc_loss(
         raise OperationError(
             f"Expected tensor to have size at least {max(counts)} at dimension 1, but got size {list(targets._array.shape)}"
         )
+    targets = targets.to(log_probs.device)  # cuDNN takes them on the CPU, and so does PyTorch
     loss = ctc_alignments(log_probs, targets, lengths, counts, blank)[0]
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0)

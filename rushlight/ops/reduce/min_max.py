@@ -129,7 +129,7 @@ def _by_rows(function: Any, array: Any, dtype: Any) -> Any:
 
 def _places(name: str, array: Any, axis: int, keepdim: bool) -> Any:
     """``argmax`` or ``argmin`` along an axis."""
-    if array.size < _LARGE or axis != array.ndim - 1 or not array.flags.c_contiguous:
+    if array.__class__ is not np.ndarray or array.size < _LARGE or axis != array.ndim - 1 or not array.flags.c_contiguous:
         return getattr(array, name)(axis, keepdims=keepdim)
     found = _by_rows(partial(getattr(np, name), axis=1), array, _INT64)
     return found.reshape(reduced_shape(array.shape, (axis,), keepdim))

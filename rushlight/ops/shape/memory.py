@@ -38,7 +38,8 @@ def is_contiguous(array: Any) -> bool:
     """Whether an array or a Spec is contiguous in row-major order."""
     if array.__class__ is Spec:
         return lies_as(array.shape, array.element_strides, contiguous_strides(array.shape))
-    return bool(array.flags.c_contiguous)
+    known = None if array.__class__ is np.ndarray else getattr(array, "_c_contiguous", None)  # CuPy makes an object of flags
+    return bool(array.flags.c_contiguous if known is None else known)
 
 
 def like_layout(result: Any, input: Any) -> Any:

@@ -78,8 +78,8 @@ def _interleave_indices_kernel(xp: Any, repeats: Any, output_size: Any) -> Any:
     _check_repeats(repeats)
     if (repeats < 0).any():
         raise ShapeError("repeats can not be negative")
-    if output_size is not None and output_size != repeats.sum():
-        raise ShapeError(f"repeat_interleave: allocated size {output_size} does not match required size {repeats.sum()}")
+    if output_size is not None and output_size != (needed := int(repeats.sum())):
+        raise ShapeError(f"repeat_interleave: allocated size {output_size} does not match required size {needed}")
     return xp.repeat(xp.arange(repeats.shape[0], dtype=repeats.dtype), repeats)
 
 

@@ -451,8 +451,11 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     if needed > held:
         grown = device_type_of(array).arrays.zeros(needed, array.dtype)
         grown[:held] = strided(storage.array, (held,), (1,), dtype=array.dtype)
-        input._storage = storage = type(storage)(grown)
+        version, input._storage = storage.version, type(storage)(grown)
+        storage = input._storage
+        storage.version = version
     input._array = strided(storage.array, size, strides, start if needed else 0, array.dtype)
+    storage.version += tuple(array.shape) != size
     return input
 
 

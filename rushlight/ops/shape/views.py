@@ -14,6 +14,7 @@ from ...core.base import alias as shared
 from ...core.declare import composite, primitive
 from ...core.devices import sole_accelerator, strided
 from ...core.dtypes import legacy_name
+from ...core.entry import forwards
 from ...core.errors import DimensionError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import normalize_dim, normalize_dims
 from ...core.fast_paths import gradient_array
@@ -46,10 +47,7 @@ def _view_meta(input: Any, size: Any) -> Spec:
 
 
 def _view_kernel(xp: Any, input: Any, size: Any) -> Any:
-    dense = None if input.__class__ is np.ndarray else getattr(input, "_c_contiguous", None)  # CuPy makes an object of flags
-    if dense is None:
-        dense = input.flags.c_contiguous
-    if dense and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
+    if is_contiguous(input) and (not size or min(size) >= -1):  # NumPy infers any negative size, not just -1
         return input.reshape(size)
     return strided(input, *_planned(_view_meta, input, tuple(size)))
 
@@ -74,7 +72,7 @@ def _reshape_gradient(g: Any, input_shape: Any) -> Any:
     array = None if sole_accelerator.array_type is None else gradient_array(g)
     if array is None:
         return g.reshape(input_shape)
-    if array.flags.c_contiguous:
+    if is_contiguous(array):
         return make(array.reshape(input_shape))
     if not views_as(array, input_shape):
         return g.reshape(input_shape)
@@ -159,6 +157,9 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     if input.storage_offset() * input._array.itemsize % dtype.numpy.itemsize:
         _view_dtype_meta(input._array, dtype, input.storage_offset())
     return view_dtype(input, dtype)
+
+
+forwards.set(("dtype is None and size is MISSING and len(size_given) > 1", "view_shape", "*size_given"), "view")
 
 
 def _reshape_copy_kernel(xp: Any, input: Any, shape: Any) -> Any:

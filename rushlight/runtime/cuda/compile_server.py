@@ -107,9 +107,17 @@ def work(job: dict[str, Any], folder: str) -> None:
     except Exception as error:
         path = os.path.join(folder, f"{os.getpid()}_{job['number']}.error")
         with open(path, "w") as file:
-            file.write(f"{type(error).__name__}: {error}" if str(error) else traceback.format_exc())
+            file.write("\n".join(f"{type(each).__name__}: {each}" for each in chained(error)) if str(error) else traceback.format_exc())
         answer["error"] = path
     say(answer)
+
+
+def chained(error: BaseException) -> list[BaseException]:
+    """An error and its causes: where a function that a kernel calls does not compile, only the cause says why."""
+    found = [error]
+    while found[-1].__cause__ is not None:
+        found.append(found[-1].__cause__)
+    return found
 
 
 def say(answer: dict[str, Any]) -> None:

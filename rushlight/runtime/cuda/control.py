@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import uuid
 from collections import OrderedDict
 from contextlib import AbstractContextManager
 from sys import getrefcount
@@ -20,6 +21,7 @@ from ...core.errors import NotSupported, ValueRangeError
 from . import faults
 from .captured_work import release_unused
 from .device import CudaDevice, no_such_device, sized
+from .launch import CudaKernel
 
 
 def kind() -> CudaDevice:
@@ -70,6 +72,24 @@ def synchronize(device: Any = None) -> None:
     faults.raise_found()
 
 
+_SPIN = """
+extern "C" __global__ void spin(long long cycles) {
+    long long begun = clock64();
+    while (clock64() - begun < cycles) {}
+}
+"""
+
+
+@functools.cache
+def _spinning() -> CudaKernel:
+    return CudaKernel(kind().cupy, _SPIN, "spin", "q")
+
+
+def spin(cycles: int) -> None:
+    """Keep the current stream busy for so many cycles of the GPU's clock."""
+    _spinning()(1, 1, cycles)
+
+
 class DeviceProperties:
     """What a GPU is: name, multiprocessors, memory, compute capability."""
 
@@ -90,7 +110,8 @@ class DeviceProperties:
         self.is_multi_gpu_board = found["isMultiGpuBoard"]
         self.pci_bus_id, self.pci_device_id, self.pci_domain_id = found["pciBusID"], found["pciDeviceID"], found["pciDomainID"]
         self.gcnArchName = self.name
-        self.uuid = bytes(found["uuid"]).hex() if "uuid" in found else ""
+        raw = bytes(found.get("uuid", b""))
+        self.uuid = uuid.UUID(bytes=raw) if len(raw) == 16 else raw.hex()
 
     def __repr__(self) -> str:
         return (

@@ -7,6 +7,7 @@ same memory is one call of the library.
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from ...core.errors import AcceleratorError
+from ...core.process_safety import free_after_fork
 from . import launch_record
 from .libraries import library
 
@@ -64,6 +66,7 @@ class Dnn:
         made, self.stream = ctypes.c_void_p(), None
         self.check(self.library.cudnnCreate(ctypes.byref(made)))
         self.handle = made.value
+        self.lock = free_after_fork(threading.Lock())
         self._stream = cupy.cuda.get_current_stream
 
     def check(self, status: int) -> None:
@@ -211,13 +214,14 @@ class ExecutionPlan:
     def _execute(self, stream: int, key: tuple[int, ...]) -> None:
         """Compute in the current stream, given the addresses of the tensors and of the workspace."""
         dnn = self.dnn
-        dnn.enter()
-        pack = self._packs.get(key)
-        if pack is None:
-            if len(self._packs) >= _MOST_PACKS:
-                self._packs.pop(next(iter(self._packs)))
-            pack = self._packs[key] = self._packed(key)
-        status = dnn.execute(dnn.handle, self.descriptor.pointer, pack.pointer)
+        with dnn.lock:  # the handle has one stream at a time
+            dnn.enter()
+            pack = self._packs.get(key)
+            if pack is None:
+                if len(self._packs) >= _MOST_PACKS:
+                    self._packs.pop(next(iter(self._packs)))
+                pack = self._packs[key] = self._packed(key)
+            status = dnn.execute(dnn.handle, self.descriptor.pointer, pack.pointer)
         if status:
             dnn.check(status)
 

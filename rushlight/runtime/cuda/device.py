@@ -17,9 +17,10 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.devices import DeviceType, device, device_types, register_device_type, sole_accelerator
-from ...core.dtypes import BY_NUMPY, HALF_PRECISION
+from ...core.dtypes import BY_NUMPY, HALF_PRECISION, default
 from ...core.errors import AcceleratorError, DeviceError, NotSupported, OperationError, OutOfMemoryError
 from ...core.families import Elementwise
+from ..cpu import python_code
 from . import faults
 from .array_module import ArrayModule
 from .kernels import HOST_ONLY, KERNELS, PAIRS, SHORTCUTS
@@ -57,11 +58,20 @@ class CudaDevice(DeviceType):
         self.usage = UsageCounter(cupy)
         self.only = indexed(0) if self.count == 1 else None
         self._kernels: dict[str, Any] = {}  # by op, once asked for
+        self.side_streams: dict[tuple[int, int], Any] = {}  # CuPy's streams that programs have put work into, by device and handle
         os.register_at_fork(after_in_child=self._forked)
+        default.changed.append(self._forget_plans)
         self.shortcuts = {name: functools.partial(each, cupy) for name, each in SHORTCUTS.items()}
 
     def _forked(self) -> None:
         self.forked = True
+
+    def _forget_plans(self) -> None:
+        """Forget what was planned for pointwise ops: quotients of integers, for one, have the default dtype."""
+        for each in self._kernels.values():
+            if isinstance(each, PointwiseOp):
+                each.plans.clear()
+                each.variants.clear()
 
     def device_of(self, array: Any) -> device:
         return indexed(array.data.device_id)
@@ -201,6 +211,18 @@ class CudaDevice(DeviceType):
         self.cupy.cuda.Device().synchronize()
         faults.raise_found()
 
+    def before_backward(self) -> None:
+        if not self.side_streams:
+            return
+        stream, index = self.cupy.cuda.get_current_stream(), self._current()
+        capturing = stream.is_capturing()
+        others = {handle: each for (place, handle), each in self.side_streams.items() if place == index}
+        if not capturing:
+            others[0] = self.cupy.cuda.Stream.null
+        for handle, other in others.items():
+            if handle != stream.ptr and other.is_capturing() == capturing:
+                stream.wait_event(other.record())
+
     def pinned(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         copy = pinned(self.cupy, array.shape, array.dtype)
         copy[...] = array
@@ -297,6 +319,7 @@ def register() -> DeviceType:
         raise DeviceError(f"device 'cuda' is not available: {unusable(runtime, error)}") from error
     if not count:
         raise DeviceError("device 'cuda' is not available: this machine has no CUDA device")
+    python_code.load()
     kind = CudaDevice(cupy)
     register_device_type(kind)
     return kind

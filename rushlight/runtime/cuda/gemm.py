@@ -55,6 +55,7 @@ class CublasHandle:
             cupy.ndarray.__mro__[-2].__new__,
         )  # of the class written in C: its own way of taking arguments is slow
         self.stream: int | None = None
+        self.lock = free_after_fork(threading.Lock())
         self._stream = cupy.cuda.get_current_stream
         self.plans: dict[Any, ProductPlan | None] = {}
         self.gradients: dict[Any, Any] = {}  # of layers, by layouts
@@ -158,8 +159,9 @@ class ProductPlan:
                     return
             product.run(right, left, made, workspace, stream, bias)
             return
-        blas.enter()
-        _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))
+        with blas.lock:  # the handle has one stream at a time
+            blas.enter()
+            _checked(self.call(*self.head, right, *self.right, left, *self.left, made, *self.tail))
 
 
 _handles: dict[int, CublasHandle] = {}

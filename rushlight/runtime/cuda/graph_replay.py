@@ -21,6 +21,7 @@ from ...core.base import make
 from ...core.devices import device_types
 from ...core.errors import RushlightError
 from ...schedule.tensor_ir import Input
+from ..cpu import python_code
 from .captured_work import Allocations, CapturedWork, graph_memory
 from .measured_convolutions import measure_convolutions
 from .measured_products import measure_pending, measured_products
@@ -121,6 +122,7 @@ class ReplayedSchedule:
                 results = self.program.run(args)
             measure_pending(self.cupy)
             measure_convolutions(self.cupy)
+            python_code.store()
             return results
         self.program.release_arena()
         noted = Allocations(self.cupy)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import AcceleratorError
+from ...core.process_safety import free_after_fork
 from ..cpu.code_cache import cache
 from . import faults, launch_record
 
@@ -25,6 +26,7 @@ BLOCKING = os.environ.get("CUDA_LAUNCH_BLOCKING") == "1"
 _OPTIONS = ("-ftz=true",)  # of the compiler, for all kernels
 _STATIC_SHARED, _SHARED_SIZE = 48 << 10, 8  # shared memory that needs no permission, and the attribute that permits more
 _VERSION = 1  # of the cache entries
+_loading = free_after_fork(threading.RLock())
 _LOST = frozenset((700, 702, 714, 715, 716, 717, 718, 719))  # errors after which the context can't be used
 
 
@@ -123,7 +125,10 @@ class CudaKernel:
         index = self.cupy.cuda.runtime.getDevice()
         function = self._functions.get(index)
         if function is None:
-            function = self._functions[index] = load_function(self.cupy, self.source, self.name, self.options)
+            with _loading:  # a module that another thread's takes the place of is unloaded, with a handle that was given away
+                function = self._functions.get(index)
+                if function is None:
+                    function = self._functions[index] = load_function(self.cupy, self.source, self.name, self.options)
         if shared > _STATIC_SHARED:
             self.driver.funcSetAttribute(function.ptr, _SHARED_SIZE, shared)
         if self.cupy.cuda.runtime.getDeviceCount() == 1:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.base import make
-from ...core.devices import available, device
+from ...core.devices import available, device, on_device
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import ArgumentError, NotSupported, OperationError
 from ...tensor.generator import Generator
@@ -354,6 +354,7 @@ class PhiloxGenerator(Generator):
         if hasattr(std, "dtype") and std.ndim or hasattr(mean, "dtype"):
             if hasattr(std, "dtype") and not bool((std >= 0).all()):
                 raise OperationError("normal expects all elements of std >= 0.0")
+            mean, std = (on_device(each, self.device) if hasattr(each, "dtype") else each for each in (mean, std))
             return (self.normal(shape, dtype) * std + mean).astype(dtype, copy=False)
         _checks.normal(0, dtype, mean, std)
         scale = std / math.sqrt(2.0) if np.dtype(dtype).kind == "c" else std
@@ -494,6 +495,8 @@ class PhiloxGenerator(Generator):
             return self.cupy.argsort(-keys, axis=-1)[..., :num_samples].copy()
         kind = np.dtype(np.float64 if probabilities.dtype == np.float64 else np.float32)
         rows = self.cupy.ascontiguousarray(probabilities.reshape(-1, probabilities.shape[-1]), kind)
+        if not rows.size or not num_samples:
+            return self.cupy.empty((*probabilities.shape[:-1], num_samples), np.int64)
         shares = rows / rows.sum(axis=1, keepdims=True)
         sums, (count, width) = self.cupy.cumsum(shares, axis=1), rows.shape
         chosen, across = self.cupy.empty((count, num_samples), np.int64), min(count, 65535)

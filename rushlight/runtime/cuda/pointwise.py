@@ -105,8 +105,8 @@ class Variant:
         found = self._flat.get(vectors)
         if found is None:
             text = ScalarText(lambda data: f"value(x{data}.x[k])" if self.operands[data][1] else f"a{data}")
-            made = text.value(self.expression)
-            body = [*text.lines, f"made.x[k] = {rounded(f'({computed(self.dtype)})({made})', self.dtype)};"]
+            element = text.value(self.expression)
+            body = [*text.lines, f"made.x[k] = {rounded(f'({computed(self.dtype)})({element})', self.dtype)};"]
             loads = [
                 f"Four<{STORED[dtype]}> x{index} = four(a{index}, first);"
                 for index, (dtype, is_array) in enumerate(self.operands)
@@ -116,7 +116,8 @@ class Variant:
                 "VECTORS": str(int(vectors)), "RESULT": STORED[self.dtype], "LOADS": " ".join(loads), "VECTOR_BODY": "\n            ".join(body)
             }  # fmt: skip
             source = self._source(_FLAT, lambda _: "i", "i", extra).replace("__restrict__ ", "")
-            found = self._flat[vectors] = CudaKernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
+            made = CudaKernel(self.cupy, source, "pointwise", self._format() + "q", self.op.public_name)
+            found = self._flat.setdefault(vectors, made)  # another thread may have made it too
         return found
 
     def strided(self, dims: int, wide: bool) -> CudaKernel:
@@ -134,7 +135,7 @@ class Variant:
             }  # fmt: skip
             source = self._source(layout + _STRIDED, lambda at: f"(long long)o{at}", "(long long)oo", extra).replace("__restrict__ ", "")
             format = self._format() + ("q" if wide else "I") + f"0q{dims * (1 + len(names))}q"
-            found = self._strided[dims, wide] = CudaKernel(self.cupy, source, "pointwise", format, self.op.public_name)
+            found = self._strided.setdefault((dims, wide), CudaKernel(self.cupy, source, "pointwise", format, self.op.public_name))
         return found
 
 
@@ -336,7 +337,7 @@ class PointwiseOp:
         try:
             return self.variants[tuple(key)]
         except KeyError:
-            found = self.variants[tuple(key)] = self._prepare(values)
+            found = self.variants.setdefault(tuple(key), self._prepare(values))
             return found
         except TypeError:  # an option that can't be part of a key
             return None
