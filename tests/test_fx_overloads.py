@@ -42,3 +42,33 @@ def test_make_fx_writes_to_out_and_gives_plain_tuples():
     made = make_fx(lambda x, y: torch.mul(x, 2, out=y))(torch.ones(2), torch.ones(2))
     assert "torch.ops.aten.mul.out(x_1, 2, out = y_1)" in made.code
     assert type(make_fx(lambda x: torch.topk(x, 1))(torch.ones(2))(torch.ones(2))) is tuple
+
+
+def test_functionalize_records_writes_as_new_values():
+    def program(x):
+        row = x[0]
+        row.fill_(2)
+        y = x * 2
+        y.add_(1)
+        return y
+
+    x = torch.arange(4.0).reshape(2, 2)
+    code = make_fx(torch.func.functionalize(program))(x.clone()).code
+    assert (
+        "select_scatter" in code and "aten.add_" not in code and "fill_" not in code and "aten.copy_.default(x_1, select_scatter)" in code
+    )
+    made = make_fx(torch.func.functionalize(program, remove="mutations_and_views"))(x.clone())
+    assert "aten.select_copy.int" in made.code
+    written = torch.arange(4.0).reshape(2, 2)
+    assert made(written).tolist() == [[5, 5], [5, 7]] and written.tolist() == [[2, 2], [2, 3]]
+    assert torch.func.functionalize(program)(x).tolist() == [[5, 5], [5, 7]] and x.tolist() == [[2, 2], [2, 3]]
+    with pytest.raises(RuntimeError, match="received invalid argument for remove=views"):
+        torch.func.functionalize(program, remove="views")
+
+
+def test_make_fx_names_operators_of_pytorch():
+    x = torch.arange(6.0).reshape(2, 3)
+    made = make_fx(lambda x: torch.where(x.view(-1).softmax(0).double() > 0.1, torch.zeros(6).double(), 1.0).split(2))(x)
+    names = [node.target._overloadpacket.__name__ for node in made.graph.nodes if hasattr(node.target, "_overloadpacket")]
+    assert names == ["view", "_softmax", "_to_copy", "gt", "zeros", "_to_copy", "where", "split_with_sizes"]
+    assert torch.cat(made(x)).tolist() == [1, 1, 1, 1, 0, 0]

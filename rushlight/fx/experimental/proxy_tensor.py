@@ -10,9 +10,10 @@ from typing import Any
 from ...capture.tracer.tracer import Tracer as OpTracer
 from ...compat import pytree
 from ...core.base import Spec, TensorBase, make
-from ...core.declare import Op
+from ...core.declare import Op, table
 from ...core.errors import OperationError
 from ...core.state import state
+from ...graph.calls import bind
 from ...graph.node import Node, map_arg
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
@@ -23,11 +24,40 @@ from ..graph_module import GraphModule
 
 _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 # Ops of the table that PyTorch calls something else.
-_NAMES = {"cast": "_to_copy", "softmax": "_softmax", "log_softmax": "_log_softmax", "slice_dim": "slice"}
+_NAMES = {
+    "cast": "_to_copy", "softmax": "_softmax", "log_softmax": "_log_softmax", "slice_dim": "slice", "view_shape": "view", "where_elements": "where",
+    "split_evenly": "split_with_sizes",
+}  # fmt: skip
+
+
+def _formed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of an op as its overload takes them, where these differ."""
+    if op.name in ("softmax", "log_softmax") and len(args) == 2 and not kwargs:
+        return (*args, False), {}
+    if op.name == "cast" and len(args) == 2:
+        return args[:1], {"dtype": args[1], **kwargs}
+    return args, kwargs
+
+
+_copy = table["copy_"]
 
 
 class _Ops(OpTracer):
     """Records the ops that run; of composites, those of their bodies."""
+
+    copies_views = False  # whether views are recorded as copies
+
+    def functionalized(self, f: Any, args: Any, kwargs: Any, copies_views: bool) -> Any:
+        """Record a function without writes in place, but for one at the end for each argument that it has written to."""
+        tensors = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, TensorBase)]
+        before = [self.node_of(each) for each in tensors]
+        self.functional, self.copies_views = True, copies_views
+        result = f(*args, **kwargs)
+        for tensor, node in zip(tensors, before):
+            changed = self.node_of(tensor)
+            if changed is not node:
+                self.emit(_copy, bind(_copy, (node, changed), {}))
+        return result
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if (op.functional or op).kernel is None and out is None:
@@ -41,16 +71,24 @@ def _spec(value: Any) -> Any:
     return make(found) if isinstance(found, Spec) else found
 
 
-def overload_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | None:
-    """The aten overload of a call of an op; None where there is none that takes its arguments."""
+def _listed(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with those of a variadic parameter as one list, as an overload takes them."""
+    at = next((at for at, each in enumerate(op.parameters) if each.variadic), None)
+    if at is None or (len(args) == at + 1 and isinstance(args[at], (list, tuple))):
+        return args
+    return (*args[:at], list(args[at:]))
+
+
+def overload_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], copies: bool = False) -> OpOverload | None:
+    """The aten overload of a call of an op (that copies, instead of a view); None where there is none that takes its arguments."""
     base = op.functional or op
-    given, named = map_arg(args, _spec), map_arg(kwargs, _spec)
+    given, named = map_arg(_listed(op, args), _spec), map_arg(kwargs, _spec)
     if base.name == "matmul":
         ranks = tuple(each._array.ndim for each in given)
         found = packet("aten", {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}.get(ranks, "matmul"))
         return None if found is None else found._overloads["default"]
     name = _NAMES.get(base.name, _PREFIXES.get(base.namespace or "", "") + base.public_name)
-    found = packet("aten", f"{name}_" if op.functional is not None else name)
+    found = packet("aten", f"{name}_" if op.functional is not None else f"{name}_copy" if copies else name)
     if found is None:
         return None
     numbers = [each for each in given[1:2] if isinstance(each, (int, float))]
@@ -190,9 +228,12 @@ def _converted(tracer: Any, output: Any) -> GraphModule:
             attributes[target] = value
         op = node.table_op
         if op is not None:
-            found = overload_of(op, node.args, dict(node.kwargs))
+            plain, named = _formed(op, node.args, dict(node.kwargs))
+            args, kwargs = map_arg(plain, here.__getitem__), map_arg(named, here.__getitem__)
+            found = overload_of(op, plain, named, tracer.copies_views and op.view)
             target = op.call if found is None else found
             if found is not None:
+                args = _listed(op, args)
                 kinds = [each.type for each in found._schema.arguments]
                 args = tuple([value] if kind.listed and isinstance(value, int) else value for kind, value in zip(kinds, args))
         name = target._overloadpacket.__name__ if isinstance(target, OpOverload) else None
