@@ -83,3 +83,14 @@ def test_a_composite_op_sees_the_dimensions_of_a_nested_tensor():
     with pytest.raises(RuntimeError, match="not supported for NestedTensor on ragged dim"):
         nested.flatten(1, 2)  # and not the flattened values
     assert nested.narrow(2, 1, 2).values().tolist() == [[1, 2], [4, 5], [1, 2]]
+
+
+def test_embedding_of_a_strided_nested_tensor():
+    weight = torch.arange(8.0).reshape(4, 2)
+    found = torch.nn.functional.embedding(torch.nested.nested_tensor([torch.tensor([1, 2]), torch.tensor([3])]), weight)
+    assert [each.tolist() for each in found.unbind()] == [[[2, 3], [4, 5]], [[6, 7]]]
+
+
+def test_the_parts_of_a_strided_nested_tensor_are_contiguous_copies():
+    part = torch.arange(6.0).reshape(2, 3).t()
+    assert torch.nested.nested_tensor([part, part]).is_contiguous()

@@ -59,6 +59,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",
+    "torch.masked.maskedtensor.core": "rushlight.compat.masked_core",
     "torch.nested._internal": "rushlight.compat.nested_internal",
     "torch.jit._state": "rushlight.compat.jit_state",
     "torch.sparse._triton_ops_meta": "rushlight.compat.sparse_triton_meta",

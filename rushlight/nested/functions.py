@@ -20,7 +20,8 @@ def nested_tensor(
         tensor_list = tensor_list.unbind()
     if not isinstance(tensor_list, (list, tuple, NestedTensor)):
         raise TypeError("nested_tensor(): Only lists (of tensors or numbers) are accepted")
-    parts = [each.detach().clone() if isinstance(each, Tensor) else rushlight.tensor(each) for each in tensor_list]
+    plain = rushlight.contiguous_format
+    parts = [each.detach().clone(memory_format=plain) if isinstance(each, Tensor) else rushlight.tensor(each) for each in tensor_list]
     if any(each.is_nested for each in parts):
         raise OperationError("A nested tensor cannot be made of nested tensors")
     made = _made(_typed(parts, dtype, device), layout)

@@ -224,6 +224,9 @@ def pointwise(func: Any, op: Any, first: Any, args: Any, kwargs: Any) -> Any:
     for each in everything:
         if isinstance(each, NestedTensor) and each is not first:
             _check_alike(func, first, each)
+    if op.name == "nn_functional_embedding" and first._kind == "strided":
+        rest = {key: value for key, value in bound(op, args, kwargs).items() if key != "input"}
+        return of_parts([func(each, **rest) for each in first.unbind()])
     if op.name in _LIKE or op.name == "nn_functional_embedding":
         of_values_alone = {key: swapped(value, NestedTensor.values) for key, value in kwargs.items()}
         return first.like(func(*swapped(tuple(args), NestedTensor.values), **of_values_alone))
