@@ -8,6 +8,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.compat
+import rushlight.nn.functional as F
 from rushlight.autograd import forward_ad, functional
 
 NAN = float("nan")
@@ -189,3 +190,55 @@ def test_texts_of_freed_graphs_and_views_of_functions():
         y.backward()
     with pytest.raises(RuntimeError, match="Output 0 of SameBackward is a view and is being modified inplace"):
         Same.apply(x * 1).add_(1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.sum(0, 1),
+        lambda x: x.argmax(0, 1),
+        lambda x: x.logsumexp(0, 0),
+        lambda x: torch.sort(x, 1, 1),
+        lambda x: torch.isin(x, x, invert=1),
+        lambda x: F.dropout(x, 0.5, "yes"),
+        lambda x: F.avg_pool1d(x, 2, 1, 0, 1.0),
+    ],
+)
+def test_a_number_is_not_taken_for_true(call):
+    with pytest.raises(TypeError, match="must be bool, not"):
+        call(torch.zeros(2, 3))
+
+
+def test_switches_that_are_conditions_take_any_value():
+    indices = F.max_pool1d(torch.arange(6.0).reshape(1, 6), 2, return_indices=1)[1]
+    assert indices.tolist() == [[1, 3, 5]]
+
+
+def test_squeeze_takes_dimensions_one_by_one():
+    x = torch.zeros(2, 1, 1, 3)
+    assert x.squeeze(1, 2).shape == (2, 3) and x.squeeze(1).shape == (2, 1, 3) and x.squeeze(dim=(1, 2)).shape == (2, 3)
+    assert torch.compile(lambda x: x.squeeze(1, 2) * 2)(x).shape == (2, 3)
+    assert x.squeeze_(1, 2).shape == (2, 3) and x.shape == (2, 3)
+
+
+def test_copy_of_a_number():
+    w = torch.ones(2, requires_grad=True)
+    y = w * 2
+    y.copy_(4)
+    y.sum().backward()
+    assert y.tolist() == [4, 4] and w.grad.tolist() == [0, 0]
+    assert torch.zeros(2, dtype=torch.uint8).copy_(-1).tolist() == [255, 255]
+    assert torch.zeros(2, dtype=torch.int32).copy_(2.7).tolist() == [2, 2]
+    assert torch.compile(lambda x: x.clone().copy_(3) * 2)(torch.ones(2)).tolist() == [6, 6]
+    with pytest.raises(TypeError, match="must be Tensor, not list"):
+        w.detach().copy_([1, 2])
+
+
+def test_memory_that_resize_adds_is_filled_where_algorithms_are_deterministic():
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.ones(2).resize_(4).isnan().tolist() == [False, False, True, True]
+        assert torch.ones(1, dtype=torch.int16).resize_(2).tolist() == [1, 2**15 - 1]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.ones(2).resize_(4).tolist() == [1, 1, 0, 0]

@@ -262,3 +262,10 @@ def test_update_bn():
     torch.testing.assert_close(norm.running_var, torch.stack([each.var(0) for each in outputs]).mean(0))
     assert norm.momentum == 0.3
     assert not model.training
+
+
+def test_a_multiplicative_schedule_takes_functions_alone():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)
+    for wrong in (3, [3]):
+        with pytest.raises(TypeError, match="lr_lambda should be a function, but got int"):
+            torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lr_lambda=wrong)

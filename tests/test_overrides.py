@@ -362,3 +362,17 @@ def test_what_a_subclass_shows_of_itself() -> None:
     assert repr(torch.nn.Parameter(Shown(torch.ones(2)))) == "Parameter(Shown(inner=tensor([1., 1.]), requires_grad=True))"
     assert torch.ones(2).__repr__(tensor_contents="contents") == "tensor(contents)"
     assert torch.ones(2, device="meta").__repr__(tensor_contents="contents") == "tensor(contents, device='meta', size=(2,))"
+
+
+def test_the_variables_of_every_frame_of_a_traceback_can_be_read():
+    # Debuggers and pytest do so. The function behind cdouble() has a closure, which CPython reads without a look where the code does not copy it.
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            raise LookupError(func.__name__)
+
+    with pytest.raises(LookupError) as caught:
+        torch.ones(2).as_subclass(Refusing).cdouble()
+    frames = [each.frame.raw for each in caught.traceback]
+    assert any(each.f_code.co_freevars for each in frames)
+    assert all(isinstance(each.f_locals, dict) for each in frames)

@@ -13,7 +13,7 @@ from ..core.declare import table
 from ..core.devices import device_of, sole_accelerator
 from ..core.dtypes import BY_NUMPY
 from ..core.errors import DtypeError, GradientError, ShapeError
-from ..core.overrides import dispatched
+from ..core.overrides import ask_plain, dispatched
 from ..core.state import fake_mode, flags, state
 from .engine import refreshed, run_backward
 from .graph import GradientEdge
@@ -164,9 +164,17 @@ def grad(
     materialize_grads: bool = False,
 ) -> Any:
     """The sum of gradients of outputs with respect to the inputs, as a tuple; as a dict where the inputs are one."""
+    if flags.overrides or state.function_modes:
+        options = {
+            "grad_outputs": grad_outputs, "retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs,
+            "allow_unused": allow_unused, "is_grads_batched": is_grads_batched, "materialize_grads": materialize_grads,
+        }  # fmt: skip
+        handled = ask_plain(grad, (outputs, inputs), options, (outputs, inputs))
+        if handled is not NotImplemented:
+            return handled
     if isinstance(inputs, Mapping):
-        options = retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
-        return dict(zip(inputs, grad(outputs, _inputs_list(inputs, "grad"), grad_outputs, *options)))
+        rest = retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads
+        return dict(zip(inputs, grad(outputs, _inputs_list(inputs, "grad"), grad_outputs, *rest)))
     if is_grads_batched:
         return _for_each_gradient(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, materialize_grads)
     if allow_unused is False and materialize_grads:

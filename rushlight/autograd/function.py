@@ -266,6 +266,10 @@ class Function(metaclass=_FunctionMeta):
             handled = _intercepted(cls, bound_arguments(cls, args, kwargs))
             if handled is not NotImplemented:
                 return handled
+        if flags.overrides:
+            for each in args:
+                if isinstance(each, TensorBase) and each.applies_functions is not None:
+                    return each.applies_functions(cls, args, kwargs)
         args, context, edges, requires = begin(cls, args, kwargs)
         enabled = state.grad_enabled
         state.grad_enabled = False

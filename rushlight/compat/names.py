@@ -59,6 +59,8 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.nn.utils._per_sample_grad": "rushlight.compat.per_sample_grad",
     "torch.nn.utils._named_member_accessor": "rushlight.compat.member_accessor",
     "torch.autograd.variable": "rushlight.compat.autograd_variable",
+    "torch.masked.maskedtensor.core": "rushlight.compat.masked_core",
+    "torch.nested._internal": "rushlight.compat.nested_internal",
     "torch.jit._state": "rushlight.compat.jit_state",
     "torch.sparse._triton_ops_meta": "rushlight.compat.sparse_triton_meta",
     "torch.jit._trace": "rushlight.compat.jit_trace",
@@ -152,6 +154,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.compat.numbers": "_aminmax _amp_update_scale_ _assert_async _convolution _dim_arange _conj _conj_physical _debug_has_internal_overlap _masked_softmax _neg_view _shape_as_tensor _softmax_backward_data _sparse_broadcast_to _validate_sparse_compressed_tensor_args _unique _unique2 _scaled_mm _segment_reduce "
         "_addmm_activation _cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long _cast_Short _has_compatible_shallow_copy_type "
         "eig lstsq matrix_rank segment_reduce solve symeig",
+        "rushlight.compat.nested_internal.buffers": "_nested_from_padded _nested_from_padded_and_nested_example _nested_get_lengths _nested_get_offsets "
+        "_nested_get_ragged_idx _nested_get_values _nested_tensor_from_mask _nested_tensor_from_mask_left_aligned _nested_view_from_buffer "
+        "_nested_view_from_jagged",
         "rushlight.compat.weight_only": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",
         "rushlight.compat.storage": "StorageBase",
         "rushlight.compat.files": "PyTorchFileReader PyTorchFileWriter",

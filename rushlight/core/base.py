@@ -57,6 +57,7 @@ class TensorBase:
     _backward_hooks: Any = None
     _post_accumulate_hooks: Any = None
     _inference: bool = False
+    applies_functions: Any = None  # of a subclass whose tensors have no node of their own: how it applies custom Functions to them
 
     if TYPE_CHECKING:  # the public class gets its operators and methods from the table of ops
 
@@ -101,6 +102,7 @@ class Spec:
 
     __slots__ = ("device", "dtype", "shape", "_strides")
     outside = ""  # of subclasses, which represent arrays inside a transform: the error where one turns up elsewhere
+    nested = False  # whether it describes a nested tensor, of which a size is a symbol
     __array_ufunc__ = None  # a ufunc on it raises, so that the fast paths leave it to the general dispatcher
 
     def __init__(self, shape: Any, dtype: np.dtype[Any], strides: tuple[int, ...] | None = None, device: device | None = None) -> None:

@@ -72,7 +72,7 @@ class Op:
         "accelerator_call", "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
         "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "apart", "one_value", "source_module",
-        "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage", "needs_variadic",
+        "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage", "needs_variadic", "more_dims",
     )  # fmt: skip
 
     body: Any
@@ -118,6 +118,7 @@ class Op:
         self.apart = False
         self.data_dependent = False  # whether the shape of its result, or which Python value it is, follows from elements
         self.across_devices = False  # whether it reads tensors of other devices
+        self.more_dims = False  # whether positional arguments behind the last one are further dimensions: ``x.squeeze(1, 2)``
         self.needs_variadic = False  # whether a variadic parameter must be given something
         self.of_storage = False  # whether its result depends on the storage behind a tensor
         self.layout = ""  # the memory layout of results: "", "channels last", "channels last of either", "preserve" or "contiguous"
@@ -274,7 +275,7 @@ def primitive(
     ``device``, ``requires_grad``), ``node_name``, ``name``, ``public_name`` (what messages and results call an overload that
     a composite front calls), ``data_dependent`` (the shape of the
     result follows from elements), ``across_devices`` (reads tensors of other devices), ``of_storage`` (the result depends on the storage
-    behind a tensor), ``needs_variadic`` (a call without the variadic arguments is refused), ``notes`` (known limits, for the documentation), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
+    behind a tensor), ``needs_variadic`` (a call without the variadic arguments is refused), ``more_dims`` (positional arguments behind the last are further dimensions), ``notes`` (known limits, for the documentation), ``onnx`` (its form in ONNX, ``{since_opset: function(g, *values)}``, or
     a string that says why it has none), ``quantized`` (how it runs on quantized arrays, ``function(op, values)``), ``random``
     (draws random numbers although it has no parameter ``generator``), ``layout`` (the memory layout of results where operands are not
     in row-major order: see :mod:`rushlight.core.layout`), ``one_value`` (its in-place form may write where elements share memory; a text is what a warning about it names),
@@ -319,6 +320,7 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options
     op.across_devices = options.pop("across_devices", False)
     op.of_storage = options.pop("of_storage", False)
     op.needs_variadic = options.pop("needs_variadic", False)
+    op.more_dims = options.pop("more_dims", False)
     op.layout = options.pop("layout", "")
     op.one_value = options.pop("one_value", False)
     op.apart = options.pop("apart", False)

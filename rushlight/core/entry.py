@@ -226,7 +226,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         ndarray=np.ndarray, new=object.__new__, Tensor=runtime.tensor_type, TensorBase=TensorBase, refresh=refresh,
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, MANY=UFUNCS, many=faster_ufunc, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
-        holds_sparse=holds_sparse, with_numbers_between=with_numbers_between,
+        holds_sparse=holds_sparse, with_numbers_between=with_numbers_between, refuse_switch=refuse_switch,
         check_arguments=check_arguments, sole_accelerator=sole_accelerator, dispatch_on_accelerator=dispatch_on_accelerator, dispatch_general=dispatch_general,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
@@ -434,6 +434,18 @@ def spread_variadic(op: Op, values: tuple[Any, ...], keyword: Any) -> tuple[Any,
     return values
 
 
+# Switches that PyTorch's own Python code reads as a condition, so that any value will do; all others have to be True or False.
+_CONDITIONS = frozenset(
+    "inplace return_indices hard sym full swap center need_weights average_attn_weights use_separate_proj_weight add_zero_attn".split()
+)
+
+
+def refuse_switch(op: Op, name: str, value: Any) -> None:
+    """Refuse a number or a text for True or False: ``x.sum(0, 1)`` does not mean ``x.sum(0, keepdim=True)``."""
+    if isinstance(value, (int, float, str, np.bool_)) and not isinstance(value, bool):
+        raise argument_error(op, next(at for at, each in enumerate(op.parameters) if each.name == name), value, "bool")
+
+
 _FACTORS = frozenset(("alpha", "beta", "value"))  # numbers that old programs pass between the tensors
 
 
@@ -480,9 +492,18 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
         if name == "dtype":  # Python's own types are taken for dtypes
             namespace["PYTHON_TYPES"] = PYTHON_TYPES
             prologue += ["if dtype.__class__ is type:", "    dtype = PYTHON_TYPES.get(dtype, dtype)"]
+        if parameter.annotation == "bool" and name not in _CONDITIONS and isinstance(parameter.default, bool):
+            prologue += [
+                f"if {name} is not {parameter.default} and {name} is not {not parameter.default}:",
+                f"    refuse_switch(op, {name!r}, {name})",
+            ]
         if parameter.default is MISSING and "=" in parts[-1]:
             prologue.append(f"if {name} is MISSING{f' and {alternative} is MISSING' if alternative else ''}:")
             prologue.append(f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")")
+    if op.more_dims:
+        parts.append("*more")
+        prologue += ["if more:", "    dim = (dim, *more)"]
+        star = True
     extra = [OTHER_SPELLING[p.name] for p in op.parameters if p.name in OTHER_SPELLING]
     extra = [name for name in extra if name not in [p.name for p in op.parameters]]
     variadic = next((p.name for p in op.parameters if p.variadic), None)

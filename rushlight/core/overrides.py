@@ -12,6 +12,7 @@ in their order, but a subclass before its bases.  Plain tensors pay nothing for 
 
 from __future__ import annotations
 
+import functools
 import opcode
 import sys
 import threading
@@ -239,6 +240,32 @@ def _asking(*args, **kwargs):  # type: ignore[no-untyped-def]
     return plain(*args, **kwargs) if handled is NotImplemented else handled
 
 
+_ENCLOSED = """
+def enclosing({free}):
+    def asking(*args, **kwargs):
+        if False:
+            {free}
+        ask = "ask"
+        plain = "plain"
+        handled = ask("function", args, kwargs)
+        return plain(*args, **kwargs) if handled is NotImplemented else handled
+"""
+
+
+@functools.cache
+def _asking_code(free: tuple[str, ...]) -> types.CodeType:
+    """The code that asks, for functions with these free variables.
+
+    A function keeps its closure, so that its code has to have as many.  Nothing reads them, but the code has to copy them to its frame: debuggers
+    and pytest read the variables of every frame of a traceback, and CPython crashes where a free one is not there.
+    """
+    if not free:
+        return _asking.__code__
+    outer = compile(_ENCLOSED.format(free=", ".join(free)), __file__, "exec").co_consts[0]
+    found: types.CodeType = next(each for each in outer.co_consts if isinstance(each, types.CodeType))
+    return found.replace(co_freevars=free, co_firstlineno=_asking.__code__.co_firstlineno)
+
+
 class Exchange:
     """The functions and properties of tensors whose code is exchanged for one that asks, while somebody is to be asked."""
 
@@ -257,11 +284,9 @@ class Exchange:
         )  # fmt: skip
         plain.__kwdefaults__, plain.__annotations__ = function.__kwdefaults__, function.__annotations__
         new: dict[Any, Any] = {"ask": who, "function": function, "plain": plain}
-        template = _asking.__code__
+        template = _asking_code(function.__code__.co_freevars)
         constants = tuple([new.get(each, each) if isinstance(each, str) else each for each in template.co_consts])
-        asking = template.replace(
-            co_consts=constants, co_name=function.__name__, co_qualname=function.__qualname__, co_freevars=function.__code__.co_freevars
-        )  # a function keeps its closure, although the new code reads nothing of it
+        asking = template.replace(co_consts=constants, co_name=function.__name__, co_qualname=function.__qualname__)
         with self.lock:
             self.functions.append((function, plain, asking))
             if self.users:

@@ -15,12 +15,13 @@ from __future__ import annotations
 from ..core.missing import missing
 from . import batching_rules, batching_rules_indexing, batching_rules_products, functions, randomness  # noqa: F401  (they say how ops are batched)
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
+from .functionalization import functionalize
 from .modules import debug_unwrap, functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .rearranging import rearrange
 from .vectorize import vmap
 
 __getattr__ = missing(__name__)
 __all__ = [
-    "debug_unwrap", "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "rearrange",
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize", "rearrange",
     "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

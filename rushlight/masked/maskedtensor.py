@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import rushlight
 
 from ..core.base import TensorBase
 from ..core.declare import table
-from ..core.errors import ArgumentError, ValueRangeError
+from ..core.errors import ArgumentError, OperationError, ValueRangeError
 from ..core.facets import Facet
 from ..tensor import Tensor
 from ..tensor.methods import OPERATORS, UNARY
@@ -29,7 +30,7 @@ masking.set("common", *(
 # Functions that move elements: the mask goes the same way.
 masking.set("moves", *(
     "t transpose permute view reshape flatten unflatten squeeze unsqueeze expand expand_as select narrow split chunk unbind movedim swapaxes index_select "
-    "flip roll repeat view_as cat stack numpy_T mT as_strided diagonal tile ravel slice"
+    "flip roll repeat view_as cat stack numpy_T mT as_strided diagonal tile ravel slice unfold nn_functional_unfold nn_functional_fold"
 ).split())  # fmt: skip
 masking.set("reduces", "sum", "mean", "amax", "amin", "argmax", "argmin", "prod", "all", "any", "var", "std", "norm")
 masking.set("normalizes", "softmax", "log_softmax")
@@ -73,10 +74,20 @@ class MaskedTensor(Tensor):
             raise ArgumentError("mask must be a Tensor")
         if mask.dtype is not rushlight.bool:
             raise ArgumentError("mask must have dtype bool.")
+        if data.layout is not mask.layout:
+            raise ArgumentError("data and mask must have the same layout.")
+        if data.layout is rushlight.sparse_coo:
+            data, mask = data.coalesce(), mask.coalesce()
+            if data._nnz() != mask._nnz():
+                data = data.to_dense().sparse_mask(mask)
+        if data.layout in _COMPRESSED and not _same_places(data, mask):
+            raise ValueRangeError("data and mask must both be sparse tensors with the same elements specified")
         if data.dim() != mask.dim():
             raise ValueRangeError("data.dim() must equal mask.dim()")
         if data.shape != mask.shape:
             raise ValueRangeError(f"data.size() must equal mask.size(), got {list(data.shape)} and {list(mask.shape)}")
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise OperationError("Only Tensors of floating point and complex dtype can require gradients")
         data = Tensor.detach(data).requires_grad_() if requires_grad else data
         made: Any = object.__new__(cls)
         for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad", "_storage"):
@@ -124,7 +135,7 @@ class MaskedTensor(Tensor):
         return _listed(self._masked_data.tolist(), self._masked_mask.tolist())
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        data, mask = self._masked_data.detach(), self._masked_mask
+        data, mask = self._masked_data.detach().to_dense(), self._masked_mask.to_dense()
         if not data.dim():
             return f"MaskedTensor({_element(data.item())}, {mask.item()})"
         text = "\n".join("  " + line for line in _text(data.tolist(), mask.tolist(), data.dim()).split("\n"))
@@ -141,6 +152,8 @@ class MaskedTensor(Tensor):
             if name not in ("T", "mT", "H", "mH"):
                 return func(args[0]._masked_data)
             return MaskedTensor(func(args[0]._masked_data), func(args[0]._masked_mask))
+        if name in ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_dense"):
+            return _in_layout(args[0], name)
         kind, base = _kind_of(func, name)
         if kind == "reduces":
             return _reduced(base, *args, **kwargs)
@@ -164,6 +177,30 @@ class MaskedTensor(Tensor):
                     "__len__", "storage_offset", "get_device", "is_same_size", "dense_dim", "sparse_dim", "__hash__", "__format__", "__bool__"):  # fmt: skip
             return func(*[_data(each) for each in args], **kwargs)
         raise TypeError(f"no implementation found for '{name}' on types that implement __torch_function__: [MaskedTensor]")
+
+
+_COMPRESSED = frozenset((rushlight.sparse_csr,))
+
+
+def _same_places(data: Any, mask: Any) -> bool:
+    """Whether two compressed tensors have elements in the same places."""
+    return data._nnz() == mask._nnz() and bool(
+        (data.crow_indices() == mask.crow_indices()).all() and (data.col_indices() == mask.col_indices()).all()
+    )
+
+
+def _in_layout(masked: Any, name: str) -> Any:
+    """A masked tensor whose data and mask are sparse (or dense): what does not count is not kept."""
+    if name == "to_dense":
+        return MaskedTensor(masked._masked_data.to_dense(), masked._masked_mask.to_dense())
+    mask = masked._masked_mask.to_dense()
+    mask = mask.to_sparse_csr() if name == "to_sparse_csr" else mask.to_sparse()
+    data = masked._masked_data.to_dense()
+    if name == "to_sparse_csr":
+        rows = rushlight.repeat_interleave(rushlight.arange(data.shape[0]), mask.crow_indices().diff())
+        kept = data[rows, mask.col_indices()]
+        return MaskedTensor(rushlight.sparse_csr_tensor(mask.crow_indices(), mask.col_indices(), kept, data.shape), mask)
+    return MaskedTensor(data.sparse_mask(mask), mask)
 
 
 def _data(value: Any) -> Any:
@@ -222,13 +259,28 @@ def _text(values: Any, mask: Any, dims: int) -> str:
     return "[\n" + ",\n".join("\n".join("  " + line for line in part.split("\n")) for part in parts) + "\n]"
 
 
+def _warn_of_history(data: Any) -> None:
+    if data.requires_grad:
+        warnings.warn(
+            "It is not recommended to create a MaskedTensor with a tensor that requires_grad. To avoid this, you can use data.detach().clone()",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
     """A copy of a tensor with a mask, as a leaf of its own."""
+    for name, each in (("data", data), ("mask", mask)):
+        if not isinstance(each, Tensor):
+            raise ArgumentError(f"{name} must be a Tensor")
+    _warn_of_history(data)
     return MaskedTensor(data.detach().clone(), mask.detach().clone(), requires_grad)  # type: ignore[no-any-return]
 
 
 def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
     """A tensor with a mask; gradients flow to the tensor."""
+    if isinstance(data, Tensor):
+        _warn_of_history(data)
     return MaskedTensor(data, mask)  # type: ignore[no-any-return]
 
 

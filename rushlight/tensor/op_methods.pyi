@@ -353,7 +353,7 @@ class OpMethods(TensorBase):
         """The address of the first element, for reading."""
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """The tensor itself if it is contiguous (in the given memory format), else a contiguous copy."""
-    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+    def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Tensor:
         """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
     def copysign(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """The size of ``input`` with the sign of ``other``."""

@@ -8,26 +8,56 @@ from contextlib import contextmanager
 from typing import Any
 
 from ...capture.tracer.tracer import Tracer as OpTracer
+from ...compat import pytree
 from ...core.base import Spec, TensorBase, make
-from ...core.declare import Op
+from ...core.declare import Op, table
 from ...core.errors import OperationError
 from ...core.state import state
+from ...graph.calls import bind
 from ...graph.node import Node, map_arg
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.aten_calls import packet
 from ...ops.overloads import OpOverload
-from ...utils import trees
-from ..graph import Graph
+from ..graph import CodeGen, Graph, Writer
 from ..graph_module import GraphModule
 
 _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 # Ops of the table that PyTorch calls something else.
-_NAMES = {"cast": "_to_copy", "softmax": "_softmax", "log_softmax": "_log_softmax", "slice_dim": "slice"}
+_NAMES = {
+    "cast": "_to_copy", "softmax": "_softmax", "log_softmax": "_log_softmax", "slice_dim": "slice", "view_shape": "view", "where_elements": "where",
+    "split_evenly": "split_with_sizes",
+}  # fmt: skip
+
+
+def _formed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of an op as its overload takes them, where these differ."""
+    if op.name in ("softmax", "log_softmax") and len(args) == 2 and not kwargs:
+        return (*args, False), {}
+    if op.name == "cast" and len(args) == 2:
+        return args[:1], {"dtype": args[1], **kwargs}
+    return args, kwargs
+
+
+_copy = table["copy_"]
 
 
 class _Ops(OpTracer):
     """Records the ops that run; of composites, those of their bodies."""
+
+    copies_views = False  # whether views are recorded as copies
+
+    def functionalized(self, f: Any, args: Any, kwargs: Any, copies_views: bool) -> Any:
+        """Record a function without writes in place, but for one at the end for each argument that it has written to."""
+        tensors = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, TensorBase)]
+        before = [self.node_of(each) for each in tensors]
+        self.functional, self.copies_views = True, copies_views
+        result = f(*args, **kwargs)
+        for tensor, node in zip(tensors, before):
+            changed = self.node_of(tensor)
+            if changed is not node:
+                self.emit(_copy, bind(_copy, (node, changed), {}))
+        return result
 
     def __call__(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         if (op.functional or op).kernel is None and out is None:
@@ -41,22 +71,30 @@ def _spec(value: Any) -> Any:
     return make(found) if isinstance(found, Spec) else found
 
 
-def overload_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OpOverload | None:
-    """The aten overload of a call of an op; None where there is none that takes its arguments."""
+def _listed(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments with those of a variadic parameter as one list, as an overload takes them."""
+    at = next((at for at, each in enumerate(op.parameters) if each.variadic), None)
+    if at is None or (len(args) == at + 1 and isinstance(args[at], (list, tuple))):
+        return args
+    return (*args[:at], list(args[at:]))
+
+
+def overload_of(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], copies: bool = False) -> OpOverload | None:
+    """The aten overload of a call of an op (that copies, instead of a view); None where there is none that takes its arguments."""
     base = op.functional or op
-    given, named = map_arg(args, _spec), map_arg(kwargs, _spec)
+    given, named = map_arg(_listed(op, args), _spec), map_arg(kwargs, _spec)
     if base.name == "matmul":
         ranks = tuple(each._array.ndim for each in given)
         found = packet("aten", {(2, 2): "mm", (3, 3): "bmm", (2, 1): "mv", (1, 1): "dot"}.get(ranks, "matmul"))
         return None if found is None else found._overloads["default"]
     name = _NAMES.get(base.name, _PREFIXES.get(base.namespace or "", "") + base.public_name)
-    found = packet("aten", f"{name}_" if op.functional is not None else name)
+    found = packet("aten", f"{name}_" if op.functional is not None else f"{name}_copy" if copies else name)
     if found is None:
         return None
     numbers = [each for each in given[1:2] if isinstance(each, (int, float))]
     for overload in found._overloads.values():
         schema = overload._schema
-        if any(each.is_out for each in schema.arguments) or (
+        if any(each.is_out for each in schema.arguments) != ("out" in named) or (
             numbers and schema.overload_name.startswith("Scalar") and schema.numbers_as_tensors
         ):
             continue
@@ -92,18 +130,68 @@ def _argument_names(f: Any, count: int) -> list[str]:
         ]
     except (TypeError, ValueError):
         found = []
-    return [f"{found[at]}_1" if at < len(found) else f"arg{at}_1" for at in range(count)]
+    return [found[at] if at < len(found) else f"arg{at}" for at in range(count)]
+
+
+class _Flattening:
+    """``fx_pytree``: takes the arguments of a call apart."""
+
+    @staticmethod
+    def tree_flatten_spec(tree: Any, spec: Any) -> list[Any]:
+        """The leaves of a tree, which has to have a given structure."""
+        leaves, found = pytree.tree_flatten(tree)
+        if found != spec:
+            raise ValueError(f"the arguments are nested otherwise than those that were traced: expected {spec}, but got {found}")
+        return list(leaves)
+
+
+class _NestedArguments(CodeGen):
+    """Writes a ``forward`` whose arguments and results are nested as those of the traced function."""
+
+    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
+        super().__init__()
+        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
+
+    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
+        flat = [each.split(":")[0].split("=")[0].strip() for each in free_vars if each != "self"]
+        head = f"def {self._func_name}({', '.join(['self', *self.names])}){maybe_return_annotation}:"
+        given = f"fx_pytree.tree_flatten_spec([{', '.join(self.names)}], self._in_spec)"
+        return f"{head}\n    {', '.join(flat)}, = {given}" if flat else f"{head}\n    {given}"
+
+    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
+        return f"return pytree.tree_unflatten({Writer(None, 'self', self).value(output_args)}, self._out_spec)"
+
+    def additional_globals(self) -> list[tuple[str, Any]]:
+        return [("fx_pytree", _Flattening), ("pytree", pytree)]
+
+    def process_inputs(self, *args: Any) -> Any:
+        return _Flattening.tree_flatten_spec(list(args), self.in_spec)
+
+    def process_outputs(self, outputs: Any) -> Any:
+        return pytree.tree_unflatten(list(outputs), self.out_spec)
+
+
+def _plain(result: Any) -> Any:
+    """A result whose named tuples of ops (``return_types``) are tuples."""
+    if isinstance(result, (list, tuple)):
+        found = [_plain(each) for each in result]
+        if hasattr(result, "_fields") and not type(result).__module__.endswith("return_types"):
+            return type(result)(*found)
+        return found if isinstance(result, list) else tuple(found)
+    return {key: _plain(each) for key, each in result.items()} if type(result) is dict else result
 
 
 def _trace(f: Any, args: tuple[Any, ...]) -> GraphModule:
     held = dict(f.named_parameters()) if isinstance(f, Module) else {}
     tracer = _Ops(list(held.items()))
-    leaves, structure = trees.flatten(args)
     names = _argument_names(f.forward if isinstance(f, Module) else f, len(args))
+    parts = [pytree.tree_flatten(each)[0] for each in args]
+    leaf_names = [f"{name}_{at + 1}" for name, part in zip(names, parts) for at in range(len(part))]
+    leaves, structure = pytree.tree_flatten(list(args))
+    nested = any(pytree.tree_structure(each).type is not None for each in args)
     given: list[Any] = []
     with tracer:
-        for at, leaf in enumerate(leaves):
-            name = names[at] if len(leaves) == len(args) else f"arg{at}_1"
+        for name, leaf in zip(leaf_names, leaves):
             if isinstance(leaf, TensorBase):
                 tensor = leaf.detach().requires_grad_(leaf._requires_grad) if leaf._grad_fn is None else leaf
                 tracer.input(tensor, name)
@@ -112,11 +200,17 @@ def _trace(f: Any, args: tuple[Any, ...]) -> GraphModule:
                 tracer.graph.placeholder(name)
                 given.append(leaf)
         # Placeholders are made first; making the inputs may have recorded nothing else.
-        result = f(*structure.unflatten(given))
+        result = _plain(f(*pytree.tree_unflatten(given, structure)))
         state.capture = None
-        output = tracer.argument(result)
+        results, out_structure = pytree.tree_flatten(result)
+        output = tracer.argument(results if nested else result)
         state.capture = tracer
-    return _converted(tracer, output)
+    made = _converted(tracer, output)
+    if nested:
+        made.__dict__["_in_spec"], made.__dict__["_out_spec"] = structure, out_structure
+        made.graph.set_codegen(_NestedArguments(names, structure, out_structure))
+        made.recompile()
+    return made
 
 
 def _converted(tracer: Any, output: Any) -> GraphModule:
@@ -134,9 +228,12 @@ def _converted(tracer: Any, output: Any) -> GraphModule:
             attributes[target] = value
         op = node.table_op
         if op is not None:
-            found = overload_of(op, node.args, dict(node.kwargs))
+            plain, named = _formed(op, node.args, dict(node.kwargs))
+            args, kwargs = map_arg(plain, here.__getitem__), map_arg(named, here.__getitem__)
+            found = overload_of(op, plain, named, tracer.copies_views and op.view)
             target = op.call if found is None else found
             if found is not None:
+                args = _listed(op, args)
                 kinds = [each.type for each in found._schema.arguments]
                 args = tuple([value] if kind.listed and isinstance(value, int) else value for kind, value in zip(kinds, args))
         name = target._overloadpacket.__name__ if isinstance(target, OpOverload) else None

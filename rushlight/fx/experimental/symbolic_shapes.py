@@ -17,6 +17,11 @@ def is_symbolic_size(a: Any) -> bool:
     return is_symbolic(a)
 
 
+def is_nested_int(a: Any) -> bool:
+    """Whether a size is that of the dimension in which the parts of a nested tensor differ."""
+    return isinstance(a, SymbolicInt) and hasattr(a, "nested_int")
+
+
 def guard_int(a: Any) -> int:
     """The value of a size."""
     return int(a)

@@ -90,6 +90,8 @@ def nothing_left(g: Any) -> Any:
 
 def _fits(input: Any, src: Any, non_blocking: bool = False) -> Spec:
     shape = tuple(input.shape)
+    if not hasattr(src, "shape"):
+        return Spec(shape, input.dtype)
     missing = len(shape) - len(src.shape)
     if missing < 0 or any(a != b and b != 1 for a, b in zip(shape[missing:], src.shape)):
         raise ShapeError(
@@ -101,13 +103,18 @@ def _fits(input: Any, src: Any, non_blocking: bool = False) -> Spec:
 
 def _copy_into(xp: Any, input: Any, src: Any, non_blocking: bool = False) -> None:
     if src.__class__ is not input.__class__:
+        if not is_array(src):
+            return _fill_into(xp, input, src)
         src = on_device(src, device_of(input))
     input[...] = src if src.dtype is input.dtype else cast_array(xp, src, input.dtype)
 
 
 def _copied(xp: Any, input: Any, src: Any, non_blocking: bool) -> Any:
-    if src.__class__ is not input.__class__ and is_array(src):
-        src = on_device(src, device_of(input))
+    if src.__class__ is not input.__class__:
+        if not hasattr(src, "shape"):
+            return _filled(xp, input, src)
+        if is_array(src):
+            src = on_device(src, device_of(input))
     return cast_array(xp, xp.broadcast_to(src, input.shape), input.dtype)
 
 
@@ -130,7 +137,7 @@ def moved_back(g: Any, device: Any) -> Any:
     node_name="CopyBackwards",
     onnx={9: lambda g, input, src, non_blocking: g.expand(g.cast(src, input.dtype), g.outputs[0].shape)},
 )
-def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+def copy(input: Tensor, src: Tensor | Number, non_blocking: bool = False) -> Tensor:
     """The values of ``src`` in the shape and type of ``input``; ``copy_`` writes them there."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.argument_checks import demand
 from ...core.base import Spec, contiguous_strides, storage_of
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
@@ -16,7 +17,7 @@ from ...core.families import normalize_dim
 from ...core.in_place import check_in_place, check_inference
 from ...core.layout import suggests_channels_last
 from ...core.state import state
-from ..create.factories import checked_size
+from ..create.factories import checked_size, unwritten
 from ..index.indexing_onnx import write_slices
 from .memory import channels_last_strides, element_strides, extent, is_contiguous, lies_as, zeros_beside
 from .permute import t, transpose
@@ -402,7 +403,7 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
     return _become(input, unsqueeze, dim)
 
 
-@composite(namespace=None, method=True, of_storage=True)
+@composite(namespace=None, method=True, of_storage=True, more_dims=True)
 def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     """Leave dimensions of size 1 out of this tensor's shape."""
     return _become(input, squeeze, dim)
@@ -431,7 +432,7 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     """Give this tensor another size; elements stay in the order of memory, which grows where it has to.
 
     Memory that grows is new: other tensors that looked at the old memory no longer see writes to this one.  New
-    elements are 0.
+    elements are 0, or what `use_deterministic_algorithms` fills memory with.
     """
     if input.requires_grad:
         raise GradientError("cannot resize variables that require grad")
@@ -449,7 +450,8 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     held = extent(storage.array.shape, element_strides(storage.array)) * storage.array.itemsize // array.itemsize
     needed = start + extent(size, strides) if math.prod(size) else 0
     if needed > held:
-        grown = device_type_of(array).arrays.zeros(needed, array.dtype)
+        xp = device_type_of(array).arrays
+        grown = unwritten(xp)(needed, array.dtype) if demand.made else xp.zeros(needed, array.dtype)
         grown[:held] = strided(storage.array, (held,), (1,), dtype=array.dtype)
         version, input._storage = storage.version, type(storage)(grown)
         storage = input._storage

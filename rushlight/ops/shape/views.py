@@ -324,6 +324,7 @@ def _squeeze_onnx(g: Any, input: Any, dim: Any) -> Any:
     kernel=_squeeze_kernel,
     vjp={"input": lambda g, input_shape: g.reshape(input_shape)},
     view=True,
+    more_dims=True,
     onnx={9: _squeeze_onnx},
 )
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:

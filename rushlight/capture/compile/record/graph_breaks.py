@@ -29,6 +29,7 @@ BREAKS: dict[str, tuple[str, str]] = {
     "tensor": ("{name}() of a tensor has side effects", "call it outside of the compiled function, or accept the break"),
     "gradient": ("{name} is not captured: {reason}", "register hooks outside and accept the break, or compute it all in one compiled function"),
     "exchange": ("{name} exchanges something between processes outside of graphs: {reason}", "it is not an error: what comes before and after it are graphs"),
+    "nested": ("{name} works on nested tensors, which have no shape of numbers", "accept the break, or compute with values() and offsets()"),
     "sparse": ("{name} works on sparse tensors, which are more than a shape and elements", "accept the break, or keep the tensor dense"),
     "state": ("{name} changes a global mode that a graph can't hold", "enter it outside of the compiled function"),
 }  # fmt: skip

@@ -75,6 +75,14 @@ def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
     return any(each._array.dtype.kind in "iub" or any(map(is_symbolic, tracer.shape_of(each))) for each in tensors_in(args))
 
 
+def _refuse_special(array: Any) -> None:
+    """Break the graph where a tensor is no dense one: a sparse or a nested tensor can be neither an input nor a constant."""
+    if array.__class__ in SPARSE:
+        raise Break("sparse", name="a method or function")
+    if array.__class__ is not Spec and isinstance(array, Spec) and array.nested:
+        raise Break("nested", name="a method or function")
+
+
 class CompileTracer(Tracer):
     """A tracer whose inputs are the tensors with a source, found when they are first used."""
 
@@ -107,8 +115,7 @@ class CompileTracer(Tracer):
 
     def constant(self, tensor: Any) -> Node:
         """A tensor that a native function made of plain values: a copy of it is made again in every call."""
-        if tensor._array.__class__ in SPARSE:
-            raise Break("sparse", name="a method or function")
+        _refuse_special(tensor._array)
         kept = make(tensor._array.copy())
         name = f"_tensor_constant{len(self.constants)}"
         self.constants[name] = kept
@@ -126,8 +133,7 @@ class CompileTracer(Tracer):
 
     def take(self, tensor: Any, source: Source) -> None:
         """Make a tensor an input of the graph."""
-        if tensor._array.__class__ in SPARSE:
-            raise Break("sparse", name="a method or function")
+        _refuse_special(tensor._array)
         node = self.new_input(source, tensor)
         self.add_input(tensor, node, lambda dim: self.recorder.symbol(source, dim, tensor))
         shape = self.entries[id(tensor)].shape

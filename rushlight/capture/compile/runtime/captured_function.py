@@ -15,6 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ....core import kernel_providers
+from ....core.base import Spec, TensorBase
 from ....core.node import next_sequence
 from ....core.process_safety import Deferral, free_after_fork
 from ....core.process_safety import deferred as interrupts_deferred
@@ -119,7 +120,8 @@ class CapturedFunction:
             if entry is not None and entry.ends:
                 return after
             # Inside of a transform tensors are batches or variables of its own; inside of a checkpoint a capture saves other tensors than what it makes.
-            if entry is None and (None in self.given_up or state.transforms or is_recording()):
+            # The sizes of nested tensors are no numbers.
+            if entry is None and (None in self.given_up or state.transforms or is_recording() or any(map(is_nested, slots))):
                 del frame, slots
                 return self.function(*args, **kwargs)
             if entry is None:
@@ -273,6 +275,8 @@ class CapturedFunction:
                 known.append(build_entry(self.options.backend, self.name, recorder, outcome, stop, begun))
             except CannotReconstruct as error:
                 recorder.discard_reason = f"{error} can't be made again"
+            except Break as error:
+                recorder.discard_reason = error.message
         if recorder.discard_reason is not None and not isinstance(outcome, Raised):
             self.not_kept(key, recorder.discard_reason)
 
@@ -379,6 +383,11 @@ class CapturedFunction:
             finally:
                 del now
                 recorder.grad_after, recorder.inference_after = state.grad_enabled, state.inference
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a nested tensor."""
+    return isinstance(value, TensorBase) and isinstance(value._array, Spec) and value._array.nested
 
 
 def is_uninitialized(value: Any) -> bool:
