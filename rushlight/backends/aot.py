@@ -23,6 +23,7 @@ from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import JointGraph, Place, differentiate, through
 from ..passes.functionalize import fake_of, nothing_special
+from ..passes.output_layouts import output_orders
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import rematerialize
 from ..tensor.generator import default_generator
@@ -135,6 +136,9 @@ class AheadOfTime(Executable):
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)
         parts = partition(joint)
+        orders = output_orders(self.gm.graph, args)
+        seen = {number: orders[index] for number, (kind, index) in enumerate(joint.origins) if kind == "output" and index in orders}
+        parts.forward.output_node().meta["orders"], parts.backward.output_node().meta["orders"] = seen, {}
         # Where no gradient goes out, writes to inputs can be part of the graph.
         writes = self.compiler is not None and self.compiler.takes_writes
         return joint, parts, writes and not joint.differentiable and write_inside(parts.forward, joint)
