@@ -214,7 +214,9 @@ class ValueRecorder(NameRecorder):
         if isinstance(item, TensorBase) or any(
             isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
         ):
-            raise Break("value", name="in")
+            return Inline(
+                operator_forms.found_in if isinstance(container, (list, tuple)) else operator_forms.found_among, (container, item), {}
+            )
         if isinstance(container, dict):  # its keys are compared, and nothing else
             self.guard_elements(container)
             self.guard_contents(item, *dict.keys(container))
