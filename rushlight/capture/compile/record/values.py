@@ -211,12 +211,9 @@ class ValueRecorder(NameRecorder):
                 found = item in container
                 self.guards.add(Kind.CONTAINS, source, (item, found), key=(type(item), item))
                 return found
-        if isinstance(item, TensorBase) or any(
-            isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
-        ):
-            return Inline(
-                operator_forms.found_in if isinstance(container, (list, tuple)) else operator_forms.found_among, (container, item), {}
-            )
+        listed = isinstance(container, (list, tuple))
+        if isinstance(item, TensorBase) or any(isinstance(each, TensorBase) for each in (container if listed else ())):
+            return Inline(operator_forms.found_in if listed else operator_forms.found_among, (container, item), {})
         if isinstance(container, dict):  # its keys are compared, and nothing else
             self.guard_elements(container)
             self.guard_contents(item, *dict.keys(container))
