@@ -66,3 +66,33 @@ def test_outside_of_the_program():
         hidden, loss, apart = two_values(torch.linspace(0, 1, 4, requires_grad=True))
         assert torch.autograd.grad(apart.sum(), hidden, allow_unused=True, retain_graph=True) == (None,)
         assert torch.allclose(torch.autograd.grad(loss, hidden)[0], 2 * hidden)
+
+
+def break_inside_of_no_grad(x):
+    y = x.sin()
+    with torch.no_grad():
+        half = y * 0.5
+        torch.compiler.graph_break()
+        half = half * y
+    return (half + y) * y.tanh()
+
+
+def break_before_no_grad_ends(x):
+    with torch.no_grad():
+        torch.compiler.graph_break()
+        scale = x.cos()
+    return scale * x.sin()
+
+
+@pytest.mark.parametrize("program", [break_inside_of_no_grad, break_before_no_grad_ends])
+def test_second_derivatives_of_graphs_that_change_the_mode(program):
+    """A graph that is differentiated twice runs again in the mode in which it begins, and leaves that of the backward as it is."""
+    compiled = torch.compile(program)
+    for seed in range(3):
+        torch.manual_seed(seed)
+        found = []
+        for each in (program, compiled):
+            x = torch.randn(3, dtype=torch.float64, requires_grad=True) if not found else x.detach().requires_grad_()
+            (first,) = torch.autograd.grad(each(x * 1.0).sum(), x, create_graph=True)
+            found.append((first.detach(), *torch.autograd.grad(first.square().sum(), x)))
+        assert all(torch.allclose(one, other) for one, other in zip(*found))

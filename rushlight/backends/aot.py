@@ -305,9 +305,14 @@ class AotPlan:
         now = default_generator.get_state() if random is not None else None
         if random is not None:
             default_generator.set_state(random)
+        mode, state.grad_enabled = (
+            state.grad_enabled,
+            self.enabled,
+        )  # the graph begins in the mode of its program, and leaves that at its end
         try:
             result = self.owner.gm.forward(*given)
         finally:
+            state.grad_enabled = mode
             if now is not None:
                 default_generator.set_state(now)
         outputs: list[Any] = []
