@@ -92,6 +92,10 @@ class FunctionNode(Node):
     context: Any
     custom = True
 
+    def gradient_of_output(self, index: int, gradient: Any) -> Any:
+        through = self.function._through_outputs
+        return super().gradient_of_output(index, gradient) if through is None else through(self, index, gradient)
+
     def without_gradient(self) -> Any:
         count = len(self.outputs) if self.multiple else 1
         gradients = [self._zeros(index) if self.context._materialize else None for index in range(count)]
@@ -202,6 +206,9 @@ class Function(metaclass=_FunctionMeta):
     boxed_grads_call = False  # whether backward takes its gradients as one list, which it may empty on its way
     _node_type: Any
     _backward_function: Any
+    _through_outputs: Any = (
+        None  # of the node, an output and the gradients that came: the gradient of the output, where outputs are computed from others
+    )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(

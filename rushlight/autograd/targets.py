@@ -60,7 +60,7 @@ class Targets:
     def capture(self, current: Node, gradient: Any) -> None:
         """Keep the gradients of a node's outputs that are among the inputs."""
         for index in self.captures.get(current, ()):
-            self.found[current, index] = gradient[index] if current.multiple else gradient
+            self.found[current, index] = current.gradient_of_output(index, gradient)
 
     def results(self, targets: list[Any], accumulate: Callable[[Any, Any], None] | None) -> list[Any]:
         """The gradients of the inputs; or none, where they are accumulated into the inputs."""

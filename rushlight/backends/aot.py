@@ -23,6 +23,7 @@ from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
 from ..passes.differentiate import JointGraph, Place, differentiate, through
 from ..passes.functionalize import fake_of, nothing_special
+from ..passes.output_layouts import output_orders
 from ..passes.partition import Partition, partition
 from ..passes.rematerialize import rematerialize
 from ..tensor.generator import default_generator
@@ -135,6 +136,9 @@ class AheadOfTime(Executable):
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)
         parts = partition(joint)
+        orders = output_orders(self.gm.graph, args)
+        seen = {number: orders[index] for number, (kind, index) in enumerate(joint.origins) if kind == "output" and index in orders}
+        parts.forward.output_node().meta["orders"], parts.backward.output_node().meta["orders"] = seen, {}
         # Where no gradient goes out, writes to inputs can be part of the graph.
         writes = self.compiler is not None and self.compiler.takes_writes
         return joint, parts, writes and not joint.differentiable and write_inside(parts.forward, joint)
@@ -286,9 +290,12 @@ class AotPlan:
         return found
 
     def again(
-        self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[DeferredHook, ...] = ()
-    ) -> list[Any]:
-        """The gradients by running the captured program once more, recorded, so that they can be differentiated."""
+        self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[DeferredHook, ...] = (), of: int | None = None
+    ) -> list[Any]:  # fmt: skip
+        """The gradients by running the captured program once more, recorded, so that they can be differentiated.
+
+        They are those of the inputs, or that of one of the values (``of``).
+        """
         inputs: list[Any] = []
         for array, edge in zip(arrays, edges):
             inputs.append(make(array))
@@ -298,22 +305,47 @@ class AotPlan:
         now = default_generator.get_state() if random is not None else None
         if random is not None:
             default_generator.set_state(random)
+        mode, state.grad_enabled = (
+            state.grad_enabled,
+            self.enabled,
+        )  # the graph begins in the mode of its program, and leaves that at its end
         try:
             result = self.owner.gm.forward(*given)
         finally:
+            state.grad_enabled = mode
             if now is not None:
                 default_generator.set_state(now)
         outputs: list[Any] = []
         map_aggregate(result, lambda each: outputs.append(each) if isinstance(each, TensorBase) else None)
         map_aggregate(result, lambda each: each.fill(hooks[each.number].function) if isinstance(each, DeferredHook) else None)
-        origins = self.joint.origins
-        roots = []
-        for number in gradients:
-            kind, index = origins[number]
-            roots.append(given[index] if kind == "input" else outputs[index] if kind == "output" else outputs[index]._view.base)
-        targets = [each for each in inputs if each._requires_grad]
+
+        def value(number: int) -> Any:
+            kind, index = self.joint.origins[number]
+            return given[index] if kind == "input" else outputs[index] if kind == "output" else outputs[index]._view.base
+
+        roots = [value(number) for number in gradients]
+        targets = [each for each in inputs if each._requires_grad] if of is None else [value(of)]
         found = iter(grad(roots, targets, list(gradients.values()), create_graph=True, allow_unused=True))
-        return [next(found) if each._requires_grad else None for each in inputs]
+        return list(found) if of is not None else [next(found) if each._requires_grad else None for each in inputs]
+
+    def gradient_of_value(
+        self, index: int, gradients: Any, arrays: Callable[[], list[Any]], edges: Any, random: Any = None, hooks: tuple[DeferredHook, ...] = ()
+    ) -> Any:  # fmt: skip
+        """The gradient of one of the values, with what comes to it through others that are computed from it.
+
+        All of them are outputs of one node, whose backward does not pass them: what asks for the gradient of a value, and not of an input, runs the program again.
+        """
+        own = gradients[index]
+        others = {number: each for number, each in enumerate(gradients) if each is not None and number != index}
+        if not others:
+            return own
+        enabled, state.grad_enabled = state.grad_enabled, True
+        try:
+            found = self.again(arrays(), edges, others, random, hooks, index)[0]
+        finally:
+            state.grad_enabled = enabled
+        found = found if found is None or enabled else found.detach()
+        return found if own is None else own if found is None else own + found
 
 
 class CompiledGraph(Function):
@@ -355,6 +387,17 @@ class CompiledGraph(Function):
             found = plan.again(arrays, node.inputs, {number: gradients[number] for number in present}, ctx.random, ctx.hooks)
         return (*found, None) if ctx.hooks else tuple(found)
 
+    @classmethod
+    def _through_outputs(cls, node: Any, index: int, gradient: Any) -> Any:
+        """See :meth:`AotPlan.gradient_of_value`."""
+        if not node.multiple or node.saved is None:
+            return Node.gradient_of_output(node, index, gradient)
+        ctx = node.context
+        saved = node.saved[ctx.count :]
+        return cls.plan.gradient_of_value(
+            index, gradient, lambda: [unpack(each, node)._array for each in saved], node.inputs, ctx.random, ctx.hooks
+        )
+
 
 class CompiledNode(Node):
     """The node of a compiled graph that was relaunched: saved values, the inputs, and their versions."""
@@ -377,10 +420,22 @@ class CompiledNode(Node):
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not state.grad_enabled:
             return plan.backward(present, self.inputs)(*kept, *[gradients[number] for number in present])
+        found = plan.again(self.arrays(args, versions), self.inputs, {number: gradients[number] for number in present}, None)
+        return tuple(found)
+
+    def arrays(self, args: Any, versions: Any) -> list[Any]:
+        """The arrays of the inputs; an error where one has been modified in place."""
         for each, version in zip(args, versions):
             if each._storage is not None and each._storage.version != version:
                 raise modified(self, each, each._storage.version, version)
-        return tuple(plan.again([each._array for each in args], self.inputs, {number: gradients[number] for number in present}, None))
+        return [each._array for each in args]
+
+    def gradient_of_output(self, index: int, gradient: Any) -> Any:
+        """See :meth:`AotPlan.gradient_of_value`."""
+        if not self.multiple or self.saved is None:
+            return super().gradient_of_output(index, gradient)
+        *_, args, versions = self.saved
+        return self.plan.gradient_of_value(index, gradient, lambda: self.arrays(args, versions), self.inputs)
 
 
 def write_inside(graph: Graph, joint: JointGraph) -> bool:

@@ -51,6 +51,10 @@ class Node:
         """The gradients of the inputs, in the order of ``inputs``."""
         raise NotImplementedError
 
+    def gradient_of_output(self, index: int, gradient: Any) -> Any:
+        """The gradient of one output, of those that have come to the node."""
+        return gradient[index] if self.multiple else gradient
+
     def without_gradient(self) -> Any:
         """The same where no gradient comes: a custom Function gave None."""
         return (None,) * len(self.inputs)

@@ -62,6 +62,10 @@ def _run_map(f: Any, xs: Any, args: Any = ()) -> Any:
     return mapped(lambda *values: list(f(*values)), xs, args)
 
 
+def _run_wrapped(func: Any, *args: Any, **kwargs: Any) -> Any:
+    return func(*args, **kwargs)
+
+
 def _run_with_grad(enabled: bool, wrapped: Any, *args: Any, **kwargs: Any) -> Any:
     with set_grad_enabled(enabled):
         return wrapped(*args, **kwargs)
@@ -79,6 +83,7 @@ OPERATORS = {
         ("while_loop", _run_while),
         ("scan", _run_scan),
         ("map_impl", _run_map),
+        ("wrap", _run_wrapped),
         ("wrap_with_set_grad_enabled", _run_with_grad),
         ("wrap_with_autocast", _run_with_autocast),
     )  # fmt: skip
@@ -86,7 +91,7 @@ OPERATORS = {
 
 
 for _operator in OPERATORS.values():
-    mark(_operator, "control")  # a capture by compile interprets the functions that they are given
+    mark(_operator, "wrap" if _operator.name() == "wrap" else "control")  # a capture by compile interprets the functions that they are given
 
 
 def operator_of(name: str) -> HigherOrderOperator:

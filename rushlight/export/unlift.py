@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 from ..capture.graph_module import Replay, assign
@@ -134,6 +135,7 @@ class ExportedModule(GraphModule):
             return generated(self, *args, **kwargs)
 
         forward._graph_forward = generated  # type: ignore[attr-defined]
+        forward.__signature__ = inspect.signature(generated)  # type: ignore[attr-defined]
         type(self).forward = forward  # type: ignore[method-assign]
         return code
 

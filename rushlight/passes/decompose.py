@@ -26,6 +26,7 @@ from ..graph import Graph, Interpreter, Node
 from ..graph.printer import source_of
 from ..graph.regions import Recomputed
 from ..ops.nn.interpolation_kernels import step_between
+from .output_layouts import output_orders
 
 decomposition: Facet[Callable[..., Any]] = Facet("decomposition", "the op as a formula of simpler ops, which compiled code is made of")
 with_integers: Facet[bool] = Facet("decomposition with integers", "the formula takes integer tensors beside floats")
@@ -62,11 +63,13 @@ class Decomposed:
         constants: dict[str, Any],
         notes: list[str],
         writes: list[int],
+        orders: dict[int, tuple[int, ...]],
     ) -> None:
         self.writes = writes  # the positions of inputs that are written to; their final values come after the other outputs
         self.graph = graph
         self.inputs = inputs
         self.outputs = outputs
+        self.orders = orders  # by output: the order of its dimensions in memory, where it is not row-major
         self.constants = constants
         self.notes = notes  # which nodes are not decomposed, and why
 
@@ -97,11 +100,13 @@ def decompose(graph: Graph, examples: list[Any], attribute: Callable[[str], Any]
         raise Declined("it writes to a tensor of its own")
     if not isinstance(results, (tuple, list)) or not all(isinstance(each, Node) or each is None for each in outputs):
         raise Declined("it returns something that is no tensor")
+    known = graph.output_node().meta.get("orders")
+    orders = output_orders(graph, examples) if known is None else known
     made = tracer.graph
     made.output(tuple(returned))
     made.eliminate_dead_code()
     tracer.release()
-    return Decomposed(made, nodes, returned, runner.constants, runner.notes, written)
+    return Decomposed(made, nodes, returned, runner.constants, runner.notes, written, orders)
 
 
 class Runner(Interpreter):

@@ -13,6 +13,7 @@ from .in_place import plan_in_place
 from .kernel_plan import KernelPlan, name_of
 from .launch_order import inputs_first, sum_late
 from .memory_plan import assign_offsets, lend_results, plan_memory
+from .output_layout import lay_out
 from .plan_kernel import plan_kernel
 from .symbolic_shape import Sizes
 from .target import Target
@@ -27,6 +28,8 @@ class Schedule:
         self.target = target
         self.sizes = sizes
         self.builder = TensorIRBuilder(decomposed, layouts, target)  # until the code is there: see release()
+        if decomposed.orders:
+            lay_out(self.builder, decomposed.orders)
         self.notes = self.builder.notes
         self.fuse()
 

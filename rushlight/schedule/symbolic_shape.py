@@ -90,7 +90,16 @@ class Sizes:
 
     def shape(self, spec: Any) -> Any:
         """The same for a tensor without data."""
-        return spec.sized([self.of(each) for each in spec.shape])
+        return spec.sized([self.known(self.of(each)) for each in spec.shape])
+
+    def known(self, size: Any) -> Any:
+        """A size as a plain number, where it is 1 by its bounds or by a guard: decomposition has broadcast it then."""
+        if size.__class__ is SymbolicSize and size.value == 1:
+            text = written(size)
+            guarded = not self.guards.keys().isdisjoint((f"{text} == 1", f"1 == {text}", f"not ({text} != 1)", f"not (1 != {text})"))
+            if guarded or self.bounds.limits(size.expression) == (1, 1):
+                return 1
+        return size
 
     def take(self, graph: Graph) -> None:
         """Replace the symbolic numbers of a graph by those of this schedule."""

@@ -27,6 +27,7 @@ from ...compiler import (
 from ...core.missing import missing
 from . import backends, compiled_autograd, config, decorators, eval_frame, exc, external_utils, test_case, testing, utils
 from .backends.registry import lookup_backend
+from .exporting import ExportResult, export
 
 disallow_in_graph = disable
 nonstrict_trace = allow_in_graph

@@ -250,13 +250,27 @@ def outputs_of(program: Any) -> tuple[dict[Value, tuple[int, ...]], list[tuple[s
         same = same and reference.strides == strides_of(shape)
         source = f"o{program.roots.index(value)}"
         if value not in first:
-            results.append((source, None) if same else (f"make(view({source}._array, REFERENCE))", reference))
+            order = None if same else permutation(reference, shape)
+            permuted = f"make({source}._array.transpose({order}))" if order else f"make(view({source}._array, REFERENCE))"
+            results.append((source, None) if same else (permuted, reference))
             first[value] = source if same else f"r{number}"
         elif same and first[value] == source and number not in program.separate:
             results.append((source, None))
         else:
             results.append((f"alias({first[value]}, view({source}._array, REFERENCE))", reference))
     return shapes, results
+
+
+def permutation(reference: Reference, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The order in which a reference has the dimensions of a row-major array of some shape; None where it is anything else."""
+    if reference.offset or len(shape) != len(reference.shape):
+        return None
+    inner_first = sorted(range(len(shape)), key=lambda dim: (reference.strides[dim], -dim))
+    order: list[int] = [0] * len(shape)
+    for place, dim in enumerate(reversed(inner_first)):
+        order[dim] = place
+    fits = tuple([shape[each] for each in order]) == reference.shape
+    return tuple(order) if fits and tuple([strides_of(shape)[each] for each in order]) == reference.strides else None
 
 
 def resolve_reference(array: Any, reference: Reference) -> Any:

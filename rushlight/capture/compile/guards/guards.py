@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import enum
 from collections.abc import Iterable, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodWrapperType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ PRIMITIVES = (
     range,
 )  # fmt: skip
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
+# Objects without attributes whose elements may change, or are those of another container.
+_CHANGING = (bytearray, memoryview, array.array, MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 
 
 class Guards:
@@ -280,8 +283,8 @@ def is_native_method(value: Any) -> bool:
 
 
 def by_identity(value: Any) -> bool:
-    """Whether a value stands for itself: classes, modules, members of an enum, Modules, ops, and what has no attributes."""
-    if is_native_method(value):
+    """Whether a value stands for itself: classes, modules, members of an enum, Modules, ops, and what has no attributes or elements to change."""
+    if is_native_method(value) or isinstance(value, _CHANGING):
         return False
     if isinstance(value, (type, ModuleType, BuiltinFunctionType, enum.Enum, Module)):
         return True

@@ -221,3 +221,12 @@ def _signature(recorder: Any, *args: Any) -> Any:
             return recorder.track_fresh(inspect.signature(args[0]))
         found = found.__dict__["__wrapped__"]
     return NotImplemented
+
+
+@handles(collections.namedtuple, deferrable=True)
+def _namedtuple(recorder: Any, *args: Any, **kwargs: Any) -> Any:
+    """A class of named tuples, made once for all calls of what was captured."""
+    if any(isinstance(each, TensorBase) for each in kwargs.get("defaults") or ()):
+        return NotImplemented
+    recorder.guard_contents(*args, *kwargs.values())
+    return collections.namedtuple(*args, **{"module": recorder.frame.globals.get("__name__"), **kwargs})  # type: ignore[call-overload]

@@ -36,7 +36,13 @@ def body_of(recorder: Any, value: Any, name: str) -> Any:
     return InterpretedBody(recorder, value, name)
 
 
+def capture_wrapped(recorder: Any, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of ``wrap``: of the function that it is given."""
+    return recorder.call(recorder.frame, args[0], tuple(args[1:]), dict(kwargs))
+
+
 marked["control"] = capture_control
+marked["wrap"] = capture_wrapped
 
 
 class InterpretedBody:

@@ -26,6 +26,7 @@ from .base import SideEffect, is_method, size_is_known
 from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
 from .graph_breaks import Break
 from .names import NameRecorder
+from .super_attributes import super_attribute
 from .symbolic_numbers import binary as number_binary
 from .symbolic_numbers import equal_sequences, formula_of
 from .symbolic_numbers import unary as number_unary
@@ -211,10 +212,9 @@ class ValueRecorder(NameRecorder):
                 found = item in container
                 self.guards.add(Kind.CONTAINS, source, (item, found), key=(type(item), item))
                 return found
-        if isinstance(item, TensorBase) or any(
-            isinstance(each, TensorBase) for each in (container if isinstance(container, (list, tuple)) else ())
-        ):
-            raise Break("value", name="in")
+        listed = isinstance(container, (list, tuple))
+        if isinstance(item, TensorBase) or any(isinstance(each, TensorBase) for each in (container if listed else ())):
+            return Inline(operator_forms.found_in if listed else operator_forms.found_among, (container, item), {})
         if isinstance(container, dict):  # its keys are compared, and nothing else
             self.guard_elements(container)
             self.guard_contents(item, *dict.keys(container))
@@ -259,14 +259,12 @@ class ValueRecorder(NameRecorder):
             if "__getattr__" in methods:
                 self.special(value, "__getattr__")
                 return self.load_plain(value, name, kind.__getattr__)
-        elif isinstance(value, Module):
+        elif isinstance(value, Module) or isinstance(value, type) and is_users(value) and is_users(kind):
             inlined = self.descriptor(value, kind, name)
             if inlined is not None:
                 return inlined
-        elif isinstance(value, type) and is_users(value):
-            inlined = self.descriptor(value, type(value), name) if is_users(type(value)) else None
-            if inlined is not None:
-                return inlined
+        elif kind is super:
+            return super_attribute(self, value, name)
         elif kind is functools.cached_property or kind is dataclasses.Field or value is flags:  # a capture is always something special
             return getattr(value, name)
         elif kind is CodeType:  # which is as it is

@@ -169,6 +169,14 @@ def contained(method: Any, container: Any, item: Any, invert: bool = False) -> b
     return (not invert) if method(container, item) else invert
 
 
+def found_among(container: Any, item: Any, invert: bool = False) -> bool:
+    """The same for a set or the keys of a dict, and an item that is equal to itself alone by its hash."""
+    for each in container:
+        if each is item:
+            return not invert
+    return invert
+
+
 def found_in(container: Any, item: Any, invert: bool = False) -> bool:
     """The same for a class that can only be iterated over."""
     for each in container:
