@@ -243,6 +243,8 @@ class OnnxLowering:
             if made is NotImplemented:
                 if custom:
                     made = self.kept(op, args, result)
+                    if made is NotImplemented and op.onnx is not None:
+                        made = self.own_form(op, args)
                 elif self.mode is OperatorExportTypes.ONNX_ATEN or registry.get_function_group(name) is None:
                     made = self.fallback(op, args, result)
                 else:

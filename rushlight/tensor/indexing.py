@@ -314,6 +314,8 @@ def _slice_bound(value: Any) -> Any:
         return value
     if not hasattr(value, "__index__"):
         raise ArgumentError("slice indices must be integers or None or have an __index__ method")
+    if state.capture is not None and isinstance(value, TensorBase) and (followed := state.capture.slice_bound(value)) is not None:
+        return followed
     return value.__index__()
 
 
