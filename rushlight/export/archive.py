@@ -53,6 +53,8 @@ def save(
             _write(ep, model, file, root, extra_files or {}, pickle_protocol)
     elif hasattr(f, "write"):
         _write(ep, model, f, "archive", extra_files or {}, pickle_protocol)
+        if hasattr(f, "seekable") and f.seekable():
+            f.seek(0)  # as PyTorch leaves it: ready to be read
     else:
         raise TypeError(f"a path or a file to write to is expected, not {type(f).__name__}")
 
