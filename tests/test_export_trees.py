@@ -55,3 +55,29 @@ def test_a_file_object_is_ready_to_be_read_after_saving():
     file = io.BytesIO()
     torch.export.save(torch.export.export(Counter(), (torch.ones(2),)), file)
     assert file.tell() == 0 and torch.export.load(file).module()(torch.ones(2)).tolist() == [2, 2]
+
+
+class Sharing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 3)
+        self.second = self.first
+        self.register_buffer("whole", torch.arange(4.0))
+        self.register_buffer("part", self.whole[1:3])
+        self.register_buffer("turned", torch.arange(6.0).reshape(2, 3).t())
+
+    def forward(self, x):
+        return self.first(x) + self.second(x) + self.whole.sum() + self.part.sum() + self.turned.sum()
+
+
+def test_tensors_that_share_memory_share_it_after_loading():
+    model, x = Sharing(), torch.ones(1, 3)
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(model, (x,)), file)
+    loaded = torch.export.load(file)
+    state = loaded.state_dict
+    assert state["first.weight"].data_ptr() == state["second.weight"].data_ptr()
+    state["whole"][1] = 7
+    assert state["part"].tolist() == [7, 2] and state["turned"].tolist() == model.turned.tolist()
+    model.whole[1] = 7
+    assert torch.allclose(loaded.module()(x), model(x))
