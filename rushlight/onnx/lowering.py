@@ -119,7 +119,7 @@ class OnnxLowering:
                     raise OnnxExporterError(
                         f"how many parts {node.args[0]} has changes from call to call, which ONNX can't say here{place(node)}"
                     )
-                return parts[node.args[1]]
+                return quantized.part(node, parts[node.args[1]])
             if is_symbolic(node.meta.get("val")) or node.target is as_size:
                 return node.meta["val"]
             if node.target in CONTAINERS:
