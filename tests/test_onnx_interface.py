@@ -205,3 +205,21 @@ def test_small_floats_have_element_types(name: str) -> None:
     x = torch.tensor([0.1, 1.3, -2.7])
     program = torch.onnx.export(Narrow(), (x,), dynamo=True, opset_version=20)
     assert program(x)[0].tolist() == Narrow()(x).tolist()
+
+
+def test_weights_of_a_program_are_replaced_and_its_sessions_are_released() -> None:
+    def network() -> nn.Module:
+        return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+
+    x, first, second = torch.randn(2, 3), network(), network()
+    program = torch.onnx.export(first, (x,), None)
+    assert torch.allclose(program(x)[0], first(x), atol=1e-6) and torch.allclose(program.call_reference(x)[0], first(x), atol=1e-6)
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="Weight 'other' not found"):
+        program.apply_weights({**second.state_dict(), "other": torch.zeros(1)})
+    assert torch.allclose(program(x)[0], second(x), atol=1e-6) and torch.allclose(program.call_reference(x)[0], second(x), atol=1e-6)
+    with pytest.raises(torch.onnx.OnnxExporterError, match=r"'0.weight' has shape \(4, 3\)"):
+        program.apply_weights({"0.weight": torch.zeros(3, 4)})
+    sizes = []
+    program.initialize_inference_session(lambda content: sizes.append(len(content)))
+    program.release()
+    assert sizes[0] > 100 and torch.allclose(program(x)[0], second(x), atol=1e-6)

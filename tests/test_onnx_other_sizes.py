@@ -84,3 +84,78 @@ def test_a_table_that_is_cut_to_the_length_of_the_input_is_no_difference():
 
     made = rushlight.onnx.export(Places(), (torch.ones(2, 40),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
     assert np.array_equal(made.run(torch.ones(3, 5))[0].numpy(), 1 + np.arange(5.0) + np.zeros((3, 1)))
+
+
+@torch.jit.script
+def one_row(state: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    if rows.size(0) == 1:
+        state = rows + state
+    return state * 2
+
+
+@torch.jit.script
+def of_equal_sizes(state: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    if state.size(0) == rows.size(0):
+        found = state + rows
+    else:
+        found = state
+    return found
+
+
+@torch.jit.script
+def first_row(state: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    if rows.size(0) > 0:
+        if rows.size(0) > 4:
+            state = state + rows[4]
+        else:
+            state = state - rows[0]
+    return state
+
+
+@pytest.mark.parametrize(("program", "example"), [(one_row, 3), (of_equal_sizes, 3), (first_row, 0)])
+def test_a_branch_that_the_sizes_of_the_example_rule_out_is_part_of_the_file(program, example):
+    names = ["state", "rows"]
+    exported = rushlight.onnx.export(
+        program, (torch.randn(2, 4), torch.randn(example, 4)), None, input_names=names, dynamic_axes={name: [0] for name in names}
+    )
+    for state, rows in [(2, example), (2, 1), (5, 1), (2, 2), (5, 5), (3, 6), (1, 1)]:
+        args = torch.randn(state, 4), torch.randn(rows, 4)
+        try:
+            expected = program(*args)
+        except Exception:  # the program is not for these sizes
+            continue
+        assert np.allclose(exported.run(*args)[0].numpy(), expected.numpy(), atol=1e-6), (state, rows)
+
+
+def test_a_branch_that_runs_at_no_sizes_is_refused():
+    @torch.jit.script
+    def unfit(x: torch.Tensor) -> torch.Tensor:
+        if bool(x.sum() > 100):
+            x = x.reshape(7, 11)
+        return x * 2
+
+    with pytest.raises(
+        RuntimeError, match="a branch that this run does not take can't be captured .*is invalid for input of size 3"
+    ) as caught:
+        rushlight.onnx.export(unfit, (torch.ones(3),), None)
+    assert "Give example inputs for which it runs" in str(caught.value)
+
+
+def test_an_assigned_value_whose_leading_size_is_1_in_the_example():
+    @torch.jit.script
+    def assign(state: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        state = state.clone()
+        state[:] = value
+        return state
+
+    names = ["state", "value"]
+    exported = rushlight.onnx.export(
+        assign,
+        (torch.randn(2, 1, 3, 4), torch.randn(1, 3, 4)),
+        None,
+        input_names=names,
+        dynamic_axes={"state": [0, 1, 2, 3], "value": [0, 1, 2]},
+    )
+    for state, value in [((2, 5, 3, 4), (5, 3, 4)), ((2, 5, 3, 2), (1, 3, 2)), ((2, 1, 1, 1), (1, 1, 1))]:
+        args = torch.randn(state), torch.randn(value)
+        assert np.array_equal(exported.run(*args)[0].numpy(), assign(*args).numpy()), (state, value)

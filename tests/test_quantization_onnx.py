@@ -323,3 +323,27 @@ def test_the_form_that_a_function_gives_a_weight_is_not_folded(shape):
     stored = {each.name: list(each.dims) for each in exported.graph.initializer}
     assert stored["linear.weight"] == [3, 4]
     np.testing.assert_allclose(run_unoptimized(file.getvalue(), x), model(x).detach().numpy(), atol=1e-6)
+
+
+def test_straight_sigmoids_and_chunks_of_quantized_tensors():
+    class Shuffled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.quant, self.dequant = Q.QuantStub(), Q.DeQuantStub()
+            self.conv, self.gate = nn.Conv2d(2, 2, 1), nn.Hardsigmoid()
+
+        def forward(self, x):
+            first, second = self.quant(x).chunk(2, dim=1)
+            y = torch.cat((first, self.conv(second)), 1)
+            n, c, h, w = y.shape
+            return self.dequant(self.gate(y.view(n, 2, c // 2, h, w).transpose(1, 2).contiguous().view(n, c, h, w)))
+
+    torch.manual_seed(0)
+    model, x = Shuffled().eval(), torch.randn(1, 4, 3, 3)
+    model.qconfig = Q.get_default_qconfig("fbgemm")
+    prepared = Q.prepare(model)
+    prepared(x)
+    converted = Q.convert(prepared)
+    for opset in (13, 17):
+        exported = torch.onnx.export(converted, (x,), None, opset_version=opset)
+        np.testing.assert_allclose(exported.run(x)[0].numpy(), converted(x).numpy(), atol=1 / 256 + 1e-6)

@@ -54,10 +54,11 @@ class GraphModule(Module):
         type(self).__name__ = type(self).__qualname__ = class_name
         if isinstance(root, Module):
             self.training = root.training
-        for node in all_nodes(graph):
-            if node.op in ("get_attr", "call_module") and node.target != "training":
-                value = root[node.target] if isinstance(root, dict) else _fetch(root, node.target)
-                assign(self, node.target, value)
+        targets = [node.target for node in all_nodes(graph) if node.op in ("get_attr", "call_module") and node.target != "training"]
+        if isinstance(root, dict):
+            targets.sort(key=lambda path: path.count("."))  # a Module before what is put into it
+        for target in targets:
+            assign(self, target, root[target] if isinstance(root, dict) else _fetch(root, target))
         self.graph = graph
 
     @property

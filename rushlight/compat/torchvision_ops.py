@@ -14,6 +14,8 @@ import rushlight as torch
 
 from ..core.base import make
 from ..library import Library
+from ..library.registration import find
+from .torchvision_onnx import FORMS
 
 _SCHEMAS = """
 nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor
@@ -29,6 +31,7 @@ _roi_pool_backward(Tensor grad, Tensor rois, Tensor argmax, float spatial_scale,
 _ps_roi_align_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, int sampling_ratio, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor
 _ps_roi_pool_backward(Tensor grad, Tensor rois, Tensor channel_mapping, float spatial_scale, SymInt pooled_height, SymInt pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width) -> Tensor
 _deform_conv2d_backward(Tensor grad, Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool use_mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)
+box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor
 _cuda_version() -> int
 """
 
@@ -62,22 +65,85 @@ def nms(dets: Any, scores: Any, iou_threshold: float) -> Any:
     return make(np.asarray(kept, np.int64))
 
 
-def _bilinear(image: Any, y: Any, x: Any) -> Any:
-    """Values of images (..., height, width) between their pixels; outside by more than one pixel they are 0."""
+def _rotated_corners(box: Any) -> Any:
+    """The corners, in order, of a box that is given by its middle, its sizes and an angle in degrees."""
+    middle, sizes, angle = box[:2], box[2:4], np.deg2rad(box[4])
+    turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    return middle + (np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]) * sizes) @ turn
+
+
+def _polygon_area(points: Any) -> float:
+    following = np.roll(points, -1, 0)
+    return float(abs((points[:, 0] * following[:, 1] - points[:, 1] * following[:, 0]).sum()) / 2)
+
+
+def _shared_area(first: Any, second: Any) -> float:
+    """The area that two convex polygons, given in the same direction, share: one is cut by the edges of the other."""
+    points = first
+    for start, end in zip(second, np.roll(second, -1, 0)):
+        if not len(points):
+            return 0.0
+        edge = end - start
+        sides = edge[0] * (points[:, 1] - start[1]) - edge[1] * (points[:, 0] - start[0])
+        kept = []
+        for at in range(len(points)):
+            to = (at + 1) % len(points)
+            if sides[at] >= 0:
+                kept.append(points[at])
+            if (sides[at] >= 0) != (sides[to] >= 0):
+                kept.append(points[at] + (points[to] - points[at]) * (sides[at] / (sides[at] - sides[to])))
+        points = np.array(kept)
+    return _polygon_area(points) if len(points) else 0.0
+
+
+def box_iou_rotated(boxes1: Any, boxes2: Any) -> Any:
+    """The shared area of each of some boxes and each of others, divided by that of both."""
+    first, second = (each.detach().numpy().astype(np.float64) for each in (boxes1, boxes2))
+    found = np.zeros((len(first), len(second)))
+    for row, one in enumerate(first):
+        for column, other in enumerate(second):
+            shared = _shared_area(_rotated_corners(one), _rotated_corners(other))
+            union = one[2] * one[3] + other[2] * other[3] - shared
+            found[row, column] = shared / union if union > 0 else 0.0
+    return make(found.astype(boxes1.detach().numpy().dtype))
+
+
+def _pixels(image: Any, row: Any, column: Any) -> Any:
+    """Pixels of images (..., height, width) at rows and columns, which are inside."""
+    flat = image.flatten(-2)
+    index = row.long() * image.shape[-1] + column.long()
+    return flat.gather(-1, index.expand(*flat.shape[:-1], *index.shape[-1:]))
+
+
+def _bilinear_on_zeros(image: Any, y: Any, x: Any) -> Any:
+    """Values of images (..., height, width) between their pixels, around which there are zeros."""
     height, width = image.shape[-2:]
-    inside = (y > -1) & (y < height) & (x > -1) & (x < width)
+    y0, x0 = y.floor(), x.floor()
+    dy, dx = y - y0, x - x0
+
+    def at(row: Any, column: Any, weight: Any) -> Any:
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        found = _pixels(image, row.clamp(0, height - 1), column.clamp(0, width - 1))
+        return found * torch.where(inside, weight, torch.zeros_like(weight))
+
+    return (
+        at(y0, x0, (1 - dy) * (1 - dx)) + at(y0, x0 + 1, (1 - dy) * dx) + at(y0 + 1, x0, dy * (1 - dx)) + at(y0 + 1, x0 + 1, dy * dx)
+    )  # fmt: skip
+
+
+def _bilinear(image: Any, y: Any, x: Any) -> Any:
+    """Values of images (..., height, width) between their pixels, those at the edge up to one pixel outside; farther outside they are 0."""
+    height, width = image.shape[-2:]
+    inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
     y, x = y.clamp(min=0), x.clamp(min=0)
     y0, x0 = y.floor().clamp(max=height - 1), x.floor().clamp(max=width - 1)
     y, x = torch.where(y0 >= height - 1, y0, y), torch.where(x0 >= width - 1, x0, x)
     y1, x1 = (y0 + 1).clamp(max=height - 1), (x0 + 1).clamp(max=width - 1)
     dy, dx = y - y0, x - x0
-    flat = image.flatten(-2)
-
-    def at(row: Any, column: Any) -> Any:
-        index = (row * width + column).long()
-        return flat.gather(-1, index.expand(*flat.shape[:-1], *index.shape[-1:]))
-
-    value = at(y0, x0) * ((1 - dy) * (1 - dx)) + at(y0, x1) * ((1 - dy) * dx) + at(y1, x0) * (dy * (1 - dx)) + at(y1, x1) * (dy * dx)
+    value = (
+        _pixels(image, y0, x0) * ((1 - dy) * (1 - dx)) + _pixels(image, y0, x1) * ((1 - dy) * dx)
+        + _pixels(image, y1, x0) * (dy * (1 - dx)) + _pixels(image, y1, x1) * (dy * dx)
+    )  # fmt: skip
     return value * inside.to(value.dtype)
 
 
@@ -91,16 +157,18 @@ def _grid(start: Any, size: Any, bins: int, count: int) -> Any:
 def _aligned_samples(
     image: Any, roi: Any, scale: float, rows: int, columns: int, ratio: int, offset: float, at_least_one: bool
 ) -> tuple[Any, int]:
-    """The mean of samples in every bin of a region: (channels, rows, columns)."""
+    """The sum of samples in every bin of a region, (channels, rows, columns), and how many samples a bin has: none in a region of no size."""
     left, top, right, bottom = (roi[1 + at] * scale - offset for at in range(4))
     width, height = right - left, bottom - top
     if at_least_one:
         width, height = width.clamp(min=1.0), height.clamp(min=1.0)
-    down = ratio if ratio > 0 else max(int(np.ceil(float(height.detach()) / rows)), 1)
-    across = ratio if ratio > 0 else max(int(np.ceil(float(width.detach()) / columns)), 1)
+    down = ratio if ratio > 0 else int(np.ceil(float(height.detach()) / rows))
+    across = ratio if ratio > 0 else int(np.ceil(float(width.detach()) / columns))
+    if down <= 0 or across <= 0:
+        return image.new_zeros((image.shape[0], rows, columns)), down * across
     y, x = _grid(top, height, rows, down), _grid(left, width, columns, across)
     values = _bilinear(image, y.repeat_interleave(len(x)), x.repeat(len(y)))
-    return values.reshape(-1, rows, down, columns, across).mean((2, 4)), down * across
+    return values.reshape(-1, rows, down, columns, across).sum((2, 4)), down * across
 
 
 def roi_align(
@@ -109,12 +177,13 @@ def roi_align(
     """The mean of samples between pixels in every bin of every region."""
     if rois.dim() != 2 or rois.shape[1] != 5:
         raise RuntimeError("Tensor rois should have shape as Tensor[K, 5]")
-    found = [
+    sums = [
         _aligned_samples(
             input[int(roi[0])], roi, spatial_scale, pooled_height, pooled_width, sampling_ratio, 0.5 if aligned else 0.0, not aligned
-        )[0]
+        )
         for roi in rois
     ]
+    found = [total / max(count, 1) for total, count in sums]
     return torch.stack(found) if found else input.new_zeros((0, input.shape[1], pooled_height, pooled_width))
 
 
@@ -131,14 +200,10 @@ def ps_roi_align(input: Any, rois: Any, spatial_scale: float, pooled_height: int
         raise RuntimeError("input channels must be a multiple of pooling height * pooling width")
     depth = input.shape[1] // (pooled_height * pooled_width)
     empty = (0, depth, pooled_height, pooled_width)
-    found = [
-        _own_channels(
-            _aligned_samples(input[int(roi[0])], roi, spatial_scale, pooled_height, pooled_width, sampling_ratio, 0.5, False)[0],
-            pooled_height,
-            pooled_width,
-        )
-        for roi in rois
+    sums = [
+        _aligned_samples(input[int(roi[0])], roi, spatial_scale, pooled_height, pooled_width, sampling_ratio, 0.5, False) for roi in rois
     ]
+    found = [_own_channels(total / torch.tensor(float(count)), pooled_height, pooled_width) for total, count in sums]
     if not found:
         return input.new_zeros(empty), torch.zeros(empty, dtype=torch.int32)
     return torch.stack([each for each, _ in found]), torch.stack([each for _, each in found])
@@ -194,8 +259,8 @@ def ps_roi_pool(input: Any, rois: Any, spatial_scale: float, pooled_height: int,
     for roi in rois:
         image = input[int(roi[0])]
         left, top, right, bottom = (_rounded(float(each) * spatial_scale) for each in roi[1:])
-        rows = _edges(top, max(bottom - top, 1), pooled_height, height)
-        columns = _edges(left, max(right - left, 1), pooled_width, width)
+        rows = _edges(top, max(bottom - top, 1), pooled_height, height - 1)
+        columns = _edges(left, max(right - left, 1), pooled_width, width - 1)
         bins = [
             image[:, y0:y1, x0:x1].mean((1, 2)) if y1 > y0 and x1 > x0 else image.new_zeros(image.shape[0])
             for y0, y1 in rows for x0, x1 in columns
@@ -228,7 +293,7 @@ def deform_conv2d(
     )[None, None]
     y = (moved[:, :, :, 0] + row).reshape(batch, offset_groups, 1, -1)
     x = (moved[:, :, :, 1] + column).reshape(batch, offset_groups, 1, -1)
-    samples = _bilinear(input.reshape(batch, offset_groups, channels // offset_groups, height, width), y, x)
+    samples = _bilinear_on_zeros(input.reshape(batch, offset_groups, channels // offset_groups, height, width), y, x)
     samples = samples.reshape(batch, offset_groups, channels // offset_groups, taps, out_h * out_w)
     if use_mask:
         samples = samples * mask.reshape(batch, offset_groups, 1, taps, out_h * out_w)
@@ -300,7 +365,10 @@ def _deform_conv2d_backward(grad: Any, input: Any, weight: Any, offset: Any, mas
 
 library.impl("_cuda_version", _cuda_version, "CompositeExplicitAutograd")
 for _function in (
-    nms, roi_align, roi_pool, ps_roi_align, ps_roi_pool, deform_conv2d, _roi_align_backward, _roi_pool_backward, _ps_roi_align_backward,
+    nms, box_iou_rotated, roi_align, roi_pool, ps_roi_align, ps_roi_pool, deform_conv2d, _roi_align_backward, _roi_pool_backward, _ps_roi_align_backward,
     _ps_roi_pool_backward, _deform_conv2d_backward,
 ):  # fmt: skip
     library.impl(_function.__name__, _function, "CPU")
+for _name, (_since, _form) in FORMS.items():
+    find(f"torchvision::{_name}").set_onnx({_since: _form})
+find("torchvision::nms").op.data_dependent = True

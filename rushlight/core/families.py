@@ -18,6 +18,7 @@ from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, 
 from .errors import ArgumentError, DtypeError, OperationError, ShapeError, UnsupportedDtype, dimension_error
 from .kernel_providers import MANY, faster_loop, repeated_loop
 from .parallel import LARGE, in_blocks
+from .quantized import rule_of
 from .symbolic import is_symbolic
 from .upcast import COMPLEX32, narrowed
 
@@ -120,6 +121,8 @@ class Elementwise:
             or (category == COMPLEX and "complex" in self.refuse) or (category >= FLOATING and "float" in self.refuse)
         ):  # fmt: skip
             name = BY_NUMPY[common].name.capitalize()
+            if BY_NUMPY[common].integer is not None and rule_of(op) is not None:
+                return common, common  # a quantized tensor without data
             raise UnsupportedDtype(f"{op.public_name}(): not implemented for '{name}' (torch.{BY_NUMPY[common].name})")
         if self.promote in ("int_to_float", "real_float") and category < FLOATING:
             common = default.numpy

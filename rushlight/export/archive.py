@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def save(
             _write(ep, model, file, root, extra_files or {}, pickle_protocol)
     elif hasattr(f, "write"):
         _write(ep, model, f, "archive", extra_files or {}, pickle_protocol)
+        if hasattr(f, "seekable") and f.seekable():
+            f.seek(0)  # as PyTorch leaves it: ready to be read
     else:
         raise TypeError(f"a path or a file to write to is expected, not {type(f).__name__}")
 
@@ -68,15 +71,19 @@ def _write(ep: ExportedProgram, model: bytes, file: Any, root: str, extra: dict[
         for name, value in values.items():
             if not isinstance(value, TensorBase) or value._array.__class__ is Spec or not isinstance(value._array, np.ndarray):
                 raise NotSupported(f"'{name}' is no plain tensor on the CPU, and can't be part of a .pt2 file")
+        memory = _shared_memory([value._array for value in values.values()])
+        for name, value in values.items():
             array = value._array
-            dense = np.asarray(array, order="C")
-            if id(array) not in written:
-                written[id(array)] = f"{prefix}{len(written)}"
-                writer.write(place + written[id(array)], dense.reshape(-1).view(np.uint8) if dense.size else b"")
+            whole = memory[id(array)]
+            dense, held = (np.asarray(array, order="C"),) * 2 if whole is array else (whole, array)
+            if id(whole) not in written:
+                written[id(whole)] = f"{prefix}{len(written)}"
+                writer.write(place + written[id(whole)], dense.reshape(-1).view(np.uint8) if dense.size else b"")
             meta = tensor_meta(value)
-            meta["strides"] = [{"as_int": each // max(dense.itemsize, 1)} for each in dense.strides]
+            meta["strides"] = [{"as_int": each // max(held.itemsize, 1)} for each in held.strides]
+            meta["storage_offset"] = {"as_int": (held.ctypes.data - dense.ctypes.data) // max(held.itemsize, 1) if held.size else 0}
             config[name] = {
-                "path_name": written[id(array)],
+                "path_name": written[id(whole)],
                 "is_param": isinstance(value, Parameter),
                 "use_pickle": False,
                 "tensor_meta": meta,
@@ -95,6 +102,21 @@ def _write(ep: ExportedProgram, model: bytes, file: Any, root: str, extra: dict[
     writer.write("byteorder", b"little")
     writer.write(".data/serialization_id", b"0" * 40)
     writer.close()
+
+
+def _shared_memory(arrays: list[Any]) -> dict[int, Any]:
+    """Of each array, by its id, what is written: the memory that it is a part of, where another is, too, so that they share it again; else itself."""
+
+    def base(array: Any) -> Any:
+        root = array
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        fits = root.dtype == array.dtype and root.flags.c_contiguous and all(each >= 0 for each in array.strides)
+        return root if fits and array.size else array
+
+    roots = {id(array): base(array) for array in arrays}
+    users = Counter(id(roots[key]) for key in roots)
+    return {id(array): roots[id(array)] if users[id(roots[id(array)])] > 1 else array for array in arrays}
 
 
 def load(f: Any, *, extra_files: dict[str, Any] | None = None, expected_opset_version: dict[str, int] | None = None) -> ExportedProgram:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import itertools
 import operator
 from typing import Any
 
@@ -87,7 +88,18 @@ def _chain(node: Node) -> list[str]:
 def _tree(owner: UnflattenedModule, module: Any, ep: Any) -> None:
     """Give a Module the Modules of a program: runs of nodes of one path become calls of that Module."""
     kinds = {str(each.target): each.kind for each in ep.graph_signature.input_specs}
-    held = {node.target: _fetch(module, node.target) for node in module.graph.nodes if node.op == "get_attr"}
+    own: dict[int, Any] = {}  # the state is the tree's own: a run changes neither that of the program nor that of its other Modules
+
+    def take(target: str) -> Any:
+        value = _fetch(module, target)
+        if kinds.get(target) not in (InputKind.PARAMETER, InputKind.BUFFER):
+            return value
+        if id(value) not in own:
+            copied = value.detach().clone()
+            own[id(value)] = Parameter(copied, value.requires_grad) if isinstance(value, Parameter) else copied
+        return own[id(value)]
+
+    held = {node.target: take(node.target) for node in module.graph.nodes if node.op == "get_attr"}
     nodes = [node for node in module.graph.nodes if node.op not in ("call_module", "placeholder", "output", "get_attr")]
     builder = _Builder(held, {each.fqn: each.signature for each in ep.module_call_graph if each.fqn and each.signature is not None})
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
@@ -185,12 +197,17 @@ class _Builder:
         leaving = [node for node in run if any(user not in taken for user in node.users)]
         outputs = leaving[0] if len(leaving) == 1 else tuple(leaving)
         module = self.build(path, run, list(given), outputs, depth + 1)
-        name = path.removeprefix(inside)
-        number = 0
-        while (name if not number else f"{name}@{number}") in parts:
-            number += 1
-        name = name if not number else f"{name}@{number}"
+        plain = path.removeprefix(inside)
+        name = _free_name(parts, plain)
+        number = name != plain
         parts[name] = module
+        for other in [each for each, part in parts.items() if each.startswith(f"{name}.") and isinstance(part, Module)]:
+            part = parts.pop(other)  # a Module inside of it that was called before
+            renamed = _free_name(parts, other)
+            parts[renamed] = part
+            for node in graph.nodes:
+                if node.op == "call_module" and node.target == other:
+                    node.target = renamed
         label = name.replace(".", "_").replace("@", "_")
         signature = self.signatures.get(path)
         known = {node.name: each for node, each in here.items()}
@@ -207,6 +224,26 @@ class _Builder:
         called = graph.create_node("call_module", name, tuple(here[each] for each in given), {}, label)
         for at, node in enumerate(leaving):
             here[node] = called if len(leaving) == 1 else graph.call_function(operator.getitem, (called, at))
+
+
+def _free_name(parts: dict[str, Any], name: str) -> str:
+    """A name for a further Module, also inside of one that is there: that of the path, or with the number of the call."""
+
+    def is_taken(path: str) -> bool:
+        above = (cut for cut in range(len(path)) if path[cut] == ".")
+        return path in parts or any(_has(parts.get(path[:cut]), path[cut + 1 :]) for cut in above)
+
+    names = (f"{name}@{number}" if number else name for number in itertools.count())
+    return next(each for each in names if not is_taken(each))
+
+
+def _has(module: Any, path: str) -> bool:
+    """Whether a Module has a Module of a path inside."""
+    for part in path.split("."):
+        if not isinstance(module, Module) or part not in module._modules:
+            return False
+        module = module._modules[part]
+    return True
 
 
 def _fits(signature: Any, given: Any, leaving: list[Node], known: dict[str, Any]) -> bool:

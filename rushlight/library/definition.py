@@ -43,6 +43,7 @@ class FakeContext:
 
     def new_dynamic_size(self, *, min: int = 0, max: int | None = None) -> int:
         """A size that depends on data: such an op runs on real tensors alone."""
+        self.definition.op.data_dependent = True
         raise NotSupported(
             f"{self.definition.name}: the size of its result depends on data, and fake tensors have none: an operator with a data-dependent shape "
             "has no meta implementation"
@@ -114,8 +115,22 @@ class Definition:
         return self.schema.qualified_name
 
     def settle(self) -> None:
-        """An op with a fake or a gradient of its own is one node of a graph; of another, what its implementation calls."""
-        self.op.kernel = self.run if self.strict or self.fake is not None or self.formula is not None else None
+        """An op with a fake, a gradient or an ONNX form of its own is one node of a graph; of another, what its implementation calls."""
+        whole = self.strict or any(each is not None for each in (self.fake, self.formula, self.op.onnx))
+        self.op.kernel = self.run if whole else None
+
+    def set_onnx(self, forms: dict[int, Callable[..., Any]]) -> None:
+        """Say which ONNX nodes the op becomes, by the opset from which on."""
+        self.op.onnx = forms
+        self.settle()
+
+    def set_fake(self, fake: Callable[..., Any], place: str) -> None:
+        """Say what the op gives for tensors without data; sizes that it asks for there depend on the data."""
+        self.fake, self.fake_place = fake, place
+        names = getattr(getattr(fake, "__code__", None), "co_names", ())
+        if any(name in names for name in ("new_dynamic_size", "create_unbacked_symint")):
+            self.op.data_dependent = True
+        self.settle()
 
     def remove(self) -> None:
         """Forget the op."""

@@ -364,8 +364,7 @@ def register_fake(
                 f"impl_abstract(...): the operator {definition.name} already has a DispatchKey::Meta implementation via a pre-existing torch.library "
                 "or TORCH_LIBRARY registration. Please either remove that registration or don't call impl_abstract."
             )
-        definition.fake, definition.fake_place = function, caller()
-        definition.settle()
+        definition.set_fake(function, caller())
         return function
 
     return _decorates(register, func)

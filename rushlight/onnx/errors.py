@@ -7,6 +7,10 @@ from typing import Any
 from ..core.errors import RushlightError
 
 
+class OnnxExporterWarning(UserWarning):
+    """A warning of the exporter."""
+
+
 class OnnxExporterError(RushlightError, RuntimeError):
     """An export that failed."""
 
@@ -72,6 +76,7 @@ class UnsupportedModelError(RushlightError, NotImplementedError):
 
 
 __all__ = [
+    "OnnxExporterWarning",
     "CheckerError", "ExportInputError", "ExportTypesError", "ModelFileError", "OnnxExporterError", "SymbolicValueError",
     "UnsupportedModelError", "UnsupportedOperatorError",
 ]  # fmt: skip

@@ -126,7 +126,7 @@ class OnnxLowering:
                     raise OnnxExporterError(
                         f"how many parts {node.args[0]} has changes from call to call, which ONNX can't say here{place(node)}"
                     )
-                return parts[node.args[1]]
+                return quantized.part(node, parts[node.args[1]])
             if is_symbolic(node.meta.get("val")) or node.target is as_size:
                 return node.meta["val"]
             if node.target in CONTAINERS:
@@ -253,6 +253,8 @@ class OnnxLowering:
             if made is NotImplemented:
                 if custom:
                     made = self.kept(op, args, result)
+                    if made is NotImplemented and op.onnx is not None:
+                        made = self.own_form(op, args)
                 elif self.mode is OperatorExportTypes.ONNX_ATEN or registry.get_function_group(name) is None:
                     made = self.fallback(op, args, result)
                 else:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
-from .errors import OnnxExporterError
+from .errors import OnnxExporterError, OnnxExporterWarning
 from .proto import OnnxModel
 
 # The types of inputs that Python numbers are given for.
@@ -84,10 +86,50 @@ class ONNXProgram:
             self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         return self._session
 
+    def initialize_inference_session(self, initializer: Callable[[bytes], Any] | None = None) -> None:
+        """Make the session that runs the model: an ONNX Runtime session, or what a function makes of the bytes of the file."""
+        self._session = None
+        if initializer is None:
+            self.session()
+        else:
+            self._session = initializer(self.model_proto.SerializeToString())
+
+    def release(self) -> None:
+        """Give up the session; a later run makes another."""
+        self._session = None
+
+    def apply_weights(self, state_dict: dict[str, Any]) -> None:
+        """Put other weights in the places of those with the same names.  One that is no weight of the file, as those that are part of others, is named in a warning."""
+        arrays = self._model.arrays
+        for name, tensor in state_dict.items():
+            if name not in self._model.graph.initializers:
+                warnings.warn(f"Weight '{name}' not found in the model. Skipped applying.", OnnxExporterWarning, stacklevel=2)
+                continue
+            array, before = np.asarray(tensor.detach()._array), arrays[name]
+            if array.shape != before.shape or array.dtype != before.dtype:
+                raise OnnxExporterError(
+                    f"the weight '{name}' has shape {tuple(before.shape)} and type {before.dtype}, and not {tuple(array.shape)}, {array.dtype}"
+                )
+            arrays[name] = array
+        self._proto = self._session = self._ir = None
+
+    def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model in the ONNX project's reference evaluator."""
+        from onnx import reference
+
+        evaluator = reference.ReferenceEvaluator(self.model_proto)
+        wanted = [(each.name, _input_kind(each.type)) for each in self.model_proto.graph.input]
+        return tuple(_made(each) for each in evaluator.run(None, self._feeds(wanted, args, kwargs)))
+
     def run(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Run the model in ONNX Runtime on tensors (those of nested arguments in order) and numbers; a tuple of tensors."""
         session = self.session()
-        wanted = [each.type for each in session.get_inputs()]
+        feeds = self._feeds([(each.name, each.type) for each in session.get_inputs()], args, kwargs)
+        return tuple(_made(each) for each in session.run(None, feeds))
+
+    def _feeds(self, inputs: list[tuple[str, str]], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Arguments by the names of the inputs, which are given with their types."""
+        wanted = [kind for _, kind in inputs]
         values: list[Any] = []
 
         def take(value: Any) -> None:
@@ -108,10 +150,10 @@ class ONNXProgram:
                 values.append(np.asarray(each, NUMBERS[type(each)]))
             else:
                 take(each)
-        names = [each.name for each in session.get_inputs()]
+        names = [name for name, _ in inputs]
         if len(values) < len(names):
             raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} values were given")
-        return tuple(_made(each) for each in session.run(None, dict(zip(names, values))))
+        return dict(zip(names, values))
 
     __call__ = run
 
@@ -127,6 +169,11 @@ class ONNXProgram:
 
     def __repr__(self) -> str:
         return f"ONNXProgram(opset {self._model.opset}):\n{self._model.graph}"
+
+
+def _input_kind(kind: Any) -> str:
+    """The type of an input by the first word of ONNX Runtime's name for it."""
+    return {"sequence_type": "seq", "optional_type": "optional"}.get(kind.WhichOneof("value"), "tensor")
 
 
 def _made(result: Any) -> Any:

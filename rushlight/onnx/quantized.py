@@ -76,6 +76,13 @@ def finish(g: Any, node: Node, op: Op, made: Any) -> Any:
     return made
 
 
+def part(node: Node, value: Any) -> Any:
+    """One of several results of an op; of a quantized one, with its quantizer."""
+    if isinstance(value, OnnxValue) and node.meta.get("quantizer") is not None:
+        value.quantizer = node.meta["quantizer"]
+    return value
+
+
 def constant(g: Any, array: Any, integers: Any) -> Any:
     """A quantized tensor whose elements are known, from its integers as a value."""
     own = array.quantizer

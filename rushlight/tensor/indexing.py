@@ -114,16 +114,26 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         else:
             value = make(on_device(np.asarray(value, self._array.dtype), self.device))
     shape = value._array.shape
-    if shape and shape[0] == 1 and (indices or shape != target._array.shape):  # leading dimensions of size 1 do not count
-        value = value.reshape(shape[next((i for i, size in enumerate(shape) if size != 1), len(shape)) :])
+    if shape and shape[0] == 1 and (indices or len(shape) > target._array.ndim):  # leading dimensions of size 1 do not count
+        value = _without_leading_ones(value, None if indices else len(shape) - target._array.ndim)
     if value._array.shape == target._array.shape:
         _check_overlap(target._array, value)
     if value._storage is not None and value._storage is target._storage and value._array.shape != target._array.shape and not indices:
-        value = value.expand(target._array.shape)  # one that is broadcast may be part of what is written
+        value = value.expand(target.shape)  # one that is broadcast may be part of what is written
     if indices:
         target.index_put_(indices, value)
     else:
         target.copy_(value)
+
+
+def _without_leading_ones(value: Any, excess: int | None) -> Any:
+    """A value without its leading dimensions of size 1: without as many as it has too many, or, where that is not said, without all fixed ones.
+
+    A dynamic size that is 1 in a capture may be larger in another run.
+    """
+    shape = tuple(value.shape if state.capture is not None else value._array.shape)
+    ones = next((at for at, size in enumerate(shape) if int.__ne__(size, 1) or (excess is None and size.__class__ is not int)), len(shape))
+    return value.reshape(shape[ones if excess is None else min(ones, excess) :]) if ones else value
 
 
 def delitem(self: Any, index: Any) -> None:
@@ -304,6 +314,8 @@ def _slice_bound(value: Any) -> Any:
         return value
     if not hasattr(value, "__index__"):
         raise ArgumentError("slice indices must be integers or None or have an __index__ method")
+    if state.capture is not None and isinstance(value, TensorBase) and (followed := state.capture.slice_bound(value)) is not None:
+        return followed
     return value.__index__()
 
 

@@ -23,6 +23,7 @@ from ...graph import Node, control
 from ..tracer.tracer import TracerWarning
 from . import functional_control
 from .dynamic_lists import example_of, of_numbers, sequence_from, stacked
+from .other_sizes import other_sizes
 from .python_functions import Maybe, as_tensor
 from .region_tracer import RegionTracer, copied, in_body
 
@@ -202,16 +203,17 @@ def branch(condition: Any, *inputs: Any, bodies: dict[str, Callable[..., Any]]) 
         return functional_control.cond(condition, inputs, bodies)
     taken = "then" if bool(condition._array) else "otherwise"
     other = "otherwise" if taken == "then" else "then"
-    speculated = run_body(capture, bodies[other], inputs)
+    node = capture.argument(condition)
+    speculated = run_body(capture, bodies[other], inputs, condition=(node, other == "then"))
     if isinstance(speculated, CaptureError):
         raise speculated
-    if isinstance(speculated, Exception):
+    if getattr(speculated, "deliberate", False):
         reason = f"{type(speculated).__name__}: {speculated}".splitlines()[0]
-        capture_warning(
-            capture, f"a branch that this run does not take can't be captured ({reason}): the capture always takes the other one"
-        )
+        capture_warning(capture, f"a branch that this run does not take raises ({reason}): the capture always takes the other one")
         return bodies[taken](*inputs)
-    found = run_body(capture, bodies[taken], inputs, keep=True)
+    if isinstance(speculated, Exception):
+        speculated = run_at_other_sizes(capture, bodies[other], inputs, (node, other == "then"), speculated)
+    found = run_body(capture, bodies[taken], inputs, keep=True, condition=(node, taken == "then"))
     if isinstance(found, Exception):
         raise found
     if isinstance(capture, RegionTracer):  # itself a trial
@@ -298,12 +300,33 @@ def capture_warning(capture: Any, message: str) -> None:
         warnings.warn_explicit(message, TracerWarning, source[0], source[1])
 
 
-def run_body(capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], keep: bool = False) -> Any:
+def run_at_other_sizes(
+    capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], condition: tuple[Node, bool], error: Exception
+) -> Any:
+    """Capture a branch that does not run on the values of this run at sizes for which it is taken; its error, if there are none."""
+    for sizes in other_sizes(capture, *condition):
+        try:
+            with sizes:
+                found = run_body(capture, body, sizes.value(inputs), condition=condition)
+        except CaptureError:
+            continue
+        if not isinstance(found, Exception):
+            return found
+    raise CaptureError(
+        f"a branch that this run does not take can't be captured ({type(error).__name__}: {error}): a file or graph without it would be wrong for "
+        "inputs that take it. Give example inputs for which it runs, or leave dimensions that its condition depends on out of the dynamic ones"
+    ) from error
+
+
+def run_body(
+    capture: Any, body: Callable[..., Any], inputs: tuple[Any, ...], keep: bool = False, condition: tuple[Node, bool] | None = None
+) -> Any:
     """Capture a body: its tracer, its result and what it did to lists, or the exception that it raised.
 
-    With ``keep`` its writes to memory stay; lists get back what they held in any case.
+    With ``keep`` its writes to memory stay; lists get back what they held in any case.  It runs where a condition has a value.
     """
     tracer = RegionTracer(capture)
+    tracer.condition = condition
     lists = snapshot(inputs)
     try:
         with tracer:

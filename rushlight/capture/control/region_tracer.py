@@ -37,6 +37,7 @@ class RegionTracer(BodyTracer):
         self.aliases.list_reads = parent.aliases.list_reads
         self.captured: dict[Node, Node] = {}  # of the graph around -> the placeholder here
         self.outside: dict[int, tuple[Any, Node]] = {}  # tensors from around, and the nodes they were when they came in
+        self.condition: tuple[Node, bool] | None = None  # of a branch: the node of the graph around, and the value for which it is taken
         self.undo: list[tuple[Any, Any]] = []
         self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on paths that are not taken
 

@@ -26,13 +26,18 @@ class Symbol:
         self.most: Expression | None = None
         self.number = False
 
+    @property
+    def of_input(self) -> bool:
+        """Whether it is the size of an input: not a number, and no size that follows from elements."""
+        return self.dim is not None and self.source.op == "placeholder"
+
 
 def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol]) -> bool:
     """Whether the size of a slice by numbers is known: its bounds are proven to be in range and in order."""
     _, _, start, end, *_ = (*args, None, None)
-    numbers = [each for each in (start, end) if isinstance(each, SymbolicInt)]
-    if all(symbols[name].dim is not None for each in numbers for name in each.expression.symbols() if name in symbols):
-        return True  # sizes, which are taken for any
+    numbers = [each for each in (start, end, length) if isinstance(each, SymbolicInt)]
+    if all(symbols[name].of_input for each in numbers for name in each.expression.symbols() if name in symbols):
+        return True  # sizes of inputs, which are taken for any
     first, last, size = (Expression.of(each) for each in (start or 0, length if end is None else end, length))
     largest = {name: each.most for name, each in symbols.items() if each.dim is not None or each.most is not None}
     return all(is_never_negative(each, largest) for each in (first, last - first, size - last))

@@ -19,7 +19,7 @@ from ...core.base import Spec, TensorBase, make, spec_of
 from ...core.declare import Op, lookup
 from ...core.devices import device_of
 from ...core.dispatch import dispatch, dispatch_in_place
-from ...core.dtypes import BY_NUMPY
+from ...core.dtypes import BY_NAME, BY_NUMPY
 from ...core.errors import CaptureError, RushlightError
 from ...core.facets import Facet
 from ...core.quantized import QuantizedArray
@@ -43,6 +43,10 @@ reshapes: Facet[bool] = Facet("reshapes", "a view that is a reshape where nothin
 reshapes.set(True, "view", "view_shape")
 changes_shape: Facet[bool] = Facet("changes its shape", "gives its operand another shape, in place")
 changes_shape.set(True, "unsqueeze_", "squeeze_", "transpose_", "t_", "as_strided_", "resize_", "resize_as_")
+
+
+takes_factors: Facet[bool] = Facet("takes factors", "a composite that takes numbers, which may be tensors, that sizes are multiplied by")
+takes_factors.set(True, "interpolate", "upsample")
 
 
 class TracerWarning(Warning):
@@ -238,13 +242,17 @@ class Tracer(SymbolicSizes):
             return NotImplemented  # a composite that vmap leaves to its body
         if self.functional and op.of_storage:
             return NotImplemented  # values have no strides: what its body calls has them as arguments
+        if takes_factors.of(op) and any(each._array.dtype.kind == "f" for each in tensors_in(args[1:])):
+            return NotImplemented  # sizes follow from the values of these tensors: its body says how
         state.capture = None
         try:
             if self.symbols and changes_shape.of(op):
                 self.read_sizes(args[0])
             args = tuple(
                 [
-                    self.sized(value) if each.kind == "value" and value.__class__ not in PLAIN else value
+                    (self.sized(value) if each.kind == "value" else self.all_tensors(value) if each.kind == "tensors" else value)
+                    if value.__class__ not in PLAIN
+                    else value
                     for each, value in zip(op.parameters, args)
                 ]
             )
@@ -271,6 +279,19 @@ class Tracer(SymbolicSizes):
             return result
         finally:
             state.capture = self
+
+    def all_tensors(self, values: Any) -> Any:
+        """A list of tensors in which sizes stand, as a program has it that is written for PyTorch's tracer: there sizes are tensors."""
+        if not isinstance(values, (list, tuple)) or not any(isinstance(each, SymbolicInt) or each.__class__ is int for each in values):
+            return values
+        return [self.size_tensor(each) if isinstance(each, int) and not isinstance(each, bool) else each for each in values]
+
+    def size_tensor(self, size: int) -> Any:
+        """A size as a tensor without dimensions."""
+        op = lookup("scalar_tensor")
+        made = dispatch(op, bind(op, (int.__int__(size),), {"dtype": BY_NAME["int64"]}))
+        self.bind(made, self.emit(op, bind(op, (self.argument(size),), {"dtype": BY_NAME["int64"]})))
+        return made
 
     def compute(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """The result of an op."""
@@ -464,6 +485,11 @@ class Tracer(SymbolicSizes):
         if self.is_traced(tensor):
             self.escaped(how, "its value depends on the inputs")
         return None
+
+    def slice_bound(self, tensor: Any) -> int | None:
+        """The size that a tensor is as the bound of a slice, where it depends on the inputs."""
+        whole = tensor._array.dtype.kind in "iu" and tensor._array.size == 1 and tensor._array.__class__ is not Spec
+        return self.size_from(tensor) if whole and self.is_traced(tensor) else None
 
     def number_to_write(self, value: Any, target: Any) -> Any:
         """What ``target[...] = value`` writes, where a value is a number."""

@@ -12,9 +12,9 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import legacy_name
+from ...core.dtypes import BY_NAME, legacy_name
 from ...core.errors import ArgumentError, NotSupported, ShapeError, ValueRangeError
-from ...core.symbolic import is_symbolic
+from ...core.symbolic import as_size, is_symbolic
 from . import interpolation_kernels
 from . import interpolation_onnx as onnx_forms
 from .sliding_windows import Checked
@@ -100,8 +100,13 @@ def _check_length(given: Sequence[Any], spatial: Sequence[int], name: str, shown
         )
 
 
-def _scaled(size: int, factor: float) -> int:
-    """A size times a factor, rounded down; of a symbolic size a formula, where the factor is a simple fraction."""
+def _scaled(size: int, factor: Any) -> int:
+    """A size times a factor, rounded down; of a symbolic size a formula, where the factor is a simple fraction.
+
+    A factor that is a tensor, as in programs for a tracer, gives a size that follows from its value.
+    """
+    if isinstance(factor, Tensor):
+        return as_size((factor * size).floor().to(BY_NAME["int64"]))  # type: ignore[no-any-return]
     if is_symbolic(size):
         for below in range(1, 1001):
             above = round(factor * below)
@@ -156,8 +161,8 @@ def interpolate(
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
     """Resize the dimensions after batch and channels to ``size``, or by ``scale_factor``."""
-    shape = input._array.shape
-    spatial = tuple(shape[2:])
+    shape = tuple(input.shape)
+    spatial = shape[2:]
     if mode not in _SMOOTH and align_corners is not None:
         _check_mode(mode, len(shape), align_corners, antialias)
     if spatial:

@@ -289,6 +289,9 @@ class CompileTracer(Tracer):
         if state.capture is self:
             self.recorder.fixed(size)
 
+    def slice_bound(self, tensor: Any) -> int | None:
+        return None  # as any other number that is read from a tensor
+
     def value_escaped(self, tensor: Any, how: str) -> Any:
         source = self.recorder.sources.get(id(tensor)) if id(tensor) not in self.entries else None
         if source is not None and not source.is_attribute:

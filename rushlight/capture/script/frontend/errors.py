@@ -51,6 +51,8 @@ class UnusedCallError(CaptureError, Error):
 class RaisedInScript(Error):
     """An exception that a scripted program raises, on its way out: it becomes an :class:`Error` where Python called the program."""
 
+    deliberate = True  # unlike the error of an op
+
     def __init__(self, original: BaseException) -> None:
         super().__init__(*original.args)
         self.original = original
