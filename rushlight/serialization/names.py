@@ -22,6 +22,7 @@ from ..tensor.layout import layout, memory_format
 from .rebuild import FUNCTIONS, VALUES
 
 PEER = "torch"
+TABLES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")  # rooms whose names users find elsewhere
 _FACES = ("", ".nn.functional", ".special", ".linalg", ".fft", ".autograd")  # where users find functions of the op table
 
 
@@ -52,7 +53,7 @@ _TRUSTED: dict[str, Any] = {
     "torch.layout": layout,
     "torch.memory_format": memory_format,
 }
-_PATHS: dict[Any, str] = {
+PATHS: dict[Any, str] = {
     **{each: name for name, each in VALUES.items() if isinstance(each, type) and ".cuda." not in name},
     **{each: name for name, each in FUNCTIONS.items() if name.startswith("torch.")},
     **{each: name for name, each in _TRUSTED.items() if each not in (Tensor, sys.modules[PACKAGE])},
@@ -68,12 +69,38 @@ _NATIVE = {
     "torch._C._fft": (".fft", "fft_"),
 }
 
-# Classes that are in other modules in PyTorch: the end of our module's name -> of PyTorch's.
+# Public classes that are in other modules in PyTorch: the end of our module's name, or of the class's, -> that of PyTorch's module.
 _MOVED = {
     "nn.modules.rnn_cells": "nn.modules.rnn",
     "nn.modules.multihead_attention": "nn.modules.activation",
     "optim._adafactor": "optim",
     "optim._muon": "optim",
+    "streams.Event": "",
+    "streams.Stream": "",
+    "distributions.composition": "distributions.transforms",
+    "ao.quantization.histogram": "ao.quantization.observer",
+    "ao.nn.intrinsic": "ao.nn.intrinsic.modules.fused",
+    **{f"ao.nn.quantized.{each}": f"ao.nn.quantized.modules.{each}" for each in ("conv", "functional_modules", "linear")},
+    **{
+        f"ao.nn.quantized.layers.{each}": f"ao.nn.quantized.modules.{file}"
+        for file, names in {
+            "activation": "ELU Hardswish LeakyReLU PReLU ReLU6 Sigmoid Softmax",
+            "batchnorm": "BatchNorm2d BatchNorm3d",
+            "dropout": "Dropout",
+            "embedding_ops": "Embedding EmbeddingBag",
+            "normalization": "GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm",
+        }.items()
+        for each in names.split()
+    },
+    **{f"ao.nn.quantized.conv.ConvReLU{each}d": "ao.nn.intrinsic.quantized.modules.conv_relu" for each in (1, 2, 3)},
+    "ao.nn.quantized.linear.LinearReLU": "ao.nn.intrinsic.quantized.modules.linear_relu",
+    "graph.node": "fx.node",
+    "library.registration": "library",
+    "nn.scaled_products": "nn.functional",
+    "onnx.program": "onnx",
+    "serialization.options": "serialization",
+    "sparse.invariants": "sparse",
+    "utils.selective_checkpoint": "utils.checkpoint",
     **{f"optim.lr_scheduler.{each}": "optim.lr_scheduler" for each in ("base", "composed", "cyclic", "plateau", "simple")},
 }
 
@@ -82,19 +109,20 @@ def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
     """PyTorch's module and name for a class, function or type of ours; None for what is not ours."""
     if isinstance(value, (dtype, memory_format)):
         return PEER, value.name
-    if value.__hash__ is not None and value in _PATHS:
-        place, _, last = _PATHS[value].rpartition(".")
+    if value.__hash__ is not None and value in PATHS:
+        place, _, last = PATHS[value].rpartition(".")
         return place, last
     module = getattr(value, "__module__", None)
     name = name or getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not name or module.partition(".")[0] not in (PACKAGE, PEER):
         return None
-    if module.startswith((f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")):
+    if module.startswith(TABLES):
         for face in _FACES:
             if getattr(sys.modules.get(PACKAGE + face), name, None) is value:
                 return PEER + face, name
     place = module.partition(".")[2]
-    place = _MOVED.get(place, place)
+    if not name.startswith("_"):
+        place = _MOVED.get(f"{place}.{name}", _MOVED.get(place, place))
     return f"{PEER}.{place}" if place else PEER, name
 
 
@@ -104,6 +132,22 @@ def modern(module: str, name: str) -> tuple[str, str]:
     if module == "numpy.core" or module.startswith("numpy.core."):
         module = module.replace("numpy.core", "numpy._core", 1)
     return module, name
+
+
+def _module_with(module: str, name: str) -> Any:
+    """A module that has a name: the one that is asked for, or else, since packages of PyTorch's may be one file here, the nearest parent."""
+    try:
+        found = importlib.import_module(module)
+        if hasattr(found, name):
+            return found
+    except ModuleNotFoundError:
+        found = None
+    parent = module.rpartition(".")[0]
+    while parent.startswith(f"{PACKAGE}."):
+        if hasattr(sys.modules.get(parent), name):
+            return sys.modules[parent]
+        parent = parent.rpartition(".")[0]
+    return found if found is not None else importlib.import_module(module)
 
 
 def lookup(module: str, name: str) -> Any:
@@ -119,7 +163,7 @@ def lookup(module: str, name: str) -> Any:
     if module.partition(".")[0] == PEER and not aliased():
         module = PACKAGE + module.removeprefix(PEER)
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = _module_with(module, name.partition(".")[0])
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
