@@ -16,6 +16,7 @@ from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.missing import PACKAGE, aliased
 from ..core.size import Size
+from ..ops.quantized.packed import Packed
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.layout import layout, memory_format
@@ -52,6 +53,7 @@ _TRUSTED: dict[str, Any] = {
     "torch.dtype": dtype,
     "torch.layout": layout,
     "torch.memory_format": memory_format,
+    "torch.ScriptObject": Packed,
 }
 PATHS: dict[Any, str] = {
     **{each: name for name, each in VALUES.items() if isinstance(each, type) and ".cuda." not in name},
