@@ -162,6 +162,18 @@ def test_private_names(alias) -> None:
     assert TestCase is real.TestCase
 
 
+def test_paths_by_the_internal_utilities(alias, tmp_path) -> None:
+    from torch import _utils_internal
+
+    assert Path(_utils_internal.get_file_path("nn", "__init__.py")).is_file() and _utils_internal.get_writable_path(str(tmp_path)) == str(
+        tmp_path
+    )
+    assert (
+        _utils_internal.resolve_library_path(f"{tmp_path}/a/../b") == os.path.realpath(tmp_path / "b")
+        and not _utils_internal.is_fb_unit_test()
+    )
+
+
 def test_private_names_are_attributes_without_an_import() -> None:
     run_python("""
         from rushlight import compat
