@@ -335,3 +335,14 @@ def test_types_say_their_kind() -> None:
     assert kinds == ["TensorType", "IntType", "ListType", "OptionalType", "DictType", "BoolType", "StringType"]
     graph, _ = _get_trace_graph(torch.nn.Linear(2, 2), torch.ones(1, 2))
     assert {value.type().kind() for node in graph.nodes() for value in node.outputs()} >= {"TensorType"}
+
+
+def test_arguments_of_the_wrong_type_are_refused() -> None:
+    @torch.jit.script
+    def program(n: int, s: str, b: bool, o: float | None):  # type: ignore[no-untyped-def]
+        return n, s, b, o
+
+    assert program(1, "a", True, None) == (1, "a", True, None)
+    for given in (("1", "a", True, None), (1, 2, True, None), (1, "a", "no", None), (1, "a", True, "x")):
+        with pytest.raises(RuntimeError):
+            program(*given)

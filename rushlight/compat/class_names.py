@@ -11,26 +11,29 @@ from types import ModuleType
 from typing import Any
 
 from ..core.missing import PACKAGE, renamed
-from ..serialization.names import PATHS, PEER, TABLES, path_of
+from ..core.peer_modules import PEER, peer_module
 from .names import PRIVATE_NAMES
 
 # Rooms that are no namespaces of PyTorch's: a class in one of them is renamed where users find it under another name.
 _INSIDE = frozenset("capture checks cli codegen compat core graph ops passes runtime schedule tensor viewer".split())
+_FOUND_IN = {
+    "Generator": "torch._C",
+    "TypedStorage": "torch.storage",
+    "UntypedStorage": "torch.storage",
+}  # classes of `torch` that say another module
 _PRIVATE = {place: name for name, place in reversed(PRIVATE_NAMES.items()) if place.split(".")[1] in _INSIDE}
 
 
 def presented_module(kind: type) -> str | None:
     """The module of PyTorch's that a class of rushlight's belongs to; None for one that PyTorch does not have."""
-    module = kind.__module__
+    module, name = kind.__module__, kind.__qualname__
     if module in _PRIVATE:
         return _PRIVATE[module]
-    if module.startswith(TABLES):  # `path_of` would ask the package for each name, and load what it has under it
-        return PEER if vars(sys.modules[PACKAGE]).get(kind.__name__) is kind else PATHS.get(kind, "").rpartition(".")[0] or None
-    found = path_of(kind)
-    same = PEER + module.removeprefix(PACKAGE)
-    if found is None or found[0] == same and (f"{module}.".split(".")[1] in _INSIDE or same in PRIVATE_NAMES):
-        return None  # no module of PyTorch's, or another one under that name
-    return found[0]
+    room, same = f"{module}.".split(".")[1], PEER + module.removeprefix(PACKAGE)
+    if room in _INSIDE and vars(sys.modules[PACKAGE]).get(name) is kind:
+        return _FOUND_IN.get(name, PEER)
+    found = peer_module(module.partition(".")[2], name)
+    return None if found == same and (room in _INSIDE or same in PRIVATE_NAMES) else found  # PyTorch has no such module, or another one
 
 
 def rename_classes(module: ModuleType) -> None:

@@ -15,15 +15,15 @@ from typing import Any
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.missing import PACKAGE, aliased
+from ..core.peer_modules import PEER, peer_module
 from ..core.size import Size
-from ..ops.quantized.packed import Packed
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.layout import layout, memory_format
 from .rebuild import FUNCTIONS, VALUES
 
-PEER = "torch"
-TABLES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")  # rooms whose names users find elsewhere
+_PACKED = f"{PACKAGE}.ops.quantized.packed"  # objects of PyTorch's C++ classes: the parameters of quantized layers
+_TABLES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")  # rooms whose names users find elsewhere
 _FACES = ("", ".nn.functional", ".special", ".linalg", ".fft", ".autograd")  # where users find functions of the op table
 
 
@@ -53,9 +53,8 @@ _TRUSTED: dict[str, Any] = {
     "torch.dtype": dtype,
     "torch.layout": layout,
     "torch.memory_format": memory_format,
-    "torch.ScriptObject": Packed,
 }
-PATHS: dict[Any, str] = {
+_PATHS: dict[Any, str] = {
     **{each: name for name, each in VALUES.items() if isinstance(each, type) and ".cuda." not in name},
     **{each: name for name, each in FUNCTIONS.items() if name.startswith("torch.")},
     **{each: name for name, each in _TRUSTED.items() if each not in (Tensor, sys.modules[PACKAGE])},
@@ -71,61 +70,26 @@ _NATIVE = {
     "torch._C._fft": (".fft", "fft_"),
 }
 
-# Public classes that are in other modules in PyTorch: the end of our module's name, or of the class's, -> that of PyTorch's module.
-_MOVED = {
-    "nn.modules.rnn_cells": "nn.modules.rnn",
-    "nn.modules.multihead_attention": "nn.modules.activation",
-    "optim._adafactor": "optim",
-    "optim._muon": "optim",
-    "streams.Event": "",
-    "streams.Stream": "",
-    "distributions.composition": "distributions.transforms",
-    "ao.quantization.histogram": "ao.quantization.observer",
-    "ao.nn.intrinsic": "ao.nn.intrinsic.modules.fused",
-    **{f"ao.nn.quantized.{each}": f"ao.nn.quantized.modules.{each}" for each in ("conv", "functional_modules", "linear")},
-    **{
-        f"ao.nn.quantized.layers.{each}": f"ao.nn.quantized.modules.{file}"
-        for file, names in {
-            "activation": "ELU Hardswish LeakyReLU PReLU ReLU6 Sigmoid Softmax",
-            "batchnorm": "BatchNorm2d BatchNorm3d",
-            "dropout": "Dropout",
-            "embedding_ops": "Embedding EmbeddingBag",
-            "normalization": "GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d LayerNorm",
-        }.items()
-        for each in names.split()
-    },
-    **{f"ao.nn.quantized.conv.ConvReLU{each}d": "ao.nn.intrinsic.quantized.modules.conv_relu" for each in (1, 2, 3)},
-    "ao.nn.quantized.linear.LinearReLU": "ao.nn.intrinsic.quantized.modules.linear_relu",
-    "graph.node": "fx.node",
-    "library.registration": "library",
-    "nn.scaled_products": "nn.functional",
-    "onnx.program": "onnx",
-    "serialization.options": "serialization",
-    "sparse.invariants": "sparse",
-    "utils.selective_checkpoint": "utils.checkpoint",
-    **{f"optim.lr_scheduler.{each}": "optim.lr_scheduler" for each in ("base", "composed", "cyclic", "plateau", "simple")},
-}
-
 
 def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
     """PyTorch's module and name for a class, function or type of ours; None for what is not ours."""
     if isinstance(value, (dtype, memory_format)):
         return PEER, value.name
-    if value.__hash__ is not None and value in PATHS:
-        place, _, last = PATHS[value].rpartition(".")
+    if value.__hash__ is not None and value in _PATHS:
+        place, _, last = _PATHS[value].rpartition(".")
         return place, last
     module = getattr(value, "__module__", None)
     name = name or getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not name or module.partition(".")[0] not in (PACKAGE, PEER):
         return None
-    if module.startswith(TABLES):
+    if module.startswith(_TABLES):
         for face in _FACES:
             if getattr(sys.modules.get(PACKAGE + face), name, None) is value:
                 return PEER + face, name
+    if module == _PACKED:
+        return PEER, "ScriptObject"
     place = module.partition(".")[2]
-    if not name.startswith("_"):
-        place = _MOVED.get(f"{place}.{name}", _MOVED.get(place, place))
-    return f"{PEER}.{place}" if place else PEER, name
+    return peer_module(place, name), name
 
 
 def modern(module: str, name: str) -> tuple[str, str]:
@@ -156,6 +120,8 @@ def lookup(module: str, name: str) -> Any:
     """The object that a name in a trusted file refers to; this may import modules."""
     module, name = modern(module, name)
     full = f"{module}.{name}"
+    if full == "torch.ScriptObject":
+        return importlib.import_module(_PACKED).Packed
     for names in (FUNCTIONS, VALUES, _TRUSTED):
         if full in names and full.startswith(PEER):
             return names[full]
