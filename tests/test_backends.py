@@ -153,3 +153,21 @@ cudnn.benchmark = True
 assert torch.backends.cudnn.benchmark and rushlight.backends.cudnn is cudnn and not mps.is_available()
 """
     run_python(program)
+
+
+def test_settings_can_be_frozen() -> None:
+    run_python("""
+        import rushlight as torch
+        with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+            torch.backends.cudnn.deterministic = True
+        assert torch.backends.cudnn.deterministic and not torch.backends.flags_frozen()
+        torch.backends.disable_global_flags()
+        try:
+            torch.backends.cudnn.benchmark = True
+            raise AssertionError
+        except RuntimeError as error:
+            assert "after disable_global_flags; please use flags() context manager" in str(error)
+        with torch.backends.cudnn.flags(enabled=False):
+            assert not torch.backends.cudnn.enabled
+        assert torch.backends.cudnn.enabled and torch.backends.flags_frozen()
+    """)

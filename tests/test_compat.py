@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import textwrap
 import zipfile
@@ -20,7 +21,7 @@ from rushlight.compat import alias as alias_module
 from rushlight.compat.distribution import FOLDER, shim_files
 from rushlight.compat.torch_version import TorchVersion
 from rushlight.core import release
-from rushlight.core.missing import missing
+from rushlight.core.missing import home_module, is_own, missing
 from rushlight.graph import Graph
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -88,6 +89,67 @@ def test_graphs_print_the_same_names_under_the_alias(alias) -> None:
     assert rushlight.Tensor.__module__ == "torch" and "x: rushlight.Tensor" in graph.python_code().src
 
 
+def test_classes_say_pytorchs_module_under_the_alias(alias) -> None:
+    import torch
+    from torch.utils import _pytree
+
+    places = {
+        torch.nn.Linear: "torch.nn.modules.linear", torch.nn.LSTMCell: "torch.nn.modules.rnn", torch.nn.Parameter: "torch.nn.parameter",
+        torch.optim.Adam: "torch.optim.adam", torch.optim.lr_scheduler.StepLR: "torch.optim.lr_scheduler", torch.Size: "torch", torch.dtype: "torch",
+        torch.distributions.Normal: "torch.distributions.normal", torch.utils.data.DataLoader: "torch.utils.data.dataloader",
+        torch.fx.Node: "torch.fx.node", torch.ao.nn.quantized.Linear: "torch.ao.nn.quantized.modules.linear", _pytree.TreeSpec: "torch.utils._pytree",
+    }  # fmt: skip
+    assert {kind: kind.__module__ for kind in places} == places
+    assert (
+        repr(torch.nn.Linear) == "<class 'torch.nn.modules.linear.Linear'>"
+        and torch.typename(torch.nn.Linear(1, 1)) == "torch.nn.modules.linear.Linear"
+    )
+    for kind in places:
+        assert getattr(import_module(kind.__module__), kind.__qualname__) is kind is pickle.loads(pickle.dumps(kind))
+        assert is_own(kind) and home_module(kind).startswith("rushlight.")
+    assert type("Own", (torch.nn.Linear,), {"__module__": "mine"}).__module__ == "mine"
+
+
+def test_classes_say_their_own_module_without_the_alias(alias) -> None:
+    from torch import nn
+
+    assert nn.Linear.__module__ == "torch.nn.modules.linear"
+    alias_module.uninstall()
+    assert nn.Linear.__module__ == "rushlight.nn.modules.linear" and rushlight.Size.__module__ == "rushlight.core.size"
+    run_python("""
+        from rushlight import compat, nn
+        compat.install()
+        compat.uninstall()
+        import rushlight.distributions  # loaded after the alias is gone
+        assert rushlight.distributions.Normal.__module__ == "rushlight.distributions.normal" and nn.Linear.__module__ == "rushlight.nn.modules.linear"
+    """)
+
+
+def test_tracers_that_ask_for_modules_of_torch_nn_keep_them_whole(alias) -> None:
+    import torch
+    from torch import fx
+
+    class Tracer(fx.Tracer):
+        def is_leaf_module(self, m: torch.nn.Module, name: str) -> bool:
+            return m.__module__.startswith("torch.nn") and not isinstance(m, torch.nn.Sequential)
+
+    graph = Tracer().trace(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()))
+    assert [node.op for node in graph.nodes] == ["placeholder", "call_module", "call_module", "output"]
+
+
+def test_modules_in_pickles_and_scripts_cross_between_both_names(alias, tmp_path) -> None:
+    import torch
+
+    layer = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LSTMCell(2, 2))
+    torch.save(layer, tmp_path / "layer.pt")
+    torch.jit.script(torch.nn.GRUCell(2, 2)).save(tmp_path / "script.pt")
+    (tmp_path / "plain.pickle").write_bytes(pickle.dumps(layer))
+    assert type(pickle.loads((tmp_path / "plain.pickle").read_bytes())[1]) is torch.nn.LSTMCell
+    alias_module.uninstall()
+    assert type(rushlight.load(tmp_path / "layer.pt", weights_only=False)[1]) is rushlight.nn.LSTMCell
+    assert rushlight.jit.load(tmp_path / "script.pt")(rushlight.ones(1, 2)).shape == (1, 2)
+
+
 def test_private_names(alias) -> None:
     import torch
     import torch.testing._internal.common_utils as one
@@ -98,6 +160,18 @@ def test_private_names(alias) -> None:
 
     assert one is two is real is torch.testing._internal.common_utils
     assert TestCase is real.TestCase
+
+
+def test_paths_by_the_internal_utilities(alias, tmp_path) -> None:
+    from torch import _utils_internal
+
+    assert Path(_utils_internal.get_file_path("nn", "__init__.py")).is_file() and _utils_internal.get_writable_path(str(tmp_path)) == str(
+        tmp_path
+    )
+    assert (
+        _utils_internal.resolve_library_path(f"{tmp_path}/a/../b") == os.path.realpath(tmp_path / "b")
+        and not _utils_internal.is_fb_unit_test()
+    )
 
 
 def test_private_names_are_attributes_without_an_import() -> None:

@@ -164,3 +164,11 @@ def test_record_function_decorates():
     with profile() as prof:
         doubled(torch.ones(1))
     assert [event.name for event in prof.events()][1:] == ["decorated", "aten::mul"]
+
+
+def test_ranges_by_the_operators_of_the_profiler() -> None:
+    with torch.profiler.profile() as found:
+        handle = torch.ops.profiler._record_function_enter_new("my range", None)
+        torch.ones(2).add(1)
+        torch.ops.profiler._record_function_exit(handle)
+    assert "my range" in {event.key for event in found.key_averages()} and "_record_function_enter" in dir(torch.ops.profiler)

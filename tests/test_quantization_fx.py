@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.ao.quantization import (
+    FusedMovingAvgObsFakeQuantize,
     QConfigMapping,
     default_dynamic_qconfig,
     default_qconfig,
@@ -61,6 +65,27 @@ DYNAMIC = [2.0, 1.9999, 0.0795, 2.0, 1.9998, 0.4812]
 EMBEDDED = [2.8871, -1.1586, -0.5984, 2.6745]
 LOSSES = [0.174856, 0.169362, 0.180847]
 TRAINED = [1.9766, 1.9141, 0.4844, 1.9766, 1.9453, 0.7109]
+
+FUNCTIONAL = [[-2.1792, -2.2266, -2.0845, -0.5211, -0.758, -0.9001], [0.0, -0.1895, -0.379, 0.0, -0.1895, -0.379]]
+FUNCTIONAL_STATE = [
+    "_input_scale_0",
+    "_input_zero_point_0",
+    "_scale_1",
+    "_zero_point_1",
+    "_scale_4",
+    "_zero_point_4",
+    "_scale_7",
+    "_zero_point_7",
+    "conv.weight",
+    "conv.bias",
+    "conv.scale",
+    "conv.zero_point",
+    "_packed_weight_0",
+    "_packed_weight_1",
+    "_packed_weight_2",
+]
+FUNCTIONAL_DYNAMIC = [-1.7867, -1.9134, -1.8828, -1.2403, -1.391, -1.4311]
+FUNCTIONAL_GRADIENTS = [4.945, 3.499, 62.167, 16.557, 29.632, 8.746]
 
 DATA = [wave(2, 2, 10, 10, step=0.11 + 0.05 * number) * (1 + number) for number in range(3)]
 
@@ -129,6 +154,57 @@ def test_dynamic_and_weight_only() -> None:
     mapping = QConfigMapping().set_object_type(nn.Embedding, float_qparams_weight_only_qconfig)
     made = quantize_fx.convert_fx(quantize_fx.prepare_fx(bag, mapping, (torch.tensor([1]),)))
     assert rounded(made(torch.tensor([0, 3]))) == EMBEDDED
+
+
+class Functional(nn.Module):
+    """Layers as functions of their weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernel, self.bias = nn.Parameter(wave(4, 2, 3, 3)), nn.Parameter(wave(4, step=0.4))
+        self.first, self.second = nn.Parameter(wave(6, 4, step=0.9)), nn.Parameter(wave(3, 6, step=1.1))
+        self.conv = nn.Conv2d(4, 4, 1)
+        with torch.no_grad():
+            self.conv.weight.copy_(wave(4, 4, 1, 1, step=0.5))
+            self.conv.bias.copy_(wave(4, step=0.8))
+
+    def forward(self, x: Any) -> Any:
+        x = F.relu(F.conv2d(x, self.kernel, self.bias, stride=(2, 2), padding=(1, 1), dilation=(1, 1), groups=1))
+        x = F.linear(self.conv(x).mean((2, 3)), self.first)
+        return F.linear(x.relu(), self.second, bias=None)
+
+
+def test_functions_of_weights_are_quantized(tmp_path: Path) -> None:
+    prepared = quantize_fx.prepare_fx(Functional().eval(), get_default_qconfig_mapping("fbgemm"), (DATA[0],))
+    for each in DATA:
+        prepared(each)
+    converted = quantize_fx.convert_fx(prepared)
+    assert [rounded(converted(each)) for each in DATA[:2]] == FUNCTIONAL
+    assert [node.target.__name__ for node in converted.graph.nodes if node.op == "call_function"][1:] == ["conv2d_relu", "linear", "linear"]
+    assert list(converted.state_dict()) == FUNCTIONAL_STATE and not list(converted.parameters())
+    other = quantize_fx.convert_fx(quantize_fx.prepare_fx(Functional().eval(), get_default_qconfig_mapping("fbgemm"), (DATA[0],)))
+    torch.save(converted.state_dict(), tmp_path / "state.pt")
+    assert b"torch\nScriptObject" in zipfile.ZipFile(tmp_path / "state.pt").read("state/data.pkl")  # as PyTorch names packed weights
+    other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=False))
+    assert torch.equal(other(DATA[1]), converted(DATA[1])) and torch.equal(copy.deepcopy(converted)(DATA[1]), converted(DATA[1]))
+    with pytest.raises(RuntimeError, match="_packed_weight_1"):
+        other.load_state_dict({name: value for name, value in converted.state_dict().items() if name != "_packed_weight_1"})
+
+
+def test_functions_of_weights_are_quantized_dynamically_and_trained() -> None:
+    mapping = QConfigMapping().set_global(default_dynamic_qconfig)
+    converted = quantize_fx.convert_fx(quantize_fx.prepare_fx(Functional().eval(), mapping, (DATA[0],)))
+    assert rounded(converted(DATA[0])) == FUNCTIONAL_DYNAMIC
+    prepared = quantize_fx.prepare_qat_fx(Functional().train(), get_default_qat_qconfig_mapping("fbgemm"), (DATA[0],))
+    prepared(DATA[0]).sum().backward()
+    assert [round(each.grad.norm().item(), 3) for each in prepared.parameters()] == pytest.approx(FUNCTIONAL_GRADIENTS, rel=5e-3)
+
+
+def test_a_fake_quantization_that_runs_twice_keeps_the_limits_of_each_run() -> None:
+    module = FusedMovingAvgObsFakeQuantize()
+    x = wave(40).requires_grad_()
+    module(module(x) * 0.1).sum().backward()
+    assert x.grad is not None and x.grad.ne(0).sum().item() == 40  # the second run narrows the range
 
 
 def test_training_for_quantization() -> None:

@@ -12,6 +12,7 @@ from rushlight.capture.script.aten_graph.parsing import parse_graph
 from rushlight.capture.script.aten_graph.peephole import peephole
 from rushlight.capture.script.aten_graph.rewriting import rewrite
 from rushlight.capture.script.aten_graph.run import run
+from rushlight.compat.trace_graph import _get_trace_graph
 from rushlight.testing import FileCheck
 
 
@@ -323,3 +324,25 @@ def test_types_are_asked_for_their_parts():
 
 def _paired(x):
     return x, [1, 2], {"a": 1}
+
+
+def test_types_say_their_kind() -> None:
+    @torch.jit.script
+    def program(x, n: int, sizes: list[int], o: int | None, d: dict[str, float], b: bool, s: str):  # type: ignore[no-untyped-def]
+        return x * n, sizes, o, d, b, s
+
+    kinds = [value.type().kind() for value in program.graph.inputs()]
+    assert kinds == ["TensorType", "IntType", "ListType", "OptionalType", "DictType", "BoolType", "StringType"]
+    graph, _ = _get_trace_graph(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    assert {value.type().kind() for node in graph.nodes() for value in node.outputs()} >= {"TensorType"}
+
+
+def test_arguments_of_the_wrong_type_are_refused() -> None:
+    @torch.jit.script
+    def program(n: int, s: str, b: bool, o: float | None):  # type: ignore[no-untyped-def]
+        return n, s, b, o
+
+    assert program(1, "a", True, None) == (1, "a", True, None)
+    for given in (("1", "a", True, None), (1, 2, True, None), (1, "a", "no", None), (1, "a", True, "x")):
+        with pytest.raises(RuntimeError):
+            program(*given)

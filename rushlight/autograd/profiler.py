@@ -260,6 +260,16 @@ def exit_range(record: record_function) -> None:
 RANGES = {"_record_function_enter": enter_range, "_record_function_enter_new": enter_range, "_record_function_exit": exit_range}
 
 
+def packet(namespace: str, name: str) -> Any:
+    """The op ``torch.ops.profiler.NAME``, or None."""
+    return RANGES.get(name)
+
+
+def names(namespace: str) -> set[str]:
+    """The ops of ``torch.ops.profiler``."""
+    return set(RANGES)
+
+
 class emit_nvtx:
     """PyTorch's ranges for NVIDIA's profilers: refused unless it is not enabled."""
 

@@ -16,18 +16,22 @@ from __future__ import annotations
 import sys
 
 from ..core.missing import missing
-from .flags import FlagModule
+from .flags import FlagModule, frozen, thawed
 
 fp32_precision = "none"
 
 
 def flags_frozen() -> bool:
-    """False: settings can always be changed."""
-    return False
+    """Whether settings can be changed only within ``flags(...)``."""
+    return frozen.on
 
 
 def disable_global_flags() -> None:
-    """Accepted: settings stay as they are, and can still be changed."""
+    """From now on settings are changed only within ``with backends.cudnn.flags(...)``."""
+    frozen.on = True
+
+
+__allow_nonbracketed_mutation = thawed
 
 
 sys.modules[__name__].__class__ = FlagModule

@@ -23,10 +23,37 @@ def check(name: str, present: Any, value: Any) -> None:
             raise OperationError(f"Unknown precision: {value}; it is one of {', '.join(_FLOAT32)}")
 
 
+class Frozen:
+    """Whether settings can be changed only within ``flags(...)``."""
+
+    on = False
+
+
+frozen = Frozen()
+
+
+@contextlib.contextmanager
+def thawed() -> Iterator[None]:
+    """A ``with`` block in which settings can be changed, also after ``disable_global_flags()``."""
+    before, frozen.on = frozen.on, False
+    try:
+        yield
+    finally:
+        frozen.on = before
+
+
+def check_not_frozen(name: str) -> None:
+    """Refuse to change a setting after ``disable_global_flags()``."""
+    if frozen.on:
+        raise OperationError(f"not allowed to set {name} flags after disable_global_flags; please use flags() context manager instead")
+
+
 class FlagModule(ModuleType):
     """A module whose variables are settings: ``sys.modules[__name__].__class__ = FlagModule`` makes it one."""
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.__dict__ and not isinstance(value, ModuleType):
+            check_not_frozen(self.__name__)
         check(name, self.__dict__.get(name), value)
         super().__setattr__(name, value)
 
@@ -40,6 +67,7 @@ class FlagGroup:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__ and not hasattr(type(self), name):
             raise AttributeError(f"Unknown attribute {name}", name=name)
+        check_not_frozen(name)
         check(name, getattr(self, name), value)
         super().__setattr__(name, value)
 
@@ -56,7 +84,8 @@ def change(module: ModuleType, wanted: dict[str, Any]) -> tuple[Any, ...]:
 @contextlib.contextmanager
 def changed(module: ModuleType, wanted: dict[str, Any]) -> Iterator[None]:
     """Settings that hold within a ``with`` block."""
-    before = change(module, wanted)
+    with thawed():
+        before = change(module, wanted)
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator, Sequence
 from importlib.abc import InspectLoader
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import Distribution
 from types import CodeType, ModuleType
 from typing import Any
@@ -20,11 +20,11 @@ import rushlight
 
 from ..core import missing
 from . import distribution
+from .class_names import rename_classes, restore_classes
 from .names import OTHER_PACKAGES, PACKAGES, PRIVATE_ATTRIBUTES, PRIVATE_NAMES
 from .torch_version import __version__ as PRESENTED_VERSION
 
 ALIAS, PACKAGE = "torch", "rushlight"
-_TENSOR_MODULE = rushlight.Tensor.__module__
 
 _OWNERS = {name.rpartition(".")[0] for name in PRIVATE_NAMES}  # modules with private submodules, which PyTorch loads with them
 
@@ -99,6 +99,14 @@ class AliasLoader(InspectLoader):
         return self._real().get_filename(self.module_name)  # type: ignore[no-any-return]
 
 
+class RenamingLoader(SourceFileLoader):
+    """Loads a module of rushlight's; its classes then name PyTorch's module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        rename_classes(module)
+
+
 def make_spec(name: str, module_name: str, real: ModuleSpec) -> ModuleSpec:
     """The spec of an alias: it tells the file of the module it stands for."""
     spec = ModuleSpec(name, AliasLoader(module_name), origin=real.origin)
@@ -112,6 +120,11 @@ class AliasFinder:
     """Finds `torch.X.Y`, and the distribution `torch`; it must stand first, or the module's file would be found and run a second time."""
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.startswith(f"{PACKAGE}."):
+            own = PathFinder.find_spec(name, path, target)
+            if own is not None and isinstance(own.loader, SourceFileLoader):
+                own.loader = RenamingLoader(name, own.loader.path)
+            return own
         if not is_alias(name):
             return None
         module_name = resolve(name)
@@ -225,13 +238,10 @@ def install() -> None:
         for place, attributes in places.items():
             missing.stand_ins.update({f"{PACKAGE}{owner.removeprefix(ALIAS)}.{each}": f"{place}:{each}" for each in attributes.split()})
     ExtensionFileLoader.create_module = create_extension  # type: ignore[method-assign]
-    _say_where(ALIAS)
+    for name, module in list(sys.modules.items()):
+        if name == PACKAGE or name.startswith(f"{PACKAGE}."):
+            rename_classes(module)
     mirror()
-
-
-def _say_where(place: str | None) -> None:
-    """Have tensors say that their class is `torch`'s: libraries for several systems choose by the module of a value's class."""
-    rushlight.Tensor.__module__ = _TENSOR_MODULE if place is None else place
 
 
 def uninstall() -> None:
@@ -240,7 +250,7 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(_finder)  # type: ignore[arg-type]
     missing.stand_ins.clear()
-    _say_where(None)
+    restore_classes()
     ExtensionFileLoader.create_module = _create_extension  # type: ignore[method-assign]
     for name in [name for name in sys.modules if is_alias(name)]:
         if name in PRIVATE_NAMES and "." in name:  # import has bound it to a module that stays

@@ -16,6 +16,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._subclasses": "rushlight.compat.subclasses",
     "torch.utils._foreach_utils": "rushlight.compat.foreach_utils",
     "torch._utils": "rushlight.compat.utils_internal",
+    "torch._utils_internal": "rushlight.compat.internal_utils",
     "torch._tensor": "rushlight.compat.tensor_internal",
     "torch.storage": "rushlight.compat.storage",
     "torch._tensor_str": "rushlight.compat.tensor_text",

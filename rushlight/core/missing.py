@@ -20,6 +20,8 @@ _NO_NAMES: Mapping[str, str] = {}
 # has been made to mean rushlight: `compat` then fills it with PyTorch's private names.
 stand_ins: dict[str, str] = {}
 
+renamed: dict[type, str] = {}  # classes that say PyTorch's module under the alias -> their module here
+
 _submodules: dict[str, frozenset[str]] = {}  # module -> its parts that load on first use, for hints at names
 
 
@@ -52,6 +54,19 @@ def spelling(module_name: str) -> str:
     if aliased():
         return "torch" + module_name.removeprefix(PACKAGE)
     return module_name
+
+
+def home_module(value: Any) -> str:
+    """The module of a class, function or object by its name here: under the alias, the package's classes name PyTorch's (`compat/class_names.py`)."""
+    name = str(getattr(value, "__module__", None) or "")
+    if not renamed or name.partition(".")[0] != "torch":
+        return name
+    return renamed.get(value if isinstance(value, type) else type(value)) or PACKAGE + name.removeprefix("torch")
+
+
+def is_own(value: Any) -> bool:
+    """Whether a class, function or object is the package's."""
+    return home_module(value).partition(".")[0] == PACKAGE
 
 
 def missing(

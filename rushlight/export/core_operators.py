@@ -12,6 +12,7 @@ from typing import Any
 
 from ..core.base import Spec, TensorBase, contiguous_strides
 from ..core.dtypes import BY_NAME
+from ..core.missing import is_own
 from ..core.symbolic import is_symbolic
 from ..graph import Graph, Node
 from ..ops.overloads import find_overload
@@ -290,9 +291,7 @@ def rewrite(graph: Graph, core: bool, kept: set[Any]) -> dict[Node, Node]:
 
 def is_foreign(target: Any) -> bool:
     """Whether a node's target is an operator that PyTorch does not have."""
-    return hasattr(target, "op") or (
-        type(target).__module__.startswith("rushlight") and not hasattr(target, "_schema") and not hasattr(target, "_namespace")
-    )
+    return hasattr(target, "op") or (is_own(type(target)) and not hasattr(target, "_schema") and not hasattr(target, "_namespace"))
 
 
 __all__ = ["CORE", "RULES", "is_foreign", "name_of", "rewrite"]

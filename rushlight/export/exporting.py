@@ -8,6 +8,7 @@ from typing import Any
 from ..compat import pytree
 from ..core.base import Spec, TensorBase
 from ..core.dtypes import dtype as Dtype
+from ..core.missing import is_own
 from ..core.symbolic import Expression, SymbolicInt
 from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
@@ -119,10 +120,7 @@ def _is_about_data(error: Exception) -> bool:
 
 
 def _check_input(leaf: Any) -> None:
-    if (
-        not isinstance(leaf, (TensorBase, int, float, bool, str, complex, type(None), Dtype))
-        and type(leaf).__module__.partition(".")[0] != "rushlight"
-    ):
+    if not isinstance(leaf, (TensorBase, int, float, bool, str, complex, type(None), Dtype)) and not is_own(type(leaf)):
         raise ValueError(
             f"Unsupported input type {type(leaf)}. Export only supports pytree containers of basic types (Tensor, int, float, ...) as input. To register a "
             "custom dataclass, use torch.export.register_dataclass. To register a custom container type, use torch.utils._pytree.register_pytree_node. To "

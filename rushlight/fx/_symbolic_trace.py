@@ -107,7 +107,9 @@ class Tracer(TracerBase):
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a Module is one node: those of ``torch.nn`` are, containers aside."""
-        return type(m).__module__.startswith((f"{PACKAGE}.nn", f"{PACKAGE}.ao.nn", "torch.nn")) and not isinstance(m, Sequential)
+        return type(m).__module__.startswith((f"{PACKAGE}.nn", f"{PACKAGE}.ao.nn", "torch.nn", "torch.ao.nn")) and not isinstance(
+            m, Sequential
+        )
 
     def path_of_module(self, mod: Module) -> str:
         """The dotted path from the root to a Module."""

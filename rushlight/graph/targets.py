@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ..core.declare import PACKAGE, Op
+from ..core.missing import home_module
 
 _OPERATOR_MODULE = "_operator"  # where the functions of `operator` say they are from
 _found: dict[Op, str | None] = {}
@@ -23,14 +24,14 @@ def path_of(target: Any) -> str | None:
             _found[op] = _path_of_op(op)
         return _found[op]
     name = getattr(target, "__qualname__", None)
-    module = getattr(target, "__module__", None)
-    if not isinstance(name, str) or not isinstance(module, str) or "<" in name or module == "__main__":
+    module = home_module(target)
+    if not isinstance(name, str) or not module or "<" in name or module == "__main__":
         return None
     if module == "builtins":
         return name if getattr(builtins, name, None) is target else None
     module = "operator" if module == _OPERATOR_MODULE else module
     if getattr(sys.modules[PACKAGE], name, None) is target:
-        module = PACKAGE  # the public name of what lives deeper, also where the alias has tensors say that they are of `torch`
+        module = PACKAGE  # the public name of what lives deeper
     path = f"{module}.{name}"
     return path if resolve(path) is target else None
 

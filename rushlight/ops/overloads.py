@@ -19,9 +19,12 @@ from ..core.schema import FunctionSchema
 _packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what programs have registered
 _namespaces: dict[str, _OpNamespace] = {}
 # Namespaces whose ops a module makes when one is first asked for; those of operators which take functions and of collectives are far from here.
-_SOURCES = {"aten": ".aten_calls", "prim": ".prim_calls", "higher_order": "..export.higher_order"} | dict.fromkeys(
-    ("c10d", "c10d_functional", "_c10d_functional"), "..distributed.c10d_ops"
-)
+_SOURCES = {
+    "aten": ".aten_calls",
+    "prim": ".prim_calls",
+    "higher_order": "..export.higher_order",
+    "profiler": "..autograd.profiler",
+} | dict.fromkeys(("c10d", "c10d_functional", "_c10d_functional"), "..distributed.c10d_ops")
 _OPERATORS = frozenset(
     ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
 )

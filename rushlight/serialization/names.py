@@ -15,13 +15,15 @@ from typing import Any
 from ..core.devices import device
 from ..core.dtypes import dtype
 from ..core.missing import PACKAGE, aliased
+from ..core.peer_modules import PEER, peer_module
 from ..core.size import Size
 from ..tensor import Tensor
 from ..tensor.generator import Generator
 from ..tensor.layout import layout, memory_format
 from .rebuild import FUNCTIONS, VALUES
 
-PEER = "torch"
+_PACKED = f"{PACKAGE}.ops.quantized.packed"  # objects of PyTorch's C++ classes: the parameters of quantized layers
+_TABLES = (f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")  # rooms whose names users find elsewhere
 _FACES = ("", ".nn.functional", ".special", ".linalg", ".fft", ".autograd")  # where users find functions of the op table
 
 
@@ -68,15 +70,6 @@ _NATIVE = {
     "torch._C._fft": (".fft", "fft_"),
 }
 
-# Classes that are in other modules in PyTorch: the end of our module's name -> of PyTorch's.
-_MOVED = {
-    "nn.modules.rnn_cells": "nn.modules.rnn",
-    "nn.modules.multihead_attention": "nn.modules.activation",
-    "optim._adafactor": "optim",
-    "optim._muon": "optim",
-    **{f"optim.lr_scheduler.{each}": "optim.lr_scheduler" for each in ("base", "composed", "cyclic", "plateau", "simple")},
-}
-
 
 def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
     """PyTorch's module and name for a class, function or type of ours; None for what is not ours."""
@@ -89,13 +82,14 @@ def path_of(value: Any, name: str | None = None) -> tuple[str, str] | None:
     name = name or getattr(value, "__qualname__", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not name or module.partition(".")[0] not in (PACKAGE, PEER):
         return None
-    if module.startswith((f"{PACKAGE}.ops.", f"{PACKAGE}.tensor.", f"{PACKAGE}.core.")):
+    if module.startswith(_TABLES):
         for face in _FACES:
             if getattr(sys.modules.get(PACKAGE + face), name, None) is value:
                 return PEER + face, name
+    if module == _PACKED:
+        return PEER, "ScriptObject"
     place = module.partition(".")[2]
-    place = _MOVED.get(place, place)
-    return f"{PEER}.{place}" if place else PEER, name
+    return peer_module(place, name), name
 
 
 def modern(module: str, name: str) -> tuple[str, str]:
@@ -106,10 +100,28 @@ def modern(module: str, name: str) -> tuple[str, str]:
     return module, name
 
 
+def _module_with(module: str, name: str) -> Any:
+    """A module that has a name: the one that is asked for, or else, since packages of PyTorch's may be one file here, the nearest parent."""
+    try:
+        found = importlib.import_module(module)
+        if hasattr(found, name):
+            return found
+    except ModuleNotFoundError:
+        found = None
+    parent = module.rpartition(".")[0]
+    while parent.startswith(f"{PACKAGE}."):
+        if hasattr(sys.modules.get(parent), name):
+            return sys.modules[parent]
+        parent = parent.rpartition(".")[0]
+    return found if found is not None else importlib.import_module(module)
+
+
 def lookup(module: str, name: str) -> Any:
     """The object that a name in a trusted file refers to; this may import modules."""
     module, name = modern(module, name)
     full = f"{module}.{name}"
+    if full == "torch.ScriptObject":
+        return importlib.import_module(_PACKED).Packed
     for names in (FUNCTIONS, VALUES, _TRUSTED):
         if full in names and full.startswith(PEER):
             return names[full]
@@ -119,7 +131,7 @@ def lookup(module: str, name: str) -> Any:
     if module.partition(".")[0] == PEER and not aliased():
         module = PACKAGE + module.removeprefix(PEER)
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = _module_with(module, name.partition(".")[0])
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:

@@ -161,9 +161,10 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             )  # fmt: skip
         if not self._is_on(self.fake_quant_enabled):
             return X
+        scale, zero_point = self.scale.clone(), self.zero_point.clone()  # the next call writes to the buffers, and gradients need these
         if self.is_per_channel:
-            return fake_quantize_per_channel_affine(X, self.scale, self.zero_point, self.ch_axis, self.quant_min, self.quant_max)
-        return fake_quantize_per_tensor_affine(X, self.scale, self.zero_point, self.quant_min, self.quant_max)
+            return fake_quantize_per_channel_affine(X, scale, zero_point, self.ch_axis, self.quant_min, self.quant_max)
+        return fake_quantize_per_tensor_affine(X, scale, zero_point, self.quant_min, self.quant_max)
 
     def extra_repr(self) -> str:
         """Switches, scale and zero point, type and range."""

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from ...core.declare import PACKAGE, Op
+from ...core.declare import Op
+from ...core.missing import is_own
 from ...core.state import state
 from ...nn.modules.module import Module
 from ..trace.jit_trace import ENABLED, TracedFunction
@@ -48,7 +49,7 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_of_package(obj: Any) -> bool:
     """Whether this is a function of the package, such as an op."""
-    return isinstance(getattr(obj, "op", None), Op) or (getattr(obj, "__module__", None) or "").partition(".")[0] == PACKAGE
+    return isinstance(getattr(obj, "op", None), Op) or is_own(obj)
 
 
 def prepared(module: Module) -> Module:

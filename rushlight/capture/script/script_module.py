@@ -11,7 +11,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from ...core.declare import PACKAGE
+from ...core.missing import is_own
 from ...graph import Graph
 from ...graph.node import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
@@ -381,7 +381,7 @@ for _name in "contains add sub mul truediv mod pow neg lt gt le ge and or xor in
 
 def is_library(module: Any) -> bool:
     """Whether a Module is one of the package's own (or was traced): scripts call it as it is."""
-    return isinstance(module, GraphModule) or type(module).__module__.partition(".")[0] == PACKAGE
+    return isinstance(module, GraphModule) or is_own(type(module))
 
 
 def script_children(module: Module, memo: dict[int, Any] | None = None) -> None:

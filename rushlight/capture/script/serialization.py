@@ -21,6 +21,7 @@ from ...autograd import profiler
 from ...core.base import TensorBase, runtime
 from ...core.declare import PACKAGE, Op
 from ...core.errors import CaptureError
+from ...core.missing import home_module
 from ...graph.node import all_graphs
 from ...graph.targets import path_of, resolve
 from ...nn.modules.module import Module
@@ -71,7 +72,7 @@ class _Library(dict[str, Any]):
 
 def allowed(function: Any) -> bool:
     """Whether a function of the package only computes."""
-    place = getattr(function, "__module__", None) or ""
+    place = home_module(function)
     return callable(function) and f"{place}.".startswith(_PLACES) and getattr(function, "__name__", "") not in _REFUSED
 
 
@@ -185,7 +186,7 @@ class ScriptWriter:
             if hasattr(module, CALL):
                 row["library"] = library_path(module._script_class)
         else:
-            row["library"] = f"{type(module).__module__}.{type(module).__qualname__}"
+            row["library"] = f"{home_module(type(module))}.{type(module).__qualname__}"
         row["attributes"] = self.attributes(module, place)
         hooks = {
             when: [self.program(hook._program) for hook in module.__dict__[table].values() if isinstance(hook, ScriptHook)]
@@ -448,7 +449,7 @@ def library_path(kind: type) -> str:
                 f"'{kind.__name__}' takes its forward from {found.__name__}, which can't be scripted, and changes '{changed[0]}': a file can't hold that. "
                 "Write a forward of its own"
             )
-    return f"{found.__module__}.{found.__qualname__}"
+    return f"{home_module(found)}.{found.__qualname__}"
 
 
 _QUANTIZED = (f"{PACKAGE}.ao.nn.", f"{PACKAGE}.ao.quantization.")
@@ -461,7 +462,7 @@ def _library_class(path: str) -> Any:
         with contextlib.suppress(ImportError):  # a file may be the first to need quantized layers
             importlib.import_module(place)
     found = getattr(sys.modules.get(place), name, None) if place.startswith((f"{PACKAGE}.nn.", *_QUANTIZED)) else None
-    if not isinstance(found, type) or not issubclass(found, Module) or found.__module__ != place:
+    if not isinstance(found, type) or not issubclass(found, Module) or home_module(found) != place:
         raise CaptureError(f"the file names the class '{path}', which is no Module of {PACKAGE}.nn")
     return found
 

@@ -17,7 +17,7 @@ from ...core.missing import missing
 from ...core.overrides import DisableTorchFunction, DisableTorchFunctionSubclass
 from ...core.overrides import disabled as _disabled_torch_function_impl
 from ...core.overrides import dispatch_disabled as _disabled_torch_dispatch_impl
-from ...core.schema import parse_schema
+from ...core.schema import FunctionSchema, parse_schema
 from ...core.size import Size as Size_
 from ...core.state import state
 from ...onnx.proto import check_proto as _check_onnx_proto
@@ -246,6 +246,7 @@ __all__ = [
     "DisableTorchFunctionSubclass",
     "Graph",
     "Node",
+    "FunctionSchema",
     "TensorType",
     "Value",
     "_check_onnx_proto",

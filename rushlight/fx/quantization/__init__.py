@@ -88,6 +88,8 @@ def _prepared(model: Any, qconfig_mapping: Any, config: Any, is_qat: bool) -> Gr
     made, scopes = _traced(model, config)
     fuse(made, is_qat)
     qconfigs = assign_qconfigs(made, mapping, scopes)
+    for node in made.graph.nodes:
+        node.meta["scope"] = scopes.get(node.name, "")
     if is_qat:
         modules = get_default_qat_module_mappings()
         convert_children(made, modules, {})

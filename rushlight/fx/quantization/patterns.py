@@ -29,6 +29,10 @@ LAYERS: dict[Any, Any] = {
 DYNAMIC: dict[Any, Any] = get_default_dynamic_quant_module_mappings()
 EMBEDDINGS = (nn.Embedding, nn.EmbeddingBag)
 
+# Functions of an input and a weight -> their quantized form in `torch.ops.quantized`.
+WEIGHTED: dict[Any, str] = {getattr(functional, name): name for name in ("linear", "conv1d", "conv2d", "conv3d")}
+_ARGUMENTS = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
+
 # Results that have the scale of the first operand.
 SHARED_MODULES = (
     nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d, nn.AdaptiveAvgPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d, nn.Hardtanh, nn.Identity,
@@ -62,6 +66,28 @@ def kind_of(node: Node, modules: dict[str, Any]) -> Any:
     return node.target if node.op in ("call_function", "call_method") else None
 
 
+def weighted_arguments(node: Node) -> dict[str, Any]:
+    """The arguments of a call in `WEIGHTED`, by their names."""
+    return {**dict(zip(_ARGUMENTS, node.args)), **node.kwargs}
+
+
+def weight_of(node: Node, kind: Any) -> Node | None:
+    """The parameter that is the weight of a call in `WEIGHTED`; None where it is computed, or where the padding is a word."""
+    given = weighted_arguments(node) if kind in WEIGHTED else {}
+    weight, bias = given.get("weight"), given.get("bias")
+    fixed = isinstance(weight, Node) and weight.op == "get_attr" and (bias is None or isinstance(bias, Node) and bias.op == "get_attr")
+    return weight if fixed and not isinstance(given.get("padding"), str) else None
+
+
+def relu_behind(node: Node, kind: Any, modules: dict[str, Any]) -> Node | None:
+    """The ReLU that is computed with a sum, a product or a layer: its only user."""
+    relus = RELUS[:2] if kind in WEIGHTED else RELUS
+    if len(node.users) != 1 or kind not in (*ADDITIONS, *PRODUCTS, *WEIGHTED):
+        return None
+    (user,) = node.users
+    return user if kind_of(user, modules) in relus else None
+
+
 def tensor_operands(node: Node) -> list[Node]:
     """The operands of a quantizable node that are quantized with it."""
     first = node.args[0] if node.args else None
@@ -85,4 +111,6 @@ def is_quantizable(node: Node, kind: Any) -> bool:
     """Whether there is a quantized form of what a node calls."""
     if kind is None or not tensor_operands(node):
         return False
+    if kind in WEIGHTED:
+        return weight_of(node, kind) is not None
     return kind in LAYERS or kind in FIXED or kind in OWN_SCALE or kind in (*ADDITIONS, *PRODUCTS) or shares_scale(node, kind)

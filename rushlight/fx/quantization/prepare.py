@@ -14,16 +14,16 @@ from ...core.errors import NotSupported
 from ..graph_module import GraphModule
 from ..node import Node
 from .patterns import (
-    ADDITIONS,
     DYNAMIC,
     EMBEDDINGS,
     FIXED,
-    PRODUCTS,
-    RELUS,
+    WEIGHTED,
     is_quantizable,
     kind_of,
+    relu_behind,
     shares_scale,
     tensor_operands,
+    weight_of,
 )
 
 _FIXED_OBSERVERS = (FixedQParamsObserver, FixedQParamsFakeQuantize)
@@ -103,16 +103,23 @@ class Groups:
 def insert_observers(model: GraphModule, qconfigs: dict[str, Any]) -> None:
     """Put observers behind the operands and results of what is quantized; nodes that will be quantized are marked in their meta."""
     modules = dict(model.named_modules(remove_duplicate=False))
-    groups, wanted = Groups(), dict[Node, Any]()
+    groups, wanted, weights = Groups(), dict[Node, Any](), dict[Node, Any]()
     for node in model.graph.nodes:
         kind, qconfig = kind_of(node, modules), qconfigs.get(node.name)
         if qconfig is not None and (kind in EMBEDDINGS or (kind in DYNAMIC and is_dynamic(qconfig))):
             node.meta["quantization"] = "dynamic"
+        weight = weight_of(node, kind)
+        if (
+            weight is not None
+            and qconfig is not None
+            and (_is_static(node, kind, qconfig) or WEIGHTED[kind] == "linear" and is_dynamic(qconfig))
+        ):
+            weights.setdefault(weight, qconfig)
+            node.meta["quantization"] = "dynamic"  # unless it is static, see below
         if not _is_static(node, kind, qconfig):
             continue
         operands = tensor_operands(node)
-        relu = next(iter(node.users)) if kind in (*ADDITIONS, *PRODUCTS) and len(node.users) == 1 else None
-        result = relu if relu is not None and kind_of(relu, modules) in RELUS else node
+        result = relu_behind(node, kind, modules) or node
         if "fused" in node.meta:  # the ReLU behind a sum: both are one
             continue
         node.meta["quantization"] = "static"
@@ -130,14 +137,17 @@ def insert_observers(model: GraphModule, qconfigs: dict[str, Any]) -> None:
         if shared:
             groups.join(operands[0], result)
     observers: dict[Node, Any] = {}
-    for number, node in enumerate(each for each in list(model.graph.nodes) if each in wanted):
+    for number, node in enumerate(each for each in list(model.graph.nodes) if each in wanted or each in weights):
         group = groups.of(node)
-        if group not in observers:
+        if node in weights:
+            observers[group] = weights[node].weight()
+        elif group not in observers:
             observers[group] = wanted[group if group in wanted else node].activation()
         name = f"activation_post_process_{number}"
         model.add_submodule(name, observers[group])
         with model.graph.inserting_after(node):
             observed = model.graph.call_module(name, (node,))
+        observed.meta["input only"] = node not in weights and qconfigs.get(node.name) is None
         node.replace_all_uses_with(observed)
         observed.args = (node,)
     model.graph.lint()

@@ -14,25 +14,10 @@ from ...core.dtypes import float16, float32
 from ...core.errors import ArgumentError
 from ...core.missing import missing
 from .layers import quantized_convolution, quantized_embedding, quantized_linear, quantized_linear_dynamic
+from .packed import Packed
 from .rnn import gru_step, lstm_step
 
 globals().update(public("ops.quantized"))
-
-
-class Packed:
-    """The parameters of a quantized layer: a weight, a bias, and a convolution's strides, padding, dilation and groups.
-
-    Of an embedding ``options`` says that it is a ``table``.
-    """
-
-    def __init__(self, weight: Any, bias: Any, **options: Any) -> None:
-        self.weight = weight
-        self.bias = bias
-        self.options = options
-
-    def unpack(self) -> tuple[Any, Any]:
-        """The weight and the bias."""
-        return self.weight, self.bias
 
 
 def linear_prepack(W: Any, B: Any = None) -> Packed:

@@ -164,6 +164,7 @@ def fused_moving_avg_obs_fake_quant(
         follow(input, running_min, running_max, scale, zero_point, averaging_const, quant_min, quant_max, axis, symmetric_quant)
     if not fake_quant_on.item():
         return input.clone()
+    scale, zero_point = scale.clone(), zero_point.clone()  # the next call writes to the buffers, and gradients need these
     if axis is None:
         return table["fake_quantize_per_tensor_affine"].call(input, scale, zero_point, quant_min, quant_max)
     return table["fake_quantize_per_channel_affine"].call(input, scale, zero_point, axis, quant_min, quant_max)

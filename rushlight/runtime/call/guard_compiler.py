@@ -18,6 +18,7 @@ from ...capture.compile.guards.guard import Guard, Kind, Read
 from ...capture.compile.guards.python_guards import HOOKS, same_options
 from ...capture.compile.guards.sources import Attribute, Contents, Global, Item, Known, OwnDict, Slot, Source
 from ...core.dtypes import default
+from ...core.missing import is_own
 from ...core.state import flags
 from . import guard_vm
 from .guard_vm import Layout, Opcode
@@ -27,7 +28,6 @@ from .settings import settings
 
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))  # immutable: the same object is an equal one
 _OBJECT = (6, 16)  # the codes of slots that hold objects, in CPython's ``PyMemberDef``
-_PACKAGE = __name__.partition(".")[0] + "."
 OF_A_DICT = (Opcode.ITEM, Opcode.WITHOUT, Opcode.KEYS)  # instructions whose outcome is the same as long as a dict is unchanged
 
 
@@ -197,7 +197,7 @@ class Instructions:
     def class_of(self, source: int) -> int:
         """The register of an object's present type; one that is not the package's may be freed."""
         kind = type(self.values[source])
-        stays = kind.__module__ == "builtins" or kind.__module__.startswith(_PACKAGE)
+        stays = kind.__module__ == "builtins" or is_own(kind)
         return self.constant(kind) if stays else self.referent(weakref.ref(kind))
 
     def once(self, what: Opcode, source: int, value: Any, *more: int) -> int:

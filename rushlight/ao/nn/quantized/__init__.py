@@ -29,6 +29,7 @@ from .layers import (
     Softmax,
 )
 from .linear import Linear
+from .linear import LinearPackedParams as LinearPackedParams
 from .modules import DeQuantize, Quantize
 
 _missing = missing(__name__, lazy=("dynamic",))

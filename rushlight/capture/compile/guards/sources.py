@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
 
+from ....core.missing import is_own
 from ..vm.frame import Frame
-
-_PACKAGE = __name__.partition(".")[0] + "."
 
 
 class Source:
@@ -55,7 +54,7 @@ class Names:
 
     def weak(self, value: Any) -> Any:
         """A weak reference to an object that guards must not keep alive; objects that can't go or can't be referred to so are given as they are."""
-        if isinstance(value, (type, FunctionType)) and str(value.__module__).startswith(_PACKAGE):
+        if isinstance(value, (type, FunctionType)) and is_own(value):
             return value
         try:
             reference = weakref.ref(value)

@@ -11,10 +11,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.missing import is_own
 from ....core.symbolic import is_symbolic
 from ..guards.guards import CONTAINERS
 from ..guards.sources import Slot, Stacked
-from ..record.callables import PACKAGE, class_attribute, python_methods
+from ..record.callables import class_attribute, python_methods
 from ..record.graph_breaks import Break
 from ..record.registry import handles
 from ..record.symbolic_numbers import absolute
@@ -193,7 +194,7 @@ def _copy(recorder: Any, *args: Any) -> Any:
 
 def _copied(recorder: Any, function: Any, args: tuple[Any, ...]) -> Any:
     """A copy of something: all that it holds is guarded, and the copy is the program's own."""
-    if len(args) != 1 or isinstance(args[0], TensorBase) or type(args[0]).__module__.partition(".")[0] == PACKAGE:
+    if len(args) != 1 or isinstance(args[0], TensorBase) or is_own(type(args[0])):
         return NotImplemented
     recorder.guard_contents(args[0], called=_COPYING)
     recorder.specialize(args[0])

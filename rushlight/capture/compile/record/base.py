@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ....core.base import TensorBase
+from ....core.missing import is_own
 from ....core.state import state
 from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ....graph import Node
@@ -31,7 +32,7 @@ from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, ch
 from ..vm.frame import Frame
 from ..vm.generator import InterpretedGenerator
 from ..vm.semantics import Semantics
-from .callables import PACKAGE, hidden_method, is_users, python_methods
+from .callables import hidden_method, is_users, python_methods
 from .graph_breaks import Break
 from .liveness import live_slots
 from .symbolic_numbers import NumberInput, number_input_of, symbolic_in
@@ -369,7 +370,7 @@ class CaptureState(Semantics):
                 self.specialize(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
             return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
         elif source is not None:
-            if type(value).__module__.partition(".")[0] != PACKAGE and not by_identity(value):
+            if not is_own(type(value)) and not by_identity(value):
                 raise Break("native", name=f"something that takes a {type(value).__name__}")
             self.guards.identity(source, value)
         return []

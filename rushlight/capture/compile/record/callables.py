@@ -11,7 +11,7 @@ import weakref
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
-from ....tensor.tensor import Tensor
+from ....core.missing import home_module
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -114,9 +114,7 @@ _known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weak
 
 def is_users(kind: type) -> bool:
     """Whether a class is written in Python by a user: neither the package's nor the standard library's."""
-    root = str(kind.__module__).partition(".")[0]
-    if kind is Tensor:  # which PyTorch's users find in another module
-        return False
+    root = home_module(kind).partition(".")[0]
     return bool(kind.__flags__ & (1 << 9)) and root != PACKAGE and root != "builtins" and root not in sys.stdlib_module_names
 
 
@@ -128,7 +126,7 @@ def python_methods(kind: type) -> frozenset[str]:
     if found is None:
         names: set[str] = set()
         for each in kind.__mro__:
-            if each.__module__.startswith(_MODULES):  # whose Python is inlined
+            if home_module(each).startswith(_MODULES):  # whose Python is inlined
                 names.update(name for name in _CONTAINER_METHODS if name in vars(each))
             elif is_users(each) or each.__module__ == "collections.abc":
                 for name, value in vars(each).items():
@@ -176,7 +174,7 @@ def python_method(value: Any, name: str) -> Any:
 
 def module_of(function: Any) -> str:
     """The module that a callable comes from."""
-    return str(getattr(function, "__module__", None) or getattr(type(function), "__module__", ""))
+    return home_module(function) or home_module(type(function))
 
 
 def is_callback(value: Any) -> bool:

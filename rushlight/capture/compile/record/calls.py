@@ -16,6 +16,7 @@ from ....autograd.function import FunctionCtx
 from ....autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ....core.base import TensorBase
 from ....core.errors import ArgumentError
+from ....core.missing import home_module
 from ....core.state import state
 from ....core.symbolic import is_symbolic, plain
 from ....nn.modules import module_hooks
@@ -314,7 +315,7 @@ class Recorder(ContainerRecorder):
 
     def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """An instance of a class that is not inlined."""
-        root = str(kind.__module__).partition(".")[0]
+        root = home_module(kind).partition(".")[0]
         if kind in _OF_MODULES and not kwargs and len(args) <= 1 and not _global_module_registration_hooks:  # they only keep what they get
             self.guard_shallow(*args)
             return kind(*args)

@@ -12,6 +12,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.missing import is_own
 from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ....nn.modules.module import Module
@@ -458,7 +459,7 @@ class ValueRecorder(NameRecorder):
             now = getattr(value, name)
             self.guards.add(Kind.ATTRIBUTE, source, (name, called, now() if called else now), key=name)
         fields = getattr(value, "__dict__", {})
-        if type(value).__module__.partition(".")[0] != PACKAGE and is_users(type(value)):
+        if not is_own(type(value)) and is_users(type(value)):
             inlined = self.descriptor(value, type(value), name)
             if inlined is not None:
                 return inlined

@@ -11,7 +11,7 @@ from ....core.devices import device
 from ....core.dtypes import dtype
 from ....core.errors import CaptureError
 from ....nn.modules.module import Module
-from ....ops.quantized import Packed
+from ....ops.quantized.packed import Packed, convolution_numbers
 from ....ops.quantized.rnn import CellParameters
 from ....serialization.saving import StorageTable, held_storage
 from ....tensor.construct import tensor
@@ -266,10 +266,8 @@ class ObjectPickler:
             self.list([8], ListType(INT))  # bits of an element
             self.out += b"t"
         else:
-            dims, how = len(value.options["stride"]), value.options
-            numbers = [dims, *how["stride"], *how["padding"], *how["dilation"]]
-            numbers += [*how.get("output_padding", [0] * dims), how["groups"], int(how.get("transposed", False))]
-            self.instance(f"{CUSTOM}quantized.Conv{dims}dPackedParamsBase")
+            numbers = convolution_numbers(value)
+            self.instance(f"{CUSTOM}quantized.Conv{numbers[0]}dPackedParamsBase")
             self.out += b"("
             self.text("2")
             self.list([tensor(numbers).short(), value.weight], ListType(TENSOR))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.errors import CaptureError, NotSupported
-from ....ops import quantized
+from ....ops.quantized.packed import MAKERS
 from ....ops.quantized.rnn import CellParameters
 from .code_text import CUSTOM
 
@@ -21,32 +21,6 @@ class Empty:
         self.made: Any = None
 
 
-def _linear(state: Any) -> Any:
-    weight, bias = state
-    return (quantized.linear_prepack if weight.is_quantized else quantized.linear_prepack_fp16)(weight, bias)
-
-
-def _convolution(state: Any) -> Any:
-    version, first, second = state if len(state) == 3 else (3, *state)
-    if str(version) == "2":
-        numbers, weight = first
-        values = [int(each) for each in numbers.tolist()]
-        dims, bias = values[0], second[0]
-        flags = values[-1]
-    else:  # all numbers in one list, all tensors in another
-        values, (_, weight, bias) = [int(each) for each in first], second
-        dims, flags = values[0], values[-1]
-    parts = [values[1 + at * dims : 1 + (at + 1) * dims] for at in range(4)]
-    groups = values[1 + 4 * dims]
-    if flags & 1:
-        return quantized.conv_transpose2d_prepack(weight, bias, parts[0], parts[1], parts[3], parts[2], groups)
-    return quantized.conv_prepack(weight, bias, parts[0], parts[1], parts[2], groups)
-
-
-def _embedding(state: Any) -> Any:
-    return quantized.embedding_bag_prepack(state[1][0])
-
-
 def _cell(state: Any) -> Any:
     kind, tensors, _, numbers, parameters = state
     weights = [each.made if isinstance(each, Empty) else each for each in parameters]
@@ -59,9 +33,7 @@ def _cell(state: Any) -> Any:
 
 
 _MAKERS: dict[str, Callable[[Any], Any]] = {
-    "quantized.LinearPackedParamsBase": _linear,
-    **{f"quantized.Conv{dims}dPackedParamsBase": _convolution for dims in (1, 2, 3)},
-    "quantized.EmbeddingPackedParamsBase": _embedding,
+    **{f"quantized.{name}": make for name, make in MAKERS.items()},
     "rnn.CellParamsBase": _cell,
 }
 

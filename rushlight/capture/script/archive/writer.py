@@ -15,6 +15,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.declare import PACKAGE
 from ....core.errors import CaptureError
+from ....core.missing import is_own
 from ....graph import Graph
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
@@ -357,7 +358,7 @@ class ProgramWriter:
 
     def is_library(self, kind: type) -> bool:
         """Whether a class is one of the package's."""
-        return kind.__module__.partition(".")[0] == PACKAGE
+        return is_own(kind)
 
     def method(self, name: str, program: ScriptProgram) -> str:
         """The text of a method."""

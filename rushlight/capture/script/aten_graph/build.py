@@ -16,6 +16,7 @@ from ..archive.graph_text import GraphText
 from ..archive.writer import ProgramWriter, traced_program
 from ..frontend.types import (
     ANY,
+    DEVICE,
     INT,
     NONE,
     TENSOR,
@@ -120,7 +121,7 @@ class GraphBuilder(ExpressionBuilder):
             if base._type == TENSOR or not isinstance(base._type, Type):
                 place = self.tensor_item(base, target.slice)
                 if value._type != TENSOR:
-                    facts = [self.value("prim::dtype", [place], INT), self.value("prim::device", [place], Type("Device"))]
+                    facts = [self.value("prim::dtype", [place], INT), self.value("prim::device", [place], DEVICE)]
                     value = self.value("aten::tensor", [value, *facts, self.constant(False)], TENSOR)
                 self.value("aten::copy_", [place, value, self.constant(False)], TENSOR)
             else:

@@ -16,6 +16,7 @@ from .types import (
     INT,
     BroadcastingListType,
     ClassType,
+    CompoundType,
     DictType,
     EnumType,
     InterfaceType,
@@ -29,7 +30,7 @@ from .types import (
 
 def checker(wanted: Type) -> Callable[[Any], bool] | None:
     """A quick test of whether an argument from outside is of a type; None where everything is."""
-    if wanted.__class__ is Type:
+    if not isinstance(wanted, CompoundType):
         return _CHECKS.get(wanted.name)
     if isinstance(wanted, OptionalType):
         inner = checker(wanted.inner)

@@ -58,6 +58,16 @@ class Type:
         return self
 
 
+class KnownKind(Type):
+    """A type that says what kind it is, as TorchScript's graphs are asked: ``ListType``, ``IntType``."""
+
+    __slots__ = ()
+
+    def kind(self) -> str:
+        """The name of PyTorch's class of such types."""
+        return _KINDS_OF_SIMPLE.get(self.name, "AnyType") if type(self) is KnownKind else type(self).__name__.removeprefix("Broadcasting")
+
+
 class CompoundType(Type):
     """A type that has others in it, or a user's class: two are the same if they have the same name."""
 
@@ -70,15 +80,28 @@ class CompoundType(Type):
         return hash(repr(self))
 
 
-TENSOR, INT, FLOAT, BOOL, STR = Type("Tensor"), Type("int"), Type("float"), Type("bool"), Type("str")
-COMPLEX, NONE, DEVICE, DTYPE, NUMBER = Type("complex"), Type("NoneType"), Type("Device"), Type("dtype"), Type("number")
-GENERATOR, ANY, NEVER, OBJECT, SLICE = Type("Generator"), Type("Any"), Type("Never"), Type("object"), Type("slice")
+TENSOR, INT, FLOAT, BOOL, STR = KnownKind("Tensor"), KnownKind("int"), KnownKind("float"), KnownKind("bool"), KnownKind("str")
+COMPLEX, NONE, DEVICE, DTYPE, NUMBER = (
+    KnownKind("complex"),
+    KnownKind("NoneType"),
+    KnownKind("Device"),
+    KnownKind("dtype"),
+    KnownKind("number"),
+)
+GENERATOR, ANY, NEVER, OBJECT, SLICE = KnownKind("Generator"), KnownKind("Any"), KnownKind("Never"), KnownKind("object"), KnownKind("slice")
 SIMPLE = {
     each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT, SLICE)
 }
 
 
-class OptionalType(CompoundType):
+_KINDS_OF_SIMPLE = {
+    "Tensor": "TensorType", "int": "IntType", "float": "FloatType", "bool": "BoolType", "str": "StringType", "complex": "ComplexType",
+    "NoneType": "NoneType", "Device": "DeviceObjType", "dtype": "IntType", "number": "NumberType", "Generator": "GeneratorType",
+    "object": "PyObjectType",
+}  # fmt: skip
+
+
+class OptionalType(CompoundType, KnownKind):
     """A value or None."""
 
     __slots__ = ("inner",)
@@ -104,7 +127,7 @@ def _union_order(kind: Type) -> int:
     return next((at for at, each in enumerate(_KINDS) if name.startswith(each)), len(_KINDS))
 
 
-class UnionType(CompoundType):
+class UnionType(CompoundType, KnownKind):
     """A value of one of several types."""
 
     __slots__ = ("options",)
@@ -117,7 +140,7 @@ class UnionType(CompoundType):
         return f"Union[{', '.join(map(repr, sorted(self.options, key=_union_order)))}]"
 
 
-class ListType(CompoundType):
+class ListType(CompoundType, KnownKind):
     """A list; the element type of an empty one is open until something is put into it."""
 
     __slots__ = ("element",)
@@ -160,7 +183,7 @@ class Broadcasting:
         return typing.Annotated[typing.List[element], self]  # noqa: UP006
 
 
-class DictType(CompoundType):
+class DictType(CompoundType, KnownKind):
     """A dict."""
 
     __slots__ = ("key", "value")
@@ -220,7 +243,7 @@ class EnumType(CompoundType):
         return f"Enum<{self.kind.__name__}>"
 
 
-class ClassType(CompoundType):
+class ClassType(CompoundType, KnownKind):
     """An object of a scripted class."""
 
     __slots__ = ("described",)

@@ -11,6 +11,7 @@ from typing import Any
 
 from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE
+from ....core.missing import home_module, is_own
 from ....nn.modules.module import Module
 from ...graph_module import GraphModule
 from ..frontend.errors import NotSupportedError, ScriptError
@@ -199,7 +200,7 @@ class AttributeLowering(ObjectLowering):
                     kind = CLASS_MAKERS[0](type(found), self.frames)
                 except ScriptError as error:
                     raise self.not_converted(base, name, found, node) from error
-            if kind == OBJECT and type(found).__module__.partition(".")[0] != PACKAGE:
+            if kind == OBJECT and not is_own(type(found)):
                 raise self.not_converted(base, name, found, node)
         if isinstance(kind, EnumType):
             return ScriptValue(kind, found)
@@ -273,7 +274,7 @@ class AttributeLowering(ObjectLowering):
 
 def is_plain_class(kind: type) -> bool:
     """Whether a class is a user's, without bases: its objects can be those of a scripted class."""
-    return len(kind.__mro__) == 2 and kind.__module__.partition(".")[0] not in (PACKAGE, "builtins", "typing", "collections", "types")
+    return len(kind.__mro__) == 2 and home_module(kind).partition(".")[0] not in (PACKAGE, "builtins", "typing", "collections", "types")
 
 
 @functools.cache
@@ -304,5 +305,5 @@ def module_type(module: Any) -> Type:
     """The type of what a Module of the package, or a traced one, returns."""
     if isinstance(module, GraphModule):
         return traced_type(module.graph.output_node().args[0])
-    own = type(module).__module__.startswith(PACKAGE + ".nn.")
+    own = home_module(type(module)).startswith(PACKAGE + ".nn.")
     return ANY if not own or type(module).__name__ in _SEVERAL or getattr(module, "return_indices", False) else TENSOR

@@ -15,6 +15,7 @@ from typing import Any
 from ....autograd.function import Function
 from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE, Op
+from ....core.missing import is_own
 from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
@@ -262,8 +263,7 @@ class Calls(Construction):
             return True
         if isinstance(found, BuiltinFunctionType):
             return getattr(found, "__module__", None) in ("math", "cmath", "_operator") or getattr(math, found.__name__, None) is found
-        place = getattr(found, "__module__", None) or ""
-        if not (place == PACKAGE or place.startswith(PACKAGE + ".")) or isinstance(found, Module) or not callable(found):
+        if not is_own(found) or isinstance(found, Module) or not callable(found):
             return False
         return not (isinstance(found, type) and (issubclass(found, (tuple, enum.Enum, Module, Function, BaseException))))
 

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from ....core.declare import PACKAGE
+from ....core.missing import is_own
 from ....graph import Graph
 from ....graph.node import all_graphs
 from ....nn.modules.module import Module
@@ -21,7 +22,7 @@ _BOUND = (int, float, str, bool, type(None), complex, tuple)
 
 def library_class(kind: type) -> type:
     """The class of the package that a class is, or is derived from."""
-    return next(base for base in kind.__mro__ if base.__module__.partition(".")[0] == PACKAGE)
+    return next(base for base in kind.__mro__ if is_own(base))
 
 
 def is_library_forward(kind: type) -> bool:

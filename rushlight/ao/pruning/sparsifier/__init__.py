@@ -1,0 +1,1 @@
+"""Sparsifiers: what decides which elements of a parameter are masked."""
