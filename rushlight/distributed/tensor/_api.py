@@ -39,6 +39,7 @@ class DTensor(Tensor):
     _local_tensor: Tensor
     _spec: DTensorSpec
     __torch_function__ = disabled
+    composites: dict[str, Callable[..., Any]] = {}  # composites that are not run as they are written, by name (`loss_parallel`)
     implicit = 0  # within how many `implicit_replication` contexts the program is
 
     @staticmethod
@@ -206,7 +207,8 @@ class DTensor(Tensor):
         """A new tensor over the same mesh: split as this one where it has its shape, whole elsewhere."""
         shape = tuple(size[0] if len(size) == 1 and isinstance(size[0], (list, tuple)) else size)
         mesh, requires_grad = self._spec.mesh, options.pop("requires_grad", False)
-        same = shape == tuple(self.shape)
+        split = [(self._spec.mesh.size(dim), each.dim) for dim, each in enumerate(self._spec.placements) if isinstance(each, Shard)]
+        same = shape == tuple(self.shape) and all(shape[dim] % count == 0 for count, dim in split)
         placed = _without_sums(self._spec.placements) if same else (Replicate(),) * mesh.ndim
         local = compute_local_shape(shape, mesh, placed)
         steps = _contiguous(shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.base import TensorBase, make
-from ...core.declare import exports
+from ...core.declare import exports, table
 from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.facets import Facet
 from ...core.state import state
@@ -58,7 +58,10 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
                 )
             each = kind(each, DTensorSpec(mesh, replicated, TensorMeta(each.shape, tuple(each.stride()), each.dtype)), requires_grad=False)
         elif each._spec.mesh != mesh:
-            raise RuntimeError(f"{op.qualified_name}: tensors of several meshes, {mesh} and {each._spec.mesh}")
+            raise NotImplementedError(
+                f"{op.qualified_name}: DTensor does not support cross-mesh operation yet! Got meshes: {mesh} {each._spec.mesh}. Please make sure all "
+                "the arguments have the same DeviceMesh."
+            )
         tensors.append(each)
     if op.random:
         return _draw(kind, op, flat, tensors)
@@ -133,6 +136,12 @@ def _in_place(op: Any, args: tuple[Any, ...], tensors: list[Any], dim: int) -> t
 def _viewed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
     """A shard may not be viewable where the whole is: it is reshaped."""
     return args[0].reshape(args[1])
+
+
+@on_parts.register("view_as_complex")
+def _as_complex(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """A part may be expanded where the whole is contiguous."""
+    return dispatch(table["view_as_complex"], (args[0].contiguous(),))
 
 
 @on_parts.register("lay_out")
