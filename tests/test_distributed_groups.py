@@ -186,6 +186,32 @@ def test_collectives_are_counted_by_op(fake) -> None:
         assert mode.get_total_counts() == 0
 
 
+def test_results_of_functional_collectives_can_be_waited_for(fake) -> None:
+    made = functional.all_reduce(torch.ones(3), "sum", dist.group.WORLD)
+    assert isinstance(made, functional.AsyncCollectiveTensor) and type(made.wait()) is type(made + 1) is torch.Tensor
+    assert type(functional.wait_tensor(made)) is torch.Tensor and made.wait().data_ptr() == made.data_ptr()
+    file = io.BytesIO()
+    torch.save(made, file)
+    file.seek(0)
+    assert type(torch.load(file)) is torch.Tensor
+    assert type(torch.compile(lambda x: functional.all_reduce(x, "sum", dist.group.WORLD))(torch.ones(2))) is torch.Tensor
+
+
+def test_meshes_of_groups_and_slices() -> None:
+    dist.init_process_group("fake", rank=1, world_size=4)
+    try:
+        mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("data", "tensor"))
+        assert mesh[["data", "tensor"]] == mesh["data", "tensor"] == mesh
+        assert mesh._dim_group_names == [each.group_name for each in mesh.get_all_groups()]
+        assert dist.DeviceMesh.from_group(dist.group.WORLD, "cpu", [0, 1, 2, 3]).shape == (4,)
+        with pytest.raises(ValueError, match=r"Invalid mesh \[\[0, 1\], \[2, 3\]\] for ProcessGroup with ranks \[0, 1, 2, 3\]"):
+            dist.DeviceMesh.from_group(dist.group.WORLD, "cpu", [[0, 1], [2, 3]])
+        with pytest.raises(ValueError, match="ndim equal to number of ProcessGroups"):
+            dist.DeviceMesh.from_group(mesh.get_all_groups(), "cpu", [0, 1, 2, 3])
+    finally:
+        dist.destroy_process_group()
+
+
 def test_a_contiguous_dtensor_has_contiguous_parts(fake) -> None:
     moved = DTensor.from_local(torch.rand(3, 5, 6), fake, [Shard(0)]).transpose(0, 2)
     assert moved.stride() == (1, 6, 30) and not moved.is_contiguous()

@@ -13,10 +13,12 @@ from ..distributed import groups
 from ..distributed.constants import default_pg_timeout
 from ..distributed.registry import registry
 from ..distributed.rendezvous import rendezvous
+from ..distributed.work import Work
 
 _GLOO_AVAILABLE, _NCCL_AVAILABLE, _MPI_AVAILABLE, _UCC_AVAILABLE = groups.is_gloo_available(), False, groups.is_mpi_available(), False
 _pickler, _unpickler = pickle.Pickler, pickle.Unpickler
 _resolve_process_group = groups.by_name
+_Work = Work
 
 
 def _get_global_rank(group: Any, rank: int) -> int:
