@@ -15,6 +15,7 @@ from rushlight.distributed import _functional_collectives as functional
 from rushlight.distributed import distributed_c10d
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, zeros
 from rushlight.distributed.tensor.debug import CommDebugMode
+from rushlight.distributed.tensor.experimental import local_map
 
 
 @pytest.fixture
@@ -256,6 +257,26 @@ def test_a_process_outside_of_the_mesh_has_nothing() -> None:
             assert (x + 1).shape == (6, 2) and (x + 1).to_local().shape == (0,) and x.sum().to_local().shape == (0,)
     finally:
         dist.destroy_process_group()
+
+
+def test_a_function_of_parts_takes_and_gives_dtensors(fake) -> None:
+    row, column = distribute_tensor(torch.ones(8, 4), fake, [Shard(1)]), distribute_tensor(torch.ones(4, 8), fake, [Shard(0)])
+    product = local_map(torch.mm, out_placements=[Partial()], in_placements=([Shard(1)], [Shard(0)]))
+    assert product(row, column).placements == (Partial(),) and product(row, column).to_local().tolist() == [[1.0] * 8] * 8
+    with pytest.raises(ValueError, match="mismatched placements"):
+        product(column, column)
+    moved = local_map(torch.neg, out_placements=[Replicate()], in_placements=([Replicate()],), redistribute_inputs=True)
+    assert moved(column).shape == (4, 8)
+
+    @local_map(out_placements=([Shard(0)], None))
+    def both(x, scale=2):
+        return x * scale, tuple(x.shape)[0]
+
+    x = column.detach().requires_grad_()
+    parts, rows = both(x, 3)
+    parts.sum().backward()
+    assert rows == 1 and parts.placements == (Shard(0),) and x.grad.to_local().tolist() == [[3.0] * 8]
+    assert torch.equal(both(torch.ones(2))[0], torch.full((2,), 2.0))
 
 
 def test_functions_of_the_older_form_take_no_module(fake) -> None:

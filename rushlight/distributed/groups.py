@@ -453,10 +453,14 @@ def new_group(
         raise ValueError("The new group's rank should be within the world_size set by init_process_group")
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"the new group has duplicate ranks: {chosen}")
-    number = registry.number()
-    name = f"local_{_listed(chosen)}" if use_local_synchronization else str(number)
+    if use_local_synchronization:  # only members call it: a number would differ from that of the others
+        name = f"local_{_listed(chosen)}"
+        while name in registry.named():
+            name += "'"
+    else:
+        name = str(registry.number())
     if default.rank() not in chosen:
-        return NON_MEMBER
+        return None if use_local_synchronization else NON_MEMBER
     limit = timeout or default.timeout
     named = set(BackendConfig(backend or default._backend).device_backend_map.values())
     if any(map(_is_registered, named)):

@@ -37,6 +37,13 @@ dist.barrier(timeout=timedelta(seconds=20))
 backward = dist.new_group(list(range(size))[::-1], sort_ranks=False)
 assert dist.get_rank(backward) == size - 1 - rank and dist.get_process_group_ranks(backward) == list(range(size))[::-1]
 
+if rank == 0:  # only members make it, and groups that all make afterwards have the same names
+    assert dist.new_group([0], use_local_synchronization=True).size() == 1
+assert dist.new_group([1], use_local_synchronization=True) is None or rank == 1
+names: list = [None] * size
+dist.all_gather_object(names, dist.new_group().group_name)
+assert len(set(names)) == 1, names
+
 by_hand = dist.ProcessGroupGloo(dist.group.WORLD.get_group_store(), rank, size, timedelta(seconds=20))
 value = torch.full((3,), rank + 1.0)
 by_hand.allreduce([value], dist.AllreduceOptions()).wait()
