@@ -87,6 +87,12 @@ def _done(work: Work, async_op: bool) -> Work | None:
     return None
 
 
+def _future(work: Work, async_op: bool) -> Any:
+    """What a coalesced collective returns: a future if a handle was asked for."""
+    made = _done(work, async_op)
+    return None if made is None else made.get_future()
+
+
 def _captured(name: str, written: Any, async_op: bool, *arguments: Any) -> bool:
     """Whether a program is being captured: then the collective is nodes of its graph, and what it gives is written to a tensor there."""
     if state.capture is None or async_op or _open:
@@ -136,7 +142,7 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     _check_list(tensors, "tensors")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.allreduce_coalesced(tensors, AllreduceCoalescedOptions(reduceOp=op)), async_op)
+    return None if found is NON_MEMBER else _future(found.allreduce_coalesced(tensors, AllreduceCoalescedOptions(reduceOp=op)), async_op)
 
 
 def reduce(
@@ -178,7 +184,7 @@ def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group
     return (
         None
         if found is NON_MEMBER
-        else _done(found.allgather_coalesced(output_tensor_lists, input_tensor_list, AllgatherOptions()), async_op)
+        else _future(found.allgather_coalesced(output_tensor_lists, input_tensor_list, AllgatherOptions()), async_op)
     )
 
 

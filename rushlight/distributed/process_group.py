@@ -28,7 +28,7 @@ from .debug import debug
 from .engines import nccl
 from .engines.alone import AloneEngine
 from .engines.fake import FakeEngine, NoEngine
-from .recorded_calls import RecordedCalls, _new_call, observers
+from .recorded_calls import AfterOthers, RecordedCalls, _new_call, observers
 from .reductions import ReduceOp, reduction
 from .stores import DistBackendError, HashStore, Store
 from .work import Work, Works, pace
@@ -97,6 +97,7 @@ class ProcessGroup(RecordedCalls):
         self._count = 0
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self._now: Call | None = None
+        self._started: dict[Work, None] = {}
         self._program: Any = None  # the variables of the module that has called last
 
     # -- what it is ----------------------------------------------------------------------------------------------
@@ -252,7 +253,8 @@ class ProcessGroup(RecordedCalls):
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
         """Reduce several tensors."""
-        return Works([self.allreduce(each, opts) for each in tensors], list(tensors))
+        different = list({id(each): each for each in tensors}.values())  # one that is given twice is reduced once
+        return Works([self.allreduce(each, opts) for each in different], list(tensors))
 
     def reduce(self, tensors: Any, opts: Any = 0, op: Any = None, timeout: Any = None) -> Work:
         """Reduce a tensor to one process, in place there."""
@@ -272,9 +274,9 @@ class ProcessGroup(RecordedCalls):
                 finish = self._back([(array, piece)], op, tensor)
         return self._start(call, lambda: engine.reduce(piece, name, root), [tensor], finish)
 
-    def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None) -> Work:
+    def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None, root: int | None = None) -> Work:
         """Copy a tensor of one process to all."""
-        tensor, root = _one(tensors), _root(opts)
+        tensor, root = _one(tensors), _root(opts) if root is None else root
         self._check_root("broadcast", root)
         engine, array = self._carrier(tensor), tensor._array
         call = self._note("broadcast", tensor.dtype, tensor.numel(), root)
@@ -472,9 +474,11 @@ class ProcessGroup(RecordedCalls):
         return [int(each) * row for each in sizes]
 
     def barrier(self, opts: Any = None, timeout: Any = None) -> Work:
-        """Wait for all processes."""
+        """Wait for all processes, and for what this one has started before."""
         call = self._note("barrier")
-        return self._start(call, self._engine.barrier, [])
+        before = list(self._started)
+        begin = self._engine.barrier
+        return self._start(call, (lambda: AfterOthers(before, begin())) if before else begin, [])
 
     # -- from one to one -----------------------------------------------------------------------------------------
 

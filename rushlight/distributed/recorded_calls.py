@@ -40,6 +40,21 @@ def observe(name: str) -> None:
         each(name, getattr(_functional, "on", False))
 
 
+class AfterOthers:
+    """The request of an exchange that ends after others."""
+
+    def __init__(self, others: list[Work], request: Any) -> None:
+        self._others, self._request = others, request
+
+    def Test(self) -> bool:
+        """Whether all of them have ended."""
+        while self._others and self._others[0]._poll():
+            self._others.pop(0)
+        if self._request is not None and self._request.Test():
+            self._request = None
+        return not self._others and self._request is None
+
+
 class RecordedCalls:
     """What a process group knows of its calls; the base of ``ProcessGroup``."""
 
@@ -50,6 +65,7 @@ class RecordedCalls:
     _count: int
     _calls: deque[Call]
     _now: Call | None
+    _started: dict[Work, None]  # exchanges that run: kept, also where a program drops their handles, and waited for by a barrier
 
     def _note(self, name: str, *signature: Any, depth: int = 2) -> Call:
         """Record a call; a fault that another process has reported is raised here.
@@ -78,7 +94,10 @@ class RecordedCalls:
             raise
         except Exception as error:
             raise self._broken(call, error) from error
-        return Work(outputs, request, finish, self, call)
+        made = Work(outputs, request, finish, self, call)
+        if request is not None:
+            self._started[made] = None
+        return made
 
     def _compare(self, call: Call) -> None:
         """Raise on all processes if one of them calls something else (the debug mode)."""
@@ -89,6 +108,7 @@ class RecordedCalls:
         Work([], self._engine.all_gather(out, mine), None, self, call).wait()
         texts = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in out]
         if len({each.partition(" at ")[0] for each in texts}) > 1:
+            self._calls.pop()  # it is refused on all processes, and the group goes on
             described = "; ".join(f"rank {rank}: {each}" for rank, each in zip(self._ranks, texts))
             raise RuntimeError(
                 f"Detected mismatch between collectives on ranks: call {call.number} of group {self._name!r} is not the same on all. {described}"
