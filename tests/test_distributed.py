@@ -241,6 +241,17 @@ def test_queues_of_stores(kind: str, tmp_path) -> None:
         store.queue_pop("jobs")
 
 
+def test_several_stores_of_one_process() -> None:
+    first, second = (dist.TCPStore("localhost", 0, 1, True) for _ in range(2))
+    first.set("who", "first")
+    second.set("who", "second")
+    for store, name in ((first, b"first"), (second, b"second")):
+        for _ in range(2):
+            assert dist.TCPStore("localhost", store.port, is_master=False).get("who") == name
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("localhost", first.port, 1, True)
+
+
 def test_rendezvous_gives_a_store(tmp_path, monkeypatch) -> None:
     store, rank, size = next(dist.rendezvous(f"file://{tmp_path / 'store'}?rank=1&world_size=2"))
     store.set("a", "b")

@@ -232,8 +232,9 @@ def _locked(file: Any) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
-class _Shared(BaseManager):
-    """The standard library's way to reach an object of another process."""
+def _manager() -> Any:
+    """A class of the standard library's way to reach an object of another process: what is registered with one belongs to it alone."""
+    return type("_Shared", (BaseManager,), {})
 
 
 class TCPStore(Store):
@@ -254,8 +255,7 @@ class TCPStore(Store):
         self._kept: Any = None
         if is_master:
             self._kept = HashStore()
-            if (world_size or 2) > 1:
-                self._serve()
+            self._serve()
         else:
             self._kept = self._reach()
         if world_size and world_size > 1 and wait_for_workers:
@@ -264,9 +264,10 @@ class TCPStore(Store):
 
     def _serve(self) -> None:
         key = _store_key(self.host, None)
-        _Shared.register("store", callable=lambda: self._kept, exposed=_EXPOSED)
+        kept, shared = self._kept, _manager()
+        shared.register("store", callable=lambda: kept, exposed=_EXPOSED)
         try:
-            server = _Shared((self.host, self.port), key).get_server()
+            server = shared((self.host, self.port), key).get_server()
         except OSError as error:
             raise DistNetworkError(
                 f"The server socket has failed to listen on any local network address. port: {self.port}, "
@@ -281,8 +282,9 @@ class TCPStore(Store):
         end = time.monotonic() + self._timeout.total_seconds()
         while True:
             try:
-                _Shared.register("store")
-                manager = _Shared((self.host, self.port), _store_key(self.host, self.port))
+                shared = _manager()
+                shared.register("store")
+                manager = shared((self.host, self.port), _store_key(self.host, self.port))
                 manager.connect()
                 return manager.store()  # type: ignore[attr-defined]
             except (OSError, AuthenticationError) as error:
