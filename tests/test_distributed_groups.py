@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import io
+import json
 import threading
 
 import pytest
@@ -12,10 +13,13 @@ import rushlight as torch
 from rushlight import distributed as dist
 from rushlight.compat import c10d, c_names
 from rushlight.distributed import _functional_collectives as functional
+from rushlight.distributed import checkpoint as dcp
 from rushlight.distributed import distributed_c10d
+from rushlight.distributed.checkpoint._consolidate_hf_safetensors import consolidate_safetensors_files
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_module, distribute_tensor, zeros
 from rushlight.distributed.tensor.debug import CommDebugMode
 from rushlight.distributed.tensor.experimental import local_map
+from rushlight.utils import safetensors
 
 
 @pytest.fixture
@@ -287,3 +291,34 @@ def test_functions_of_the_older_form_take_no_module(fake) -> None:
     assert seen == [fake]
     with pytest.raises(RuntimeError, match="distribute leaf tensors"):
         distribute_tensor(torch.ones(2, requires_grad=True) * 2, fake, [Shard(0), Shard(0)])
+
+
+# -- checkpoints -------------------------------------------------------------------------------------------------------
+
+
+def test_checkpoints_in_safetensors_files(tmp_path) -> None:
+    state = {"a.weight": torch.arange(12.0).reshape(3, 4), "b": torch.arange(5, dtype=torch.bfloat16), "empty": torch.zeros(0, 2)}
+    files = {"a.weight": 1, "b": 2, "empty": 2}
+    dcp.save(state, storage_writer=dcp.HuggingFaceStorageWriter(str(tmp_path / "whole"), files))
+    assert safetensors.load_file(tmp_path / "whole" / "model-00002-of-00002.safetensors")["b"].tolist() == [0, 1, 2, 3, 4]
+    index = json.loads((tmp_path / "whole" / "model.safetensors.index.json").read_text())
+    assert index["weight_map"]["a.weight"] == "model-00001-of-00002.safetensors" and index["metadata"]["total_size"] == 58
+    found = {name: torch.zeros_like(value) for name, value in state.items()}
+    dcp.load(found, storage_reader=dcp.HuggingFaceStorageReader(str(tmp_path / "whole")))
+    assert all(torch.equal(found[name], state[name]) for name in state)
+    with pytest.raises(dcp.CheckpointException, match="'step' is another value"):
+        dcp.save({"step": 3}, storage_writer=dcp.HuggingFaceStorageWriter(str(tmp_path / "other")))
+
+    parts = dcp.HuggingFaceStorageWriter(str(tmp_path / "parts"), save_distributed=True)
+    parts.prepare()
+    for rank, rows in enumerate((slice(0, 2), slice(2, 3))):  # what two processes write
+        value = state["a.weight"][rows]
+        item = dcp.WriteItem("a.weight", (rows.start, 0), tuple(value.shape), (3, 4), "float32", value.nbytes)
+        parts.write_items(rank, "", [(item, value)])
+    assert (tmp_path / "parts" / "shard-00001-model-00001-of-00001.safetensors").exists()
+    again = {"a.weight": torch.zeros(3, 4)}
+    dcp.load(again, storage_reader=dcp.HuggingFaceStorageReader(str(tmp_path / "parts")))
+    assert torch.equal(again["a.weight"], state["a.weight"])
+    consolidate_safetensors_files(str(tmp_path / "parts"), str(tmp_path / "together"))
+    made = safetensors.load_file(tmp_path / "together" / "model-00001-of-00001.safetensors")
+    assert torch.equal(made["a.weight"], state["a.weight"])
