@@ -252,7 +252,7 @@ class ProcessGroupGloo(ProcessGroup, own=True):
             self._threads, self.group_name = 2, ""
             self.global_ranks_in_group: list[int] = []
 
-    Options = _Options
+    Options = _Options  # type: ignore[assignment]
 
     def __init__(self, store: Store, rank: int, size: int, timeout: Any = default_pg_timeout) -> None:
         given = getattr(timeout, "_timeout", timeout)
