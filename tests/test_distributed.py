@@ -219,6 +219,39 @@ def test_stores() -> None:
     assert store.underlying_store.check(["a/key"]) and store.delete_key("key") and not store.check(["key"])
 
 
+@pytest.mark.parametrize("kind", ["memory", "file", "tcp", "prefix"])
+def test_queues_of_stores(kind: str, tmp_path) -> None:
+    made = {
+        "memory": dist.HashStore,
+        "file": lambda: dist.FileStore(str(tmp_path / "store"), 1),
+        "tcp": lambda: dist.TCPStore("localhost", 0, None, True),
+        "prefix": lambda: dist.PrefixStore("part", dist.HashStore()),
+    }
+    store = made[kind]()
+    assert not store.check(["jobs"]) and store.queue_len("jobs") == 0
+    store.queue_push("jobs", "1")
+    store.queue_push("jobs", b"2")
+    store.wait(["jobs"])
+    assert store.queue_len("jobs") == 2 and store.clone().queue_pop("jobs") == b"1" and store.queue_pop("jobs") == b"2"
+    assert not store.check(["jobs"]) and store.list_keys() == []
+    with pytest.raises(dist.QueueEmptyError, match="empty"):
+        store.queue_pop("jobs", block=False)
+    store.set_timeout(timedelta(seconds=0.05))
+    with pytest.raises(dist.DistStoreError, match="timeout"):
+        store.queue_pop("jobs")
+
+
+def test_several_stores_of_one_process() -> None:
+    first, second = (dist.TCPStore("localhost", 0, 1, True) for _ in range(2))
+    first.set("who", "first")
+    second.set("who", "second")
+    for store, name in ((first, b"first"), (second, b"second")):
+        for _ in range(2):
+            assert dist.TCPStore("localhost", store.port, is_master=False).get("who") == name
+    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
+        dist.TCPStore("localhost", first.port, 1, True)
+
+
 def test_rendezvous_gives_a_store(tmp_path, monkeypatch) -> None:
     store, rank, size = next(dist.rendezvous(f"file://{tmp_path / 'store'}?rank=1&world_size=2"))
     store.set("a", "b")

@@ -91,6 +91,20 @@ def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path
         assert "rank 1 failed first" in done.stderr
 
 
+def test_a_difference_in_the_last_call_is_an_error_at_the_end(tmp_path) -> None:
+    program = write_program(tmp_path, """\
+import rushlight as torch, rushlight.distributed as dist
+dist.init_process_group("mpi")
+length = 2 + dist.get_rank()
+dist.all_gather_into_tensor(torch.zeros(2 * length), torch.ones(length))
+dist.destroy_process_group()
+""")  # fmt: skip
+    done = launch(2, program)
+    assert done.returncode and re.search(
+        r"ranks \d and \d differ in call 1 .*all_gather_into_tensor\(torch.float32, [23]\) at", done.stderr
+    ), done
+
+
 def test_a_rank_that_ends_before_mpi_has_started(tmp_path) -> None:
     begun = time.monotonic()
     done = start_ranks(2, write_program(tmp_path, """\

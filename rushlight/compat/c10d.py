@@ -11,11 +11,14 @@ from ..core.devices import CPU
 from ..core.process_group import default_group
 from ..distributed import groups
 from ..distributed.constants import default_pg_timeout
+from ..distributed.registry import registry
 from ..distributed.rendezvous import rendezvous
+from ..distributed.work import Work
 
 _GLOO_AVAILABLE, _NCCL_AVAILABLE, _MPI_AVAILABLE, _UCC_AVAILABLE = groups.is_gloo_available(), False, groups.is_mpi_available(), False
 _pickler, _unpickler = pickle.Pickler, pickle.Unpickler
 _resolve_process_group = groups.by_name
+_Work = Work
 
 
 def _get_global_rank(group: Any, rank: int) -> int:
@@ -62,6 +65,7 @@ class _Ranks:
 class _World:
     """What is known of the groups of this process."""
 
+    _is_ours = True
     pg_group_ranks = _Ranks()
 
     @property
@@ -72,14 +76,14 @@ class _World:
     @property
     def pg_map(self) -> dict[Any, Any]:
         """The groups, and the back-end of each."""
-        return {self.default_pg: (groups.get_backend(), None)} if groups.is_initialized() else {}
+        return {each: (each._backend, each._store) for each in registry.groups.values()}
 
     @property
     def pg_names(self) -> dict[Any, str]:
         """The groups, and the name of each."""
-        return {self.default_pg: _get_process_group_name(self.default_pg)} if groups.is_initialized() else {}
+        return {each: name for name, each in registry.groups.items()}
 
-    group_count = property(lambda self: groups.get_pg_count())
+    group_count = property(lambda self: registry.count)
 
 
 _world = _World()

@@ -182,9 +182,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch.masked": {
         "rushlight.compat.masked_internal": "_canonical_dim _combine_input_and_mask _input_mask _output_mask _reduction_identity",
     },
-    "torch.distributed": {"rushlight.compat.c10d": "_get_process_group_name"},
+    "torch.distributed": {"rushlight.compat.c10d": "_Work _get_process_group_name"},
     "torch.distributed.distributed_c10d": {
-        "rushlight.compat.c10d": "_GLOO_AVAILABLE _MPI_AVAILABLE _NCCL_AVAILABLE _UCC_AVAILABLE _get_default_timeout _get_global_rank _get_object_coll_device "
+        "rushlight.compat.c10d": "_Work _GLOO_AVAILABLE _MPI_AVAILABLE _NCCL_AVAILABLE _UCC_AVAILABLE _get_default_timeout _get_global_rank _get_object_coll_device "
         "_get_process_group_name _get_process_group_store _pg_map _pickler _resolve_process_group _unpickler _warn_not_in_group _world rendezvous",
     },
     "torch.utils.checkpoint": {

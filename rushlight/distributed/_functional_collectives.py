@@ -9,16 +9,50 @@ from __future__ import annotations
 from typing import Any
 
 from ..capture.compile.annotations import mark
+from ..core.base import make
 from ..core.missing import missing
+from ..core.overrides import disabled
+from ..core.state import state
 from ..ops.shape.concat import cat
+from ..tensor import Tensor
 from . import graph_ops, groups
 from .device_mesh import DeviceMesh
 from .process_group import ProcessGroup
 
 __getattr__ = missing(__name__)
-AsyncCollectiveTensor: Any = type(
-    "AsyncCollectiveTensor", (), {"__doc__": "A tensor of a running collective: there are none, as results are complete."}
-)
+
+
+class AsyncCollectiveTensor(Tensor):
+    """What a functional collective gives to a program that is not captured.  It is complete; ops on it give plain tensors."""
+
+    __torch_function__ = disabled
+    _saved_as = Tensor
+
+    @property
+    def elem(self) -> Tensor:
+        """The tensor itself."""
+        return self.trigger_wait()
+
+    @property
+    def completed(self) -> bool:
+        """True: collectives are waited for when they are called."""
+        return True
+
+    def trigger_wait(self) -> Tensor:
+        """The tensor itself."""
+        return make(self._array)  # type: ignore[return-value]
+
+    wait = trigger_wait
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.trigger_wait().clone()
+
+
+def _handle(made: Any) -> Any:
+    """A result as a program that is not captured gets it."""
+    if state.capture is not None or type(made) is not Tensor or made.requires_grad:
+        return made
+    return made.as_subclass(AsyncCollectiveTensor)
 
 
 def _group(group: Any) -> Any:
@@ -40,7 +74,7 @@ def _group(group: Any) -> Any:
 
 def wait_tensor(tensor: Any) -> Any:
     """The tensor itself: its collective has completed when it is returned."""
-    return tensor
+    return tensor.trigger_wait() if isinstance(tensor, AsyncCollectiveTensor) else tensor
 
 
 def _word(op: Any) -> str:
@@ -54,7 +88,7 @@ def all_reduce_autograd(self: Any, reduceOp: str, group: Any, tag: str = "") -> 
 
 def broadcast(self: Any, src: int, group: Any, tag: str = "") -> Any:
     """The tensor of one process, by its rank in the group."""
-    return graph_ops.wait_tensor(graph_ops.broadcast(self.detach(), src, _group(group).group_name))
+    return _handle(graph_ops.wait_tensor(graph_ops.broadcast(self.detach(), src, _group(group).group_name)))
 
 
 def all_gather_tensor_autograd(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
@@ -83,22 +117,22 @@ def all_to_all_single_autograd(self: Any, output_split_sizes: Any, input_split_s
 
 def all_reduce(self: Any, reduceOp: str, group: Any, tag: str = "") -> Any:
     """The reduced tensor."""
-    return all_reduce_autograd(self.detach(), reduceOp, group)
+    return _handle(all_reduce_autograd(self.detach(), reduceOp, group))
 
 
 def all_gather_tensor(self: Any, gather_dim: int, group: Any, tag: str = "") -> Any:
     """The tensors of all processes, concatenated along a dimension."""
-    return all_gather_tensor_autograd(self.detach(), gather_dim, group)
+    return _handle(all_gather_tensor_autograd(self.detach(), gather_dim, group))
 
 
 def reduce_scatter_tensor(self: Any, reduceOp: str, scatter_dim: int, group: Any, tag: str = "") -> Any:
     """The part of this process of the reduced tensor, along a dimension."""
-    return reduce_scatter_tensor_autograd(self.detach(), reduceOp, scatter_dim, group)
+    return _handle(reduce_scatter_tensor_autograd(self.detach(), reduceOp, scatter_dim, group))
 
 
 def all_to_all_single(self: Any, output_split_sizes: Any, input_split_sizes: Any, group: Any, tag: str = "") -> Any:
     """A part of a tensor from each process."""
-    return all_to_all_single_autograd(self.detach(), output_split_sizes, input_split_sizes, group)
+    return _handle(all_to_all_single_autograd(self.detach(), output_split_sizes, input_split_sizes, group))
 
 
 def all_reduce_coalesced(self: list[Any], reduceOp: str, group: Any, tag: str = "") -> list[Any]:

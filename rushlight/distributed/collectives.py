@@ -11,6 +11,18 @@ from ..capture.compile.annotations import mark
 from ..core.process_group import default_group, world
 from ..core.state import state
 from ..tensor import Tensor
+from .call_options import (
+    AllgatherOptions,
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+)
 from .groups import NON_MEMBER, get_global_rank, get_group_rank, member
 from .reductions import ReduceOp
 from .work import Work
@@ -65,13 +77,20 @@ def _coalescing_manager(group: Any = None, device: Any = None, async_ops: bool =
 
 def _done(work: Work, async_op: bool) -> Work | None:
     """What a collective returns: a handle if it was asked for."""
-    if _open:
-        _open[-1].append(work._shared())
+    if _open or async_op:
+        work = work._shared() if isinstance(work, Work) else work
+        if not _open:
+            return work
+        _open[-1].append(work)
         return None
-    if async_op:
-        return work._shared()
     work.wait()
     return None
+
+
+def _future(work: Work, async_op: bool) -> Any:
+    """What a coalesced collective returns: a future if a handle was asked for."""
+    made = _done(work, async_op)
+    return None if made is None else made.get_future()
 
 
 def _captured(name: str, written: Any, async_op: bool, *arguments: Any) -> bool:
@@ -113,7 +132,7 @@ def all_reduce(tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op:
     if found is NON_MEMBER or state.capture is not None and _captured("all_reduce", tensor, async_op, tensor, _word(op), found.group_name):
         return None
     if async_op or _open:
-        return _done(found.allreduce(tensor, op), async_op)
+        return _done(found.allreduce([tensor], AllreduceOptions(reduceOp=op)), async_op)
     found.allreduce_now(tensor, op)
     return None
 
@@ -123,7 +142,7 @@ def all_reduce_coalesced(tensors: Any, op: Any = ReduceOp.SUM, group: Any = None
     tensors = [tensors] if isinstance(tensors, Tensor) else tensors
     _check_list(tensors, "tensors")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.allreduce_coalesced(tensors, op), async_op)
+    return None if found is NON_MEMBER else _future(found.allreduce_coalesced(tensors, AllreduceCoalescedOptions(reduceOp=op)), async_op)
 
 
 def reduce(
@@ -134,7 +153,7 @@ def reduce(
     found = member(group)
     if found is NON_MEMBER:
         return None
-    return _done(found.reduce(tensor, _root(found, dst, group_dst), op), async_op)
+    return _done(found.reduce([tensor], ReduceOptions(reduceOp=op, rootRank=_root(found, dst, group_dst))), async_op)
 
 
 def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None) -> Work | None:
@@ -147,7 +166,7 @@ def broadcast(tensor: Any, src: int | None = None, group: Any = None, async_op: 
         and _captured("broadcast", tensor, async_op, tensor, _root(found, src, group_src), found.group_name)
     ):
         return None
-    return _done(found.broadcast(tensor, _root(found, src, group_src)), async_op)
+    return _done(found.broadcast([tensor], BroadcastOptions(rootRank=_root(found, src, group_src))), async_op)
 
 
 def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
@@ -155,14 +174,18 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
     _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.allgather(tensor_list, tensor), async_op)
+    return None if found is NON_MEMBER else _done(found.allgather([tensor_list], [tensor], AllgatherOptions()), async_op)
 
 
 def all_gather_coalesced(output_tensor_lists: Any, input_tensor_list: Any, group: Any = None, async_op: bool = False) -> Work | None:
     """Gather several tensors: a list of all of them from each process."""
     _check_list(input_tensor_list, "input_tensor_list")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.allgather_coalesced(output_tensor_lists, input_tensor_list), async_op)
+    return (
+        None
+        if found is NON_MEMBER
+        else _future(found.allgather_coalesced(output_tensor_lists, input_tensor_list, AllgatherOptions()), async_op)
+    )
 
 
 def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False) -> Work | None:
@@ -176,7 +199,7 @@ def all_gather_into_tensor(output_tensor: Any, input_tensor: Any, group: Any = N
         and _captured("all_gather_into_tensor", output_tensor, async_op, input_tensor, found.size(), found.group_name)
     ):
         return None
-    return _done(found._allgather_base(output_tensor, input_tensor), async_op)
+    return _done(found._allgather_base(output_tensor, input_tensor, AllgatherOptions()), async_op)
 
 
 all_gather_single = _all_gather_base = all_gather_into_tensor
@@ -192,7 +215,7 @@ def gather(
         return None
     root = _root(found, dst, group_dst, 0)
     _check_at_root(gather_list, "gather_list", "destination", found.rank() == root)
-    return _done(found.gather(gather_list or [], tensor, root), async_op)
+    return _done(found.gather([gather_list] if gather_list else [], [tensor], GatherOptions(rootRank=root)), async_op)
 
 
 def _check_at_root(tensors: Any, name: str, end: str, here: bool) -> None:
@@ -215,7 +238,7 @@ def scatter(
         return None
     root = _root(found, src, group_src, 0)
     _check_at_root(scatter_list, "scatter_list", "source", found.rank() == root)
-    return _done(found.scatter(tensor, scatter_list or [], root), async_op)
+    return _done(found.scatter([tensor], [scatter_list] if scatter_list else [], ScatterOptions(rootRank=root)), async_op)
 
 
 def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -223,7 +246,7 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
     _check_tensor(output, "output")
     _check_list(input_list, "input_list")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.reduce_scatter(output, input_list, op), async_op)
+    return None if found is NON_MEMBER else _done(found.reduce_scatter([output], [input_list], ReduceScatterOptions(reduceOp=op)), async_op)
 
 
 def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -237,7 +260,7 @@ def reduce_scatter_tensor(output: Any, input: Any, op: Any = ReduceOp.SUM, group
         and _captured("reduce_scatter_tensor", output, async_op, input.reshape(-1), _word(op), found.size(), found.group_name)
     ):
         return None
-    return _done(found._reduce_scatter_base(output, input, op), async_op)
+    return _done(found._reduce_scatter_base(output, input, ReduceScatterOptions(reduceOp=op)), async_op)
 
 
 reduce_scatter_single = _reduce_scatter_base = reduce_scatter_tensor
@@ -248,7 +271,7 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     _check_list(output_tensor_list, "output_tensor_list")
     _check_list(input_tensor_list, "input_tensor_list")
     found = member(group)
-    return None if found is NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list), async_op)
+    return None if found is NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list, AllToAllOptions()), async_op)
 
 
 def all_to_all_single(
@@ -265,7 +288,7 @@ def all_to_all_single(
         and _captured("all_to_all_single", output, async_op, input, *splits, found.group_name)
     ):
         return None
-    return _done(found.alltoall_base(output, input, output_split_sizes, input_split_sizes), async_op)
+    return _done(found.alltoall_base(output, input, output_split_sizes or [], input_split_sizes or [], AllToAllOptions()), async_op)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: Any = None) -> Work | None:
@@ -275,7 +298,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None, t
     found = member(group)
     if found is NON_MEMBER:
         return None
-    work = found.barrier()
+    work = found.barrier(BarrierOptions(device_ids=device_ids or []))
     if timeout is not None and not async_op and not _open:
         work.wait(timeout)
         return None
@@ -302,7 +325,7 @@ def isend(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, 
         return None
     to = _root(found, dst, group_dst)
     _check_other(found, to, "destination")
-    work: Work = found.send(tensor, to, tag)
+    work: Work = found.send([tensor], to, tag)
     return work._shared()
 
 
@@ -313,7 +336,7 @@ def send(tensor: Any, dst: int | None = None, group: Any = None, tag: int = 0, g
     if found != NON_MEMBER:
         to = _root(found, dst, group_dst)
         _check_other(found, to, "destination")
-        found.send(tensor, to, tag).wait()
+        found.send([tensor], to, tag).wait()
 
 
 def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> Work | None:
@@ -328,10 +351,10 @@ def irecv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, 
 
 def _receive(found: Any, tensor: Any, src: int | None, group_src: int | None, tag: int) -> Any:
     if src is None and group_src is None:
-        return found.recv_anysource(tensor, tag)
+        return found.recv_anysource([tensor], tag)
     source = _root(found, src, group_src)
     _check_other(found, source, "source")
-    return found.recv(tensor, source, tag)
+    return found.recv([tensor], source, tag)
 
 
 def recv(tensor: Any, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:

@@ -123,10 +123,19 @@ class DeviceMesh:
         """The coordinates of this process in the mesh; None where it is outside."""
         return self._coordinate
 
+    @property
+    def _dim_group_names(self) -> list[str]:
+        """The names of the groups along the dimensions."""
+        return [str(each.group_name) for each in self._groups if each is not None]
+
+    @property
+    def _coordinate_on_dim(self) -> list[int] | None:
+        return self._coordinate
+
     def __getitem__(self, names: Any) -> DeviceMesh:
         if not self.mesh_dim_names:
             raise RuntimeError("Cannot slice a DeviceMesh without mesh_dim_names!")
-        chosen = names if isinstance(names, tuple) else (names,)
+        chosen = tuple(names) if isinstance(names, (tuple, list)) else (names,)
         if len(chosen) == 1 and chosen[0] in self._root._flattened:
             return self._root._flattened[chosen[0]]
         dims = [self._dim(each) for each in chosen]
@@ -167,9 +176,16 @@ class DeviceMesh:
         """A mesh over groups that exist: one for each dimension."""
         if not isinstance(group, list):
             ranks = get_process_group_ranks(group)
+            if mesh is not None and (mesh.tolist() if isinstance(mesh, Tensor) else list(mesh)) != ranks:
+                raise ValueError(f"Invalid mesh {mesh} for ProcessGroup with ranks {ranks}")
             return DeviceMesh(device_type, ranks if mesh is None else mesh, mesh_dim_names=mesh_dim_names, _groups=[group])
         if mesh is None:
             raise ValueError("Must pass mesh if passing multiple ProcessGroups")
+        made = mesh if isinstance(mesh, Tensor) else tensor(mesh)
+        if made.dim() != len(group):
+            raise ValueError(
+                f"Expects mesh with ndim equal to number of ProcessGroups but got mesh {made.tolist()} and {len(group)} ProcessGroups"
+            )
         return DeviceMesh(device_type, mesh, mesh_dim_names=mesh_dim_names, _groups=list(group))
 
     def __enter__(self) -> DeviceMesh:

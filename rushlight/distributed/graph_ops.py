@@ -7,6 +7,7 @@ run-time objects.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ from ..schedule.fusion import exchange
 from ..schedule.lowering import direct_kernel, operand_memory
 from ..tensor import Tensor
 from . import groups
+from .call_options import AllgatherOptions, AllreduceOptions, AllToAllOptions, BroadcastOptions, ReduceScatterOptions
+from .recorded_calls import as_functional, observers
 from .reductions import ReduceOp, named
 from .work import Work
 
@@ -28,7 +31,7 @@ _started: dict[int, tuple[Work, Any]] = {}  # exchanges that graphs have started
 
 def _op(name: str, schema: str, kernel: Any, fake: Any, *, impure: bool = False, starts: bool = False, waits: bool = False) -> Any:
     """An op of graphs: impure where it starts something, so that all processes start the same in the same order."""
-    made = custom_op(name, kernel, mutates_args=(), schema=schema)
+    made = custom_op(name, _reported(kernel) if starts else kernel, mutates_args=(), schema=schema)
     made.register_fake(fake)
     made._definition.strict = not waits  # what waits gives the tensor that was filled
     made.op.random = starts or impure  # kept in program order, never recomputed and never eliminated as dead code
@@ -37,13 +40,28 @@ def _op(name: str, schema: str, kernel: Any, fake: Any, *, impure: bool = False,
     return made
 
 
+def _reported(kernel: Any) -> Any:
+    """A kernel whose collective observers see as a functional one."""
+
+    @functools.wraps(kernel)
+    def run(*args: Any) -> Any:
+        if not observers:
+            return kernel(*args)
+        with as_functional():
+            return kernel(*args)
+
+    return run
+
+
 def _address(array: Any) -> int:
     return device_type_of(array).address(array)
 
 
 def _begun(work: Work, made: Any) -> Any:
     """The tensor that a started collective will fill."""
-    if work._request is not None:
+    if not isinstance(work, Work):
+        work.wait()
+    elif work._request is not None:
         _started[_address(made._array)] = work._shared(), made
     return made
 
@@ -53,12 +71,12 @@ def _begun(work: Work, made: Any) -> Any:
 
 def _all_reduce(input: Tensor, reduce_op: str, group_name: str) -> Tensor:
     made = input.detach().contiguous().clone()
-    return _begun(groups.by_name(group_name).allreduce(made, named(reduce_op)), made)
+    return _begun(groups.by_name(group_name).allreduce([made], AllreduceOptions(reduceOp=named(reduce_op))), made)
 
 
 def _broadcast(input: Tensor, src: int, group_name: str) -> Tensor:
     made = input.detach().contiguous().clone()
-    return _begun(groups.by_name(group_name).broadcast(made, src), made)
+    return _begun(groups.by_name(group_name).broadcast([made], BroadcastOptions(rootRank=src)), made)
 
 
 def _gathered(input: Tensor, group_size: int, group_name: str) -> Tensor:
@@ -67,7 +85,7 @@ def _gathered(input: Tensor, group_size: int, group_name: str) -> Tensor:
 
 def _all_gather_into_tensor(input: Tensor, group_size: int, group_name: str) -> Tensor:
     made = _gathered(input, group_size, group_name)
-    return _begun(groups.by_name(group_name)._allgather_base(made, input.detach().contiguous()), made)
+    return _begun(groups.by_name(group_name)._allgather_base(made, input.detach().contiguous(), AllgatherOptions()), made)
 
 
 def _scattered(input: Tensor, reduce_op: str, group_size: int, group_name: str) -> Tensor:
@@ -76,7 +94,10 @@ def _scattered(input: Tensor, reduce_op: str, group_size: int, group_name: str) 
 
 def _reduce_scatter_tensor(input: Tensor, reduce_op: str, group_size: int, group_name: str) -> Tensor:
     made = _scattered(input, reduce_op, group_size, group_name)
-    return _begun(groups.by_name(group_name)._reduce_scatter_base(made, input.detach().contiguous(), named(reduce_op)), made)
+    return _begun(
+        groups.by_name(group_name)._reduce_scatter_base(made, input.detach().contiguous(), ReduceScatterOptions(reduceOp=named(reduce_op))),
+        made,
+    )
 
 
 def _sent(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int], group_name: str) -> Tensor:
@@ -87,7 +108,7 @@ def _sent(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[
 def _all_to_all_single(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int], group_name: str) -> Tensor:
     made = _sent(input, output_split_sizes, input_split_sizes, group_name)
     group = groups.by_name(group_name)
-    return _begun(group.alltoall_base(made, input.detach().contiguous(), output_split_sizes, input_split_sizes), made)
+    return _begun(group.alltoall_base(made, input.detach().contiguous(), output_split_sizes, input_split_sizes, AllToAllOptions()), made)
 
 
 def _wait_tensor(tensor: Tensor) -> Tensor:

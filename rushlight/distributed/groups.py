@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -18,9 +19,10 @@ from .debug import set_debug_level_from_env
 from .engines import mpi, nccl
 from .engines.shared import shared_segment
 from .launcher_path import find_launcher
-from .process_group import ProcessGroup
-from .rendezvous import Place, communicator, deadline, find, local_rank
-from .stores import DistBackendError, PrefixStore, Store
+from .process_group import FakeProcessGroup, ProcessGroup
+from .registry import DistributedBackendOptions, Plugin, check_devices, registry
+from .rendezvous import Place, communicator, deadline, find, local_rank, rendezvous
+from .stores import DistBackendError, DistStoreError, HashStore, PrefixStore, Store
 from .watch import Watch
 
 NON_MEMBER = -100
@@ -38,30 +40,57 @@ class Backend(str):
     FAKE = "fake"
     backend_list = ["undefined", "gloo", "nccl", "xccl", "ucc", "mpi", "fake"]
     default_device_backend_map = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
-    backend_capability = {"gloo": ["cpu", "cuda"], "nccl": ["cuda"], "xccl": ["xpu"], "ucc": ["cpu", "cuda"], "mpi": ["cpu", "cuda"]}
+    backend_capability = {
+        "gloo": ["cpu", "cuda"],
+        "nccl": ["cuda"],
+        "xccl": ["xpu"],
+        "ucc": ["cpu", "cuda"],
+        "mpi": ["cpu", "cuda"],
+        "fake": ["cpu", "cuda", "hpu", "xpu"],
+    }
 
     def __new__(cls, name: str) -> Any:
         if not isinstance(name, str):
             raise ValueError("Backend constructor parameter must be string-ish")
         return getattr(cls, name.upper(), name.lower())
 
+    _plugins: dict[str, Plugin] = {}
+    _BackendPlugin = Plugin
+
     @classmethod
     def register_backend(cls, name: str, func: Any, extended_api: bool = False, devices: Any = None) -> None:
-        """Raise: the engines are MPI and NCCL."""
-        raise NotSupported(
-            f"Backend.register_backend({name!r}): tensors are exchanged by MPI and NCCL here, and by no engine of a program's own"
-        )
+        """Let a function make groups whose back-end has this name: a ``ProcessGroup`` whose collectives the program defines."""
+        if not hasattr(cls, name.upper()):
+            setattr(cls, name.upper(), name.lower())
+        if name.lower() not in cls.backend_list:
+            cls.backend_list.append(name.lower())
+        kinds = check_devices(name, devices)
+        for each in kinds if devices is not None else ():
+            cls.default_device_backend_map.setdefault(each, name.lower())
+        cls.backend_capability[name.lower()] = kinds
+        cls._plugins[name.upper()] = Plugin(func, extended_api)
 
 
 class BackendConfig:
     """Which back-end is used for which kind of device."""
 
     def __init__(self, backend: str) -> None:
-        self.device_backend_map = (
-            dict(part.split(":") for part in backend.split(","))
-            if ":" in backend
-            else {"cpu": backend or "gloo", "cuda": backend or "nccl"}
-        )
+        self.device_backend_map: dict[str, str] = {}
+        if backend in ("", Backend.UNDEFINED):
+            self.device_backend_map["cpu"] = Backend.GLOO
+        elif ":" in backend.lower():
+            for pair in backend.lower().split(","):
+                device, colon, name = pair.partition(":")
+                if not colon:
+                    raise ValueError(
+                        f"Invalid device:backend pairing: {pair!r} in {backend!r}. The format is '<device>:<backend>,<device>:<backend>...'."
+                    )
+                if device in self.device_backend_map:
+                    raise ValueError(f"Duplicate device type {device} in backend string: {backend}")
+                self.device_backend_map[device] = Backend(name)
+        else:
+            name = Backend(backend)
+            self.device_backend_map.update(dict.fromkeys(Backend.backend_capability.get(name, ["cpu", "cuda"]), name))
 
     def __repr__(self) -> str:
         return ",".join(f"{device}:{backend}" for device, backend in self.device_backend_map.items())
@@ -69,9 +98,6 @@ class BackendConfig:
     def get_device_backend_map(self) -> dict[str, str]:
         """By the name of the device."""
         return self.device_backend_map
-
-
-ProcessGroupGloo = ProcessGroupMPI = ProcessGroup
 
 
 class _Group(type):
@@ -94,14 +120,6 @@ class group(metaclass=_Group):
 
 
 GroupMember = group
-
-
-class _Counter:
-    """Names of groups, in order."""
-
-    groups: dict[str, ProcessGroup] = {}
-    count = 0
-    watch: Any = None  # of the processes that MPI has started, kept when groups end and others are made
 
 
 def is_available() -> bool:
@@ -139,6 +157,8 @@ is_xccl_available = is_ucc_available
 
 def is_backend_available(backend: str) -> bool:
     """Whether groups may name this back-end."""
+    if backend.upper() in Backend._plugins:
+        return True
     known = {"gloo": is_gloo_available, "fake": is_gloo_available, "mpi": is_mpi_available, "nccl": is_nccl_available}
     return known.get(backend.lower(), is_ucc_available)()
 
@@ -168,21 +188,39 @@ def init_process_group(
             raise RuntimeError(f"Distributed package doesn't have {each.upper()} built in")
     limit = timeout or default_pg_timeout
     set_debug_level_from_env()
-    place = find(init_method or "env://", world_size, rank)
-    if place.by_mpi:
-        world.default = _connect(name, place, limit, store, device_id)
+    if any(_is_registered(each) for each in named):
+        if store is None and "fake" not in named:
+            store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size, timeout=limit))
+        number = str(registry.number())
+        made = _registered(named, number, PrefixStore("default_pg", store or HashStore()), list(range(world_size)), rank, limit, pg_options)
+        made.group_desc = "default_pg"
     else:
-        world.default = ProcessGroup(name, "0", store, "default_pg", timeout=limit, device_id=device_id)
+        place = find(init_method or "env://", world_size, rank)
+        if place.by_mpi:
+            made = _connect(name, place, limit, store, device_id)
+        else:
+            made = ProcessGroup(backend=name, store=store, description="default_pg", timeout=limit, device_id=device_id)
+        registry.number()
+    world.default = made
     world.used = True
-    _Counter.groups = {world.default.group_name: world.default}
-    _Counter.count += 1  # names are not reused: messages about an earlier group may be in flight
+    registry.add(made.group_name, made)
     if "gloo" in named and world.default.size() > 1 and world.default.rank() == 0:
         warnings.warn("backend 'gloo': tensors in host memory are exchanged by MPI here, which is what 'mpi' names", stacklevel=2)
 
 
 def _connect(name: str, place: Place, limit: timedelta, store: Store | None, device_id: Any) -> ProcessGroup:
     """The group of all processes that MPI's launcher has started."""
-    seconds = limit.total_seconds()
+    engine, watch = _all_processes(place, limit.total_seconds())
+    made = ProcessGroup(
+        backend=name, name=str(registry.count), store=store or watch.store, description="default_pg", engine=engine, timeout=limit, watch=watch,
+        device_id=device_id,
+    )  # fmt: skip
+    watch.start(made)
+    return made
+
+
+def _all_processes(place: Place, seconds: float) -> tuple[Any, Watch]:
+    """The engine of all processes that MPI's launcher has started, in which all of them take part, and the watch over them."""
     if place.adopted is not None and not mpi.is_running():
         adopt(find_launcher(), place.size, place.rank, place.adopted, seconds)
     with deadline(seconds, f"init_process_group: MPI has not started on all processes within {seconds:g} seconds: has one of them ended?"):
@@ -197,22 +235,88 @@ def _connect(name: str, place: Place, limit: timedelta, store: Store | None, dev
     everyone = communicator(library, place)
     mpi.unlink_files()
     engine = mpi.MpiEngine(library, everyone, shared_segment(library, everyone))
-    watch = _Counter.watch
-    if watch is None:
-        watch = _Counter.watch = Watch(library, engine.communicator, seconds)
-    ranks = list(range(engine.size))
-    made = ProcessGroup(
-        name,
-        str(_Counter.count),
-        store or watch.store,
-        "default_pg",
-        engine=engine,
-        ranks=ranks,
-        timeout=limit,
-        watch=watch,
-        device_id=device_id,
+    if registry.watch is None:
+        registry.watch = Watch(library, engine.communicator, seconds)
+    return engine, registry.watch
+
+
+class ProcessGroupGloo(ProcessGroup, own=True):
+    """A group of all processes that is made by hand, and is no default group: by MPI, whatever its name."""
+
+    class _Options(ProcessGroup.Options):
+        """How long calls may take; devices and threads are MPI's own business."""
+
+        def __init__(self, timeout: timedelta = default_pg_timeout) -> None:
+            super().__init__("gloo", timeout)
+            self._devices: list[Any] = []
+            self._threads, self.group_name = 2, ""
+            self.global_ranks_in_group: list[int] = []
+
+    Options = _Options  # type: ignore[assignment]
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: Any = default_pg_timeout) -> None:
+        given = getattr(timeout, "_timeout", timeout)
+        limit = given if isinstance(given, timedelta) else timedelta(seconds=float(given))
+        place = find("env://", size, rank)
+        engine, watch = _all_processes(place, limit.total_seconds()) if place.by_mpi else (None, None)
+        super().__init__(backend="gloo", name=f"gloo {registry.number()}", store=store, engine=engine, timeout=limit, watch=watch)
+        if watch is not None:
+            watch.start(self)
+
+    @staticmethod
+    def create_device(hostname: str = "", interface: str = "", lazy_init: bool | None = None) -> Any:
+        """A network device: MPI chooses its own, so that this only says what was asked for."""
+        if hostname and interface:
+            raise RuntimeError("ProcessGroupGloo::createDevice(): specify either hostname or interface")
+        return hostname or interface
+
+    create_default_device = create_device
+
+
+class ProcessGroupMPI(ProcessGroupGloo, own=True):
+    """A group of all processes that is made by hand, and is no default group."""
+
+
+def _store_based_barrier(
+    rank: int, store: Store, group_name: str, rendezvous_count: int, timeout: timedelta, logging_interval: timedelta = timedelta(seconds=10)
+) -> None:
+    """Wait until so many processes have called this with a store that they share."""
+    key = f"store_based_barrier_key:{group_name}"
+    store.add(key, 1)
+    begun = time.monotonic()
+    while (count := store.add(key, 0)) < rendezvous_count:
+        if time.monotonic() - begun > timeout.total_seconds():
+            raise DistStoreError(
+                f"Timed out after {timeout.total_seconds():g} seconds waiting for clients. {count}/{rendezvous_count} clients joined: rank "
+                f"{rank} waits in the barrier {key!r}"
+            )
+        time.sleep(0.01)
+
+
+def _is_registered(backend: str) -> bool:
+    """Whether groups of a back-end are made by a function of a program's; those of ``fake`` are made like these."""
+    return backend == "fake" or backend.upper() in Backend._plugins
+
+
+def _registered(
+    backends: Iterable[str], name: str, store: Store, ranks: list[int], rank: int, limit: timedelta, pg_options: Any
+) -> ProcessGroup:
+    """A group of a registered back-end."""
+    backend = next(each for each in backends if _is_registered(each))
+    plugin = Backend._plugins.get(
+        backend.upper(), Plugin(lambda given, options: FakeProcessGroup(given.group_rank, given.group_size), True)
     )
-    watch.start(made)
+    own = ranks.index(rank)
+    if plugin.extended_api:
+        given = DistributedBackendOptions()
+        given.store, given.group_rank, given.group_size, given.timeout = store, own, len(ranks), limit
+        given.group_id, given.global_ranks_in_group = name, [] if name == "0" else ranks
+        made = plugin.creator_fn(given, pg_options)
+    else:
+        made = plugin.creator_fn(store, own, len(ranks), limit)
+    if not isinstance(made, ProcessGroup):
+        raise NotSupported(f"a back-end whose function makes a {type(made).__name__}: {backend!r} must make a ProcessGroup")
+    made._name, made._backend, made._ranks, made._store, made._seconds = name, backend, ranks, store, limit.total_seconds()
     return made
 
 
@@ -228,12 +332,12 @@ def destroy_process_group(group: Any = None) -> None:
         if world.default is None:
             raise AssertionError("Process group cannot be None")
         ended, world.default = world.default, None
-        groups, _Counter.groups = _Counter.groups, {}
+        groups = registry.clear()
         if ended._watch is not None:
-            ended._watch.close(groups.values())
+            ended._watch.close(groups)
     else:
         ended = member(group)
-        _Counter.groups.pop(ended.group_name, None)
+        registry.remove(ended)
         if ended._watch is not None:
             ended._watch.forget(ended)
 
@@ -312,14 +416,15 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 
 def by_name(name: str) -> Any:
     """The group of a name."""
-    if name not in _Counter.groups:
+    found = registry.named().get(name)
+    if found is None:
         raise ValueError(f"Group {name} not found")
-    return _Counter.groups[name]
+    return found
 
 
 def of_ranks(ranks: list[int]) -> Any:
     """A group of some ranks that was made before."""
-    for each in _Counter.groups.values():
+    for each in registry.named().values():
         if each._ranks == sorted(ranks):
             return each
     raise ValueError(f"there is no group of ranks {ranks}: make it with new_group in all processes")
@@ -327,7 +432,7 @@ def of_ranks(ranks: list[int]) -> Any:
 
 def get_pg_count() -> int:
     """How many groups there are."""
-    return len(_Counter.groups)
+    return len(registry.named())
 
 
 def new_group(
@@ -348,18 +453,28 @@ def new_group(
         raise ValueError("The new group's rank should be within the world_size set by init_process_group")
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"the new group has duplicate ranks: {chosen}")
-    name = f"local_{_listed(chosen)}" if use_local_synchronization else str(_Counter.count)
-    _Counter.count += 1
+    if use_local_synchronization:  # only members call it: a number would differ from that of the others
+        name = f"local_{_listed(chosen)}"
+        while name in registry.named():
+            name += "'"
+    else:
+        name = str(registry.number())
     if default.rank() not in chosen:
-        return NON_MEMBER
+        return None if use_local_synchronization else NON_MEMBER
     limit = timeout or default.timeout
+    named = set(BackendConfig(backend or default._backend).device_backend_map.values())
+    if any(map(_is_registered, named)):
+        made = _registered(named, name, PrefixStore(f"{name}/", default._store), chosen, default.rank(), limit, pg_options)
+        made.group_desc = group_desc or "undefined"
+        registry.add(name, made)
+        return made
     call = Call(0, "new_group", (chosen,), user_line(), name)
     made = ProcessGroup(
-        str(Backend(backend)) if backend else default.name(), name, PrefixStore(name, default._store), group_desc or "undefined",
-        engine=_part(default, chosen, limit.total_seconds(), call), ranks=chosen, timeout=limit, watch=default._watch if len(chosen) > 1 else None,
+        backend=str(Backend(backend)) if backend else default.name(), name=name, store=PrefixStore(name, default._store),
+        description=group_desc or "undefined", engine=_part(default, chosen, limit.total_seconds(), call), ranks=chosen, timeout=limit, watch=default._watch if len(chosen) > 1 else None,
         device_id=device_id,
     )  # fmt: skip
-    _Counter.groups[name] = made
+    registry.add(name, made)
     if made._watch is not None:
         made._watch.groups[name] = made
     return made

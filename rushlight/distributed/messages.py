@@ -136,3 +136,19 @@ class MpiStore(Store):
     def num_keys(self) -> int:
         """How many there are."""
         return int(self._ask("num_keys"))
+
+    def list_keys(self) -> list[str]:
+        """All keys."""
+        return list(self._ask("list_keys"))
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """Put a value at the end of a queue."""
+        self._ask("queue_push", key, value)
+
+    def take_queued(self, key: str) -> bytes | None:
+        """The first value of a queue, which is removed; None where there is none."""
+        return self._ask("take_queued", key)  # type: ignore[no-any-return]
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return int(self._ask("queue_len", key))

@@ -21,16 +21,18 @@ from ..capture.compile.record.graph_breaks import Break
 from ..core.base import storage_of
 from ..core.state import state
 from ..tensor import Tensor
+from .call_options import AllreduceOptions
 from .calls import Call, user_line, user_place
 from .constants import default_pg_timeout
 from .debug import debug
 from .engines import nccl
 from .engines.alone import AloneEngine
+from .engines.fake import FakeEngine, NoEngine
+from .recorded_calls import AfterOthers, RecordedCalls, _new_call, observers
 from .reductions import ReduceOp, reduction
 from .stores import DistBackendError, HashStore, Store
 from .work import Work, Works, pace
 
-_new_call = tuple.__new__  # a named tuple without its checks
 KEPT = 2000  # calls that are kept for comparison with other processes
 
 
@@ -60,8 +62,10 @@ def _touch(tensor: Any) -> None:
     storage_of(tensor).version += 1
 
 
-class ProcessGroup:
+class ProcessGroup(RecordedCalls):
     """Processes that exchange tensors; this process is one of them."""
+
+    _own = True  # no class of a program
 
     class Options:
         """Options of a group."""
@@ -70,35 +74,57 @@ class ProcessGroup:
             self.backend = backend
             self._timeout = timeout
 
-    def __init__(self, backend: str = "gloo", name: str = "0", store: Store | None = None, description: str = "undefined", *,
-                 engine: Any = None, ranks: Sequence[int] = (0,), timeout: timedelta = default_pg_timeout, watch: Any = None,
+    def __init_subclass__(cls, own: bool = False, **options: Any) -> None:
+        """Classes of programs define their collectives themselves: what they leave out is refused, and never done by our engines."""
+        super().__init_subclass__(**options)
+        cls._own = own
+
+    def __init__(self, *place: Any, backend: str = "gloo", name: str = "0", store: Store | None = None, description: str = "undefined",
+                 engine: Any = None, ranks: Sequence[int] = (), timeout: timedelta = default_pg_timeout, watch: Any = None,
                  device_id: Any = None) -> None:  # fmt: skip
+        """A group; ``place`` is its store, which may be left out, this process's rank and the number of processes, in classes of programs."""
+        numbers = [each for each in place if isinstance(each, int)]
+        if numbers and not self._own:
+            engine = NoEngine(numbers[0], numbers[1], type(self).__name__)
         self._backend, self._name, self.group_desc = backend, name, description
-        self._store = store or HashStore()
+        self._store = store or next((each for each in place if isinstance(each, Store)), None) or HashStore()
         self._engine: Any = engine or AloneEngine()
         self._engines: dict[str, Any] = {"cpu": self._engine}
-        self._ranks = list(ranks)
+        self._ranks = list(ranks) or list(range(self._engine.size))
         self._watch = watch
         self._device_id = device_id
         self._seconds = timeout.total_seconds()
         self._count = 0
         self._calls: deque[Call] = deque(maxlen=KEPT)
         self._now: Call | None = None
+        self._started: dict[Work, None] = {}
         self._program: Any = None  # the variables of the module that has called last
 
     # -- what it is ----------------------------------------------------------------------------------------------
 
+    def getRank(self) -> int:
+        """The rank of this process in the group: what classes of programs may define."""
+        return int(self._engine.rank)
+
+    def getSize(self) -> int:
+        """The number of processes: what classes of programs may define."""
+        return int(self._engine.size)
+
+    def getBackendName(self) -> str:
+        """The name of the back-end: what classes of programs may define."""
+        return self._backend
+
     def rank(self) -> int:
         """The rank of this process in the group."""
-        return int(self._engine.rank)
+        return self.getRank()
 
     def size(self) -> int:
         """The number of processes."""
-        return int(self._engine.size)
+        return self.getSize()
 
     def name(self) -> str:
         """The name of the back-end."""
-        return self._backend
+        return self.getBackendName()
 
     def _get_backend_name(self) -> str:
         return self._backend
@@ -139,8 +165,6 @@ class ProcessGroup:
         many = "process" if self.size() == 1 else "processes"
         return f"<ProcessGroup of {self.size()} {many}, back-end {self._backend}>"
 
-    # -- starting, and faults ------------------------------------------------------------------------------------
-
     def _carrier(self, tensor: Any) -> Any:
         """The engine for a tensor's device."""
         kind = tensor.device.type
@@ -154,66 +178,6 @@ class ProcessGroup:
     def _exchange_bytes(self, array: Any) -> None:
         """Copy bytes of the group's first process to all."""
         Work([], self._engine.broadcast(array, 0), None, self, Call(self._count, "connection of GPUs", (), user_line(), self._name)).wait()
-
-    def _note(self, name: str, *signature: Any, depth: int = 2) -> Call:
-        """Record a call; a fault that another process has reported is raised here.
-
-        A program that is being captured communicates nothing: its graph breaks before the call, which then runs eagerly.
-        """
-        if state.capture is not None:
-            raise Break("exchange", name=name, reason="only collectives that write one tensor, and are waited for, are nodes of graphs")
-        self._count += 1
-        call = _new_call(Call, (self._count, name, signature, user_place(depth), self._name, monotonic()))
-        if self._watch is not None:
-            if self._watch.fault is not None:
-                self._check_fault(call)
-            self._calls.append(call)
-            self._now = call
-            if debug.detail and self._engine.size > 1:
-                self._compare(call)
-        return call
-
-    def _start(self, call: Call, begin: Callable[[], Any], outputs: Any, finish: Callable[[], Any] | None = None) -> Work:
-        try:
-            request = begin()
-        except (ValueError, TypeError, NotImplementedError):
-            raise
-        except Exception as error:
-            raise self._broken(call, error) from error
-        return Work(outputs, request, finish, self, call)
-
-    def _compare(self, call: Call) -> None:
-        """Raise on all processes if one of them calls something else (the debug mode)."""
-        mine = np.zeros(512, np.uint8)
-        text = call.signature_text().encode()[:512]
-        mine[: len(text)] = np.frombuffer(text, np.uint8)
-        out = np.zeros((self.size(), 512), np.uint8)
-        Work([], self._engine.all_gather(out, mine), None, self, call).wait()
-        texts = [bytes(row).rstrip(b"\0").decode(errors="replace") for row in out]
-        if len({each.partition(" at ")[0] for each in texts}) > 1:
-            described = "; ".join(f"rank {rank}: {each}" for rank, each in zip(self._ranks, texts))
-            raise RuntimeError(
-                f"Detected mismatch between collectives on ranks: call {call.number} of group {self._name!r} is not the same on all. {described}"
-            )
-
-    def _check_fault(self, call: Call) -> None:
-        if self._watch is not None and self._watch.fault is not None:
-            raise self._watch.failure(self, call)
-
-    def _timed_out(self, call: Call, seconds: float) -> BaseException:
-        if self._watch is None:
-            return DistBackendError(f"{call} has not ended within {seconds:g} seconds")
-        return self._watch.timed_out(self, call, seconds)  # type: ignore[no-any-return]
-
-    def _broken(self, call: Call, error: BaseException) -> BaseException:
-        if self._watch is None:
-            return DistBackendError(f"{call} failed: {error}")
-        return self._watch.broken(self, call, error)  # type: ignore[no-any-return]
-
-    def _later(self, work: Work) -> None:
-        """Hand a work to the progress thread."""
-        if self._watch is not None:
-            self._watch.later(work)
 
     # -- collectives ---------------------------------------------------------------------------------------------
 
@@ -237,11 +201,14 @@ class ProcessGroup:
     def allreduce_now(self, tensor: Any, op: Any) -> None:
         """Reduce a tensor over all processes, and wait: the low-overhead path of the most frequent call."""
         array, watch = tensor._array, self._watch
+        if not self._own:
+            self.allreduce([tensor], AllreduceOptions(reduceOp=op)).wait()
+            return
         if op is not ReduceOp.SUM or array.__class__ is not np.ndarray or not array.flags.c_contiguous:
             self.allreduce(tensor, op).wait()
             return
         segment = self._engine.segment
-        if segment is None or watch is None or watch.fault is not None or debug.detail:
+        if segment is None or watch is None or watch.fault is not None or debug.detail or observers:
             self.allreduce(tensor, op).wait()
             return
         storage_of(tensor).version += 1
@@ -286,7 +253,8 @@ class ProcessGroup:
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
         """Reduce several tensors."""
-        return Works([self.allreduce(each, opts) for each in tensors], list(tensors))
+        different = list({id(each): each for each in tensors}.values())  # one that is given twice is reduced once
+        return Works([self.allreduce(each, opts) for each in different], list(tensors))
 
     def reduce(self, tensors: Any, opts: Any = 0, op: Any = None, timeout: Any = None) -> Work:
         """Reduce a tensor to one process, in place there."""
@@ -306,9 +274,9 @@ class ProcessGroup:
                 finish = self._back([(array, piece)], op, tensor)
         return self._start(call, lambda: engine.reduce(piece, name, root), [tensor], finish)
 
-    def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None) -> Work:
+    def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None, root: int | None = None) -> Work:
         """Copy a tensor of one process to all."""
-        tensor, root = _one(tensors), _root(opts)
+        tensor, root = _one(tensors), _root(opts) if root is None else root
         self._check_root("broadcast", root)
         engine, array = self._carrier(tensor), tensor._array
         call = self._note("broadcast", tensor.dtype, tensor.numel(), root)
@@ -506,9 +474,11 @@ class ProcessGroup:
         return [int(each) * row for each in sizes]
 
     def barrier(self, opts: Any = None, timeout: Any = None) -> Work:
-        """Wait for all processes."""
+        """Wait for all processes, and for what this one has started before."""
         call = self._note("barrier")
-        return self._start(call, self._engine.barrier, [])
+        before = list(self._started)
+        begin = self._engine.barrier
+        return self._start(call, (lambda: AfterOthers(before, begin())) if before else begin, [])
 
     # -- from one to one -----------------------------------------------------------------------------------------
 
@@ -592,3 +562,15 @@ def _like(array: Any, length: int) -> Any:
 
     with cupy.cuda.Device(array.device.id):
         return cupy.empty(length, array.dtype)
+
+
+class FakeProcessGroup(ProcessGroup, own=True):
+    """One process of a group whose others do not exist: collectives complete at once, and exchange nothing.
+
+    It shows what a process of a large group computes, without the others; numbers that would come from these are wrong.
+    """
+
+    def __init__(self, rank: int, size: int, options: Any = None, **others: Any) -> None:
+        super().__init__(engine=FakeEngine(rank, size), backend="fake", **others)
+
+    _create_internal = classmethod(lambda cls, rank, size, options=None: cls(rank, size, options))

@@ -30,6 +30,15 @@ class PremulSum:
     def __init__(self, factor: Any) -> None:
         self.factor = factor
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PremulSum):
+            return NotImplemented
+        same = self.factor == other.factor
+        return bool(same) if isinstance(same, bool) else bool(same.all())
+
+    def __hash__(self) -> int:
+        return hash(PremulSum)
+
     def __repr__(self) -> str:
         return f"PREMUL_SUM({self.factor})"
 

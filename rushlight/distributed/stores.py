@@ -121,6 +121,60 @@ class Store:
         """True: append, multi_get and multi_set are there."""
         return True
 
+    def list_keys(self) -> list[str]:
+        """All keys."""
+        return list(self._current())
+
+    def clone(self) -> Store:
+        """The same store, for another thread: any thread may use any."""
+        return self
+
+    # -- queues: lists of values under a key, which is there while the queue is not empty ------------------------------
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """Put a value at the end of a queue."""
+        with self._changing() as values:
+            values[key] = _QUEUE + json.dumps([*_queued(values, key), _text(value)])
+
+    def take_queued(self, key: str) -> bytes | None:
+        """The first value of a queue, which is removed; None where there is none."""
+        with self._changing() as values:
+            found = _queued(values, key)
+            if not found:
+                return None
+            if len(found) == 1:
+                del values[key]
+            else:
+                values[key] = _QUEUE + json.dumps(found[1:])
+            return found[0].encode(errors="surrogateescape")
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return len(_queued(self._current(), key))
+
+    def queue_pop(self, key: str, block: bool = True) -> bytes:
+        """The first value of a queue, waited for (``block``)."""
+        end = time.monotonic() + self.timeout.total_seconds()
+        while (found := self.take_queued(key)) is None:
+            if not block:
+                raise QueueEmptyError(f"queue is empty: {key}")
+            self.wait([key], timedelta(seconds=max(0.001, end - time.monotonic())))
+        return found
+
+
+_QUEUE = "\0queue "
+
+
+def _queued(values: dict[str, str], key: str) -> list[str]:
+    """The values of a queue."""
+    found = values.get(key)
+    if found is None:
+        return []
+    if not found.startswith(_QUEUE):
+        raise DistStoreError(f"the key {key} holds a value, and no queue")
+    made: list[str] = json.loads(found[len(_QUEUE) :])
+    return made
+
 
 def _waited(keys: list[str], seconds: float) -> DistStoreError:
     return DistStoreError(f"wait timeout after {seconds * 1000:.0f}ms, keys: {', '.join(keys)}")
@@ -178,8 +232,9 @@ def _locked(file: Any) -> Iterator[None]:
         fcntl.flock(file, fcntl.LOCK_UN)
 
 
-class _Shared(BaseManager):
-    """The standard library's way to reach an object of another process."""
+def _manager() -> Any:
+    """A class of the standard library's way to reach an object of another process: what is registered with one belongs to it alone."""
+    return type("_Shared", (BaseManager,), {})
 
 
 class TCPStore(Store):
@@ -196,11 +251,11 @@ class TCPStore(Store):
     ) -> None:  # fmt: skip
         super().__init__()
         self.host, self.port, self._timeout = host_name, port, timeout
+        self.libuvBackend = use_libuv  # what was asked for: the server is Python's own
         self._kept: Any = None
         if is_master:
             self._kept = HashStore()
-            if (world_size or 2) > 1:
-                self._serve()
+            self._serve()
         else:
             self._kept = self._reach()
         if world_size and world_size > 1 and wait_for_workers:
@@ -209,9 +264,10 @@ class TCPStore(Store):
 
     def _serve(self) -> None:
         key = _store_key(self.host, None)
-        _Shared.register("store", callable=lambda: self._kept, exposed=_EXPOSED)
+        kept, shared = self._kept, _manager()
+        shared.register("store", callable=lambda: kept, exposed=_EXPOSED)
         try:
-            server = _Shared((self.host, self.port), key).get_server()
+            server = shared((self.host, self.port), key).get_server()
         except OSError as error:
             raise DistNetworkError(
                 f"The server socket has failed to listen on any local network address. port: {self.port}, "
@@ -226,8 +282,9 @@ class TCPStore(Store):
         end = time.monotonic() + self._timeout.total_seconds()
         while True:
             try:
-                _Shared.register("store")
-                manager = _Shared((self.host, self.port), _store_key(self.host, self.port))
+                shared = _manager()
+                shared.register("store")
+                manager = shared((self.host, self.port), _store_key(self.host, self.port))
                 manager.connect()
                 return manager.store()  # type: ignore[attr-defined]
             except (OSError, AuthenticationError) as error:
@@ -242,7 +299,9 @@ class TCPStore(Store):
         end = time.monotonic() + self._timeout.total_seconds()
         while self._kept.add("workers", 0) < count:
             if time.monotonic() > end:
-                raise DistStoreError(f"{self._kept.add('workers', 0)} of {count} processes have joined the store in time")
+                raise DistStoreError(
+                    f"Timed out after {self._timeout.total_seconds():.0f} seconds waiting for clients. {self._kept.add('workers', 0)}/{count} clients joined."
+                )
             time.sleep(0.01)
 
     def set(self, key: str, value: Any) -> None:
@@ -282,8 +341,26 @@ class TCPStore(Store):
         """How many there are."""
         return int(self._kept.num_keys())
 
+    def list_keys(self) -> list[str]:
+        """All keys."""
+        return list(self._kept.list_keys())
 
-_EXPOSED = ("set", "get", "add", "append", "compare_set", "wait", "check", "delete_key", "num_keys")
+    def queue_push(self, key: str, value: Any) -> None:
+        """Put a value at the end of a queue."""
+        self._kept.queue_push(key, _text(value))
+
+    def take_queued(self, key: str) -> bytes | None:
+        """The first value of a queue, which is removed; None where there is none."""
+        return self._kept.take_queued(key)  # type: ignore[no-any-return]
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return int(self._kept.queue_len(key))
+
+
+_EXPOSED = (
+    "set", "get", "add", "append", "compare_set", "wait", "check", "delete_key", "num_keys", "list_keys", "queue_push", "take_queued", "queue_len",
+)  # fmt: skip
 
 
 def _key_file(port: int) -> str:
@@ -368,6 +445,23 @@ class PrefixStore(Store):
     def num_keys(self) -> int:
         """How many the store below has."""
         return self.underlying_store.num_keys()
+
+    def list_keys(self) -> list[str]:
+        """The keys of this part, without the prefix."""
+        start = self._key("")
+        return [each[len(start) :] for each in self.underlying_store.list_keys() if each.startswith(start)]
+
+    def queue_push(self, key: str, value: Any) -> None:
+        """Put a value at the end of a queue."""
+        self.underlying_store.queue_push(self._key(key), value)
+
+    def take_queued(self, key: str) -> bytes | None:
+        """The first value of a queue, which is removed; None where there is none."""
+        return self.underlying_store.take_queued(self._key(key))
+
+    def queue_len(self, key: str) -> int:
+        """How many values a queue has."""
+        return self.underlying_store.queue_len(self._key(key))
 
 
 class DistError(RuntimeError):

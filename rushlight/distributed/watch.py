@@ -35,6 +35,7 @@ from .work import Work, pace
 _TICK = 0.05  # seconds between polls of the mailbox
 _COMPARE = 0.5  # seconds between comparisons of calls
 _POLL = 2e-4  # seconds between polls of running collectives: each takes a core from computation
+KEPT_GROUPS = 16  # that have ended, and whose calls are still compared
 GRACE = 5.0  # seconds that a process has to end after a fault, if the time limit of its groups is not shorter
 CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 
@@ -49,6 +50,7 @@ class Watch:
         self.store = MpiStore(self.mailbox)
         self.fault: str | None = None  # the fault, as reported to the user
         self.groups: dict[str, Any] = {}
+        self._ended_groups: dict[str, Any] = {}  # whose last calls are compared at the end
         self._seconds = seconds
         self._raised = False  # the fault has been raised in this process
         self._fault_at = 0.0
@@ -114,6 +116,8 @@ class Watch:
         if self.fault is None:
             self._farewell()
         self._stop()
+        if self.fault is None:
+            self._compare_last()
         if self.fault is not None:
             _flush()
             time.sleep(0.2)  # for messages in flight
@@ -124,7 +128,8 @@ class Watch:
             self.mpi.Finalize()
 
     def _farewell(self) -> None:
-        """Wait until all processes are at their end, or one has failed."""
+        """Send the last calls, and wait until all processes are at their end, or one has failed."""
+        self._compare()
         request = self.mailbox.communicator.Ibarrier()
         seen_dead = 0.0
         while not request.Test() and self.fault is None:
@@ -133,17 +138,27 @@ class Watch:
                 seen_dead = seen_dead or time.monotonic()
                 if time.monotonic() - seen_dead > 1:
                     self.tell(self._death(self._dead[0]))
+
+    def _compare_last(self) -> None:
+        """Compare the calls that others have sent before they came to their end."""
+        for source, (kind, content) in self.mailbox.read():
+            if kind == "calls":
+                self._theirs.extend((source, name, calls) for name, calls in content)
+            elif kind == "fault":
+                self._note_fault(content)
         self._compare(final=True)
 
     def close(self, groups: Iterable[Any]) -> None:
         """End with the default group: the others may go on for a while, so that MPI is kept."""
         if self.fault is not None:
             return
+        self._ended_groups = dict(list((self._ended_groups | self.groups).items())[-KEPT_GROUPS:])
         self.groups.clear()
 
     def forget(self, group: Any) -> None:
         """Watch no longer over a group."""
-        self.groups.pop(group.group_name, None)
+        if self.groups.pop(group.group_name, None) is not None:
+            self._ended_groups[group.group_name] = group
 
     def _stop(self) -> None:
         self._stopping.set()
@@ -178,20 +193,26 @@ class Watch:
     def _progress(self) -> None:
         """Make progress on running collectives."""
         with self._lock:
-            works = list(self._pending)
-        ended = []
+            works, self._pending = self._pending, []
+        left = []
+        waiting: set[int] = set()  # segments whose first exchange still runs: those behind it do, too
         for work in works:
+            lane = id(getattr(work._request, "_lane", work))
+            if lane in waiting:
+                left.append(work)
+                continue
             try:
-                if work._error is not None or work._poll():
-                    ended.append(work)
+                if work._error is None and not work._poll():
+                    left.append(work)
+                    waiting.add(lane)
             except Exception:  # it is in the work, whose wait raises it
-                ended.append(work)
-            if self.fault is not None and work not in ended:
+                continue
+        if self.fault is not None:
+            for work in left:
                 work._fail(self.failure(work._group, work._call))
-                ended.append(work)
-        if ended:
-            with self._lock:
-                self._pending = [each for each in self._pending if each not in ended]
+            left = []
+        with self._lock:
+            self._pending = left + self._pending
 
     def _look(self, now: float) -> None:
         """Read the mailbox, check for dead processes, compare calls, and end a process that does not exit after a fault."""
@@ -334,7 +355,8 @@ class Watch:
     def _compare(self, final: bool = False) -> None:
         """Send new calls to the next process of each group, and compare those that have come from the previous one."""
         news: dict[int, list[tuple[str, list[Call]]]] = {}
-        for name, group in list(self.groups.items()):
+        known = self._ended_groups | self.groups
+        for name, group in known.items():
             calls = [each for each in list(group._calls) if each.number > self._sent.get(name, 0)]
             if calls and group.size() > 1:
                 self._sent[name] = calls[-1].number
@@ -345,7 +367,7 @@ class Watch:
                 self.mailbox.send(rank, ("calls", content))
         left = []
         for source, name, calls in self._theirs:
-            group = self.groups.get(name)
+            group = known.get(name)
             mine = (
                 {each.number: each.as_message() for each in list(group._calls) if each.number >= calls[0].number}
                 if group is not None

@@ -48,7 +48,9 @@ class Work:
 
     def _end(self) -> None:
         """Complete the operation when its data have arrived: copies to tensors, a division, a future."""
-        self._request = None
+        if self._request is not None:
+            self._request = None
+            self._group._started.pop(self, None)
         finish, self._finish = self._finish, None
         if finish is not None:
             finish()
@@ -57,6 +59,8 @@ class Work:
 
     def _fail(self, error: BaseException) -> None:
         self._error, self._request, self._finish = error, None, None
+        if self._group is not None:
+            self._group._started.pop(self, None)
         if self._future is not None and not self._future.done():
             self._future.set_exception(error)  # type: ignore[arg-type]
 

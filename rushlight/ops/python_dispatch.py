@@ -59,9 +59,12 @@ def offer_below(op: Op, args: tuple[Any, ...], out: Any) -> Any:
         return NotImplemented
     own = getattr(type(asked[0]), "run_op", None) if asked and not state.dispatch_modes else None
     if own is not None:  # a class that knows the ops of the table themselves: it says what they do, or leaves them to their bodies
-        if out is not None:
-            raise NotSupported(f"{op.qualified_name}(out=...) with a {type(asked[0]).__name__}")
-        return NotImplemented if op.family is None else run_below(op, args, lambda: own(op, args), None)
+        if op.family is None:
+            special = type(asked[0]).composites.get(op.qualified_name)
+            made = NotImplemented if special is None else special(*args)
+        else:
+            made = run_below(op, args, lambda: own(op, args), None)
+        return made if out is None else type(asked[0]).write_out(out, call_body(op, args) if made is NotImplemented else made)
     form = expansions.of(op)
     if form is not None and out is None:
         made = form(*args)

@@ -156,7 +156,7 @@ def reduce_tensor(tensor: Any) -> Any:
         _warn_of_hooks(tensor)
     if isinstance(tensor, UninitializedTensorMixin):
         return type(tensor), (tensor._requires_grad,)
-    kind = type(tensor)
+    kind = getattr(type(tensor), "_saved_as", type(tensor))  # a class that only says how a tensor was made is not in files
     attributes = user_attributes(tensor)
     if isinstance(tensor, Parameter) and issubclass(kind, Parameter):
         data = tensor.detach()

@@ -164,6 +164,19 @@ def later() -> None:
     assert pair[0].tolist() + pair[1].tolist() == [float(size)] * 5
 
 
+def dropped_handles() -> None:
+    """A barrier waits for what was started before it, whether or not the program has kept the handles."""
+    values = [torch.full((30, 7), float(each))[:, ::2] for each in range(12)] + [torch.full((9,), 3.0)]
+    for each in values:
+        dist.group.WORLD.allreduce(each)
+    dist.group.WORLD.barrier().get_future().wait()
+    for number, each in enumerate(values):
+        same(each, torch.full(each.shape, size * float(min(number, 3) if number == 12 else number)))
+    twice = torch.tensor([rank + 1])
+    dist.all_reduce_coalesced([twice, twice], async_op=True).wait()  # a future
+    same(twice, torch.tensor([size * (size + 1) // 2]))
+
+
 def from_one_to_one() -> None:
     after, before = (rank + 1) % size, (rank - 1) % size
     out, x = torch.zeros(3), torch.full((3,), float(rank))
@@ -271,7 +284,7 @@ def stores() -> None:
     assert store.add("count", 0) == 2 * size
 
 
-for check in (reductions, moves, strides, later, from_one_to_one, objects, groups, bad_calls, stores):
+for check in (reductions, moves, strides, later, dropped_handles, from_one_to_one, objects, groups, bad_calls, stores):
     check()
 dist.destroy_process_group()
 print("done", rank)

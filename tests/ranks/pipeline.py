@@ -6,14 +6,15 @@ import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from rushlight.distributed.pipelining.schedules import get_schedule_class
 
 dist.init_process_group("mpi")
 rank, size = dist.get_rank(), dist.get_world_size()
 
 
-def layers():
+def layers(count=size):
     torch.manual_seed(3)
-    return [nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(size)]
+    return [nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(count)]
 
 
 def loss_fn(output, target):
@@ -43,5 +44,31 @@ for kind in (ScheduleGPipe, Schedule1F1B):
         assert torch.allclose(torch.stack(losses).mean(), loss_fn(expected, y), atol=1e-6)
     evaluated = schedule.eval(*([x] if rank == 0 else []))
     assert evaluated is None or torch.allclose(evaluated, expected, atol=1e-6)
+# Several stages for each process: process r of n has the stages r, r + n, ...
+for name in ("Interleaved1F1B", "loopedbfs"):
+    for own, count in ((2, 2 * size), (3, size)):
+        whole = nn.Sequential(*layers(own * size))
+        loss_fn(whole(x), y).backward()
+        numbers = range(rank, own * size, size)
+        mine = [layers(own * size)[number] for number in numbers]
+        stages = [PipelineStage(part, number, own * size, "cpu") for part, number in zip(mine, numbers)]
+        schedule = get_schedule_class(name)(stages, count, loss_fn)
+        for _ in range(2):
+            losses = []
+            for part in mine:
+                part.zero_grad()
+            out = schedule.step(*([x] if rank == 0 else []), target=y, losses=losses)
+        for part, number in zip(mine, numbers):
+            for a, b in zip(part.parameters(), whole[number].parameters()):
+                assert torch.allclose(a.grad, b.grad, atol=1e-6), (name, own, number)
+        if rank == size - 1:
+            assert torch.allclose(out, whole(x), atol=1e-6) and len(losses) == count
+for wrong, text in ((lambda: PipelineStage(nn.Tanh(), (rank + 1) % size, size, "cpu"), "belongs to rank"),
+                    (lambda: Schedule1F1B(PipelineStage(nn.Tanh(), rank, 2 * size, "cpu"), 2), "one stage for each process")):  # fmt: skip
+    try:
+        wrong()
+        raise AssertionError(text)
+    except ValueError as error:
+        assert text in str(error)
 print("done", rank)
 dist.destroy_process_group()

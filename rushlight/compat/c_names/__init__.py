@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 from typing import Any
 
 from ... import jit, streams
@@ -151,6 +152,14 @@ is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_gr
 
 def _log_api_usage_once(event: str) -> None:
     """Nothing is reported to anybody."""
+
+
+def _set_print_stack_traces_on_fatal_signal(print: bool) -> None:
+    """Whether a crash (a segmentation fault, an abort) prints the Python stacks of all threads."""
+    if print:
+        faulthandler.enable()
+    else:
+        faulthandler.disable()
 
 
 def _get_tracing_state() -> Any:

@@ -1,11 +1,13 @@
-"""Sharded safetensors files as one."""
+"""Parts of tensors in safetensors files, put together."""
 
 from __future__ import annotations
 
 from ...core.missing import absents
+from .hf_storage import consolidate_safetensors_files
 
+__all__ = ["consolidate_safetensors_files"]
 absents(
     globals(),
-    "checkpoints in parts, one of each process, are not written or read: use save and load, which keep all of it in one file",
-    functions="consolidate_safetensors_files consolidate_safetensors_files_on_every_rank",
+    "consolidate_safetensors_files puts all files together, in one process",
+    functions="consolidate_safetensors_files_on_every_rank",
 )

@@ -61,7 +61,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         for each in sorted(parameters, key=lambda one: one.numel(), reverse=True):
             rank = min(range(self.world_size), key=lambda at: self._loads[at])
             self._owner[each] = rank
-            self._loads[rank] += each.numel() if each.requires_grad else 0
+            self._loads[rank] += each.numel()
 
     def _groups_of(self, rank: int) -> list[dict[str, Any]]:
         """The parameter groups with what belongs to a process; a group may be empty."""

@@ -7,6 +7,8 @@ parts are exchanged.  Gradients are recorded above: those of a DTensor are DTens
 from __future__ import annotations
 
 import contextlib
+import inspect
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -25,7 +27,7 @@ from ..device_mesh import DeviceMesh
 from . import _dispatch
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local
-from ._utils import compute_global_tensor_info, compute_local_shape, normalize_placements
+from ._utils import compute_global_tensor_info, compute_local_shape, dense_strides, normalize_placements
 from .placement_types import Partial, Placement, Replicate, Shard
 
 __all__ = ["DTensor", "distribute_module", "distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
@@ -37,6 +39,7 @@ class DTensor(Tensor):
     _local_tensor: Tensor
     _spec: DTensorSpec
     __torch_function__ = disabled
+    composites: dict[str, Callable[..., Any]] = {}  # composites that are not run as they are written, by name (`loss_parallel`)
     implicit = 0  # within how many `implicit_replication` contexts the program is
 
     @staticmethod
@@ -101,8 +104,11 @@ class DTensor(Tensor):
         """A distributed tensor of which every process gives its part; the sizes of parts are taken to be equal unless ``shape`` is given."""
         mesh = device_mesh or _world_mesh()
         placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, local_tensor.dim()) or ()
-        if run_check:
+        if mesh.get_coordinate() is None:
+            local_tensor = local_tensor.new_empty(0, requires_grad=local_tensor.requires_grad)
+        elif run_check:
             with no_grad():
+                _check_alike(local_tensor, mesh, shape is None)
                 for dim, each in enumerate(placed):
                     if each.is_replicate():
                         world.collectives.broadcast(local_tensor.detach(), group=mesh.get_group(dim), group_src=0)
@@ -116,7 +122,7 @@ class DTensor(Tensor):
     def to_local(self, *, grad_placements: Sequence[Placement] | None = None) -> Any:
         """This process's part; gradients of it are parts of this tensor's."""
         if not self.requires_grad or not _grad_enabled():
-            return self._local_tensor.detach() if self._local_tensor.requires_grad else self._local_tensor
+            return self._local_tensor
         return _apply(_ToLocal, self, grad_placements)
 
     def redistribute(
@@ -179,6 +185,61 @@ class DTensor(Tensor):
         """The whole tensor as an array."""
         return self.full_tensor().numpy(force=force)
 
+    @classmethod
+    def write_out(cls, out: Any, results: Any) -> Any:
+        """Write what an op gives to the tensors that were passed as ``out=``, which keep their placements."""
+        several = isinstance(results, (tuple, list))
+        for target, source in zip(out if several else [out], results if several else [results]):
+            if not isinstance(target, DTensor):
+                raise RuntimeError("out=: got mixed torch.Tensor and DTensor: what DTensors give is written to DTensors")
+            part = redistribute_local(
+                source._local_tensor, source.shape, source._spec.mesh, source._spec.placements, _without_sums(target._spec.placements)
+            )
+            if target.shape == source.shape:
+                target._local_tensor.copy_(part)
+            else:
+                target.data = DTensor(
+                    part, DTensorSpec(source._spec.mesh, target._spec.placements, source._spec.tensor_meta), requires_grad=False
+                )
+        return out
+
+    def _new(self, name: str, size: Any, values: tuple[Any, ...], options: dict[str, Any]) -> DTensor:
+        """A new tensor over the same mesh: split as this one where it has its shape, whole elsewhere."""
+        shape = tuple(size[0] if len(size) == 1 and isinstance(size[0], (list, tuple)) else size)
+        mesh, requires_grad = self._spec.mesh, options.pop("requires_grad", False)
+        split = [(self._spec.mesh.size(dim), each.dim) for dim, each in enumerate(self._spec.placements) if isinstance(each, Shard)]
+        same = shape == tuple(self.shape) and all(shape[dim] % count == 0 for count, dim in split)
+        placed = _without_sums(self._spec.placements) if same else (Replicate(),) * mesh.ndim
+        local = compute_local_shape(shape, mesh, placed)
+        steps = _contiguous(shape)
+        if name == "new_empty_strided":
+            steps = list(values[0])
+            values = (dense_strides(local, steps),)
+        part = getattr(self._local_tensor, name)(local, *values, **options)
+        return DTensor(
+            part, DTensorSpec(mesh, placed, TensorMeta(type(part.shape)(shape), tuple(steps), part.dtype)), requires_grad=requires_grad
+        )
+
+    def new_zeros(self, *size: Any, **options: Any) -> DTensor:  # type: ignore[override]
+        """Zeros over the same mesh."""
+        return self._new("new_zeros", size or options.pop("size"), (), options)
+
+    def new_ones(self, *size: Any, **options: Any) -> DTensor:  # type: ignore[override]
+        """Ones over the same mesh."""
+        return self._new("new_ones", size or options.pop("size"), (), options)
+
+    def new_empty(self, *size: Any, **options: Any) -> DTensor:  # type: ignore[override]
+        """A tensor over the same mesh that is not initialised."""
+        return self._new("new_empty", size or options.pop("size"), (), options)
+
+    def new_full(self, size: Any, fill_value: Any, **options: Any) -> DTensor:  # type: ignore[override]
+        """A tensor of one value over the same mesh."""
+        return self._new("new_full", (size,), (fill_value,), options)
+
+    def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> DTensor:  # type: ignore[override]
+        """A tensor of given strides over the same mesh that is not initialised."""
+        return self._new("new_empty_strided", (size,), (stride,), options)
+
     def __create_chunk_list__(self) -> list[Any]:
         raise NotSupported("DTensor.__create_chunk_list__: distributed.checkpoint reads placements itself")
 
@@ -192,6 +253,20 @@ def _apply(function: Any, *args: Any) -> Any:
         return function.apply(*args)
     finally:
         state.run_forward = elsewhere
+
+
+def _check_alike(local: Any, mesh: DeviceMesh, with_shape: bool) -> None:
+    """Raise where the parts of processes are of several kinds."""
+    own = (local.dtype, local.requires_grad, *((tuple(local.shape), local.stride()) if with_shape else ()))
+    for dim in range(mesh.ndim):
+        found: list[Any] = [None] * mesh.size(dim)
+        world.collectives.all_gather_object(found, own, group=mesh.get_group(dim))
+        if any(each != own for each in found):
+            raise ValueError(
+                "Inconsistent tensor metadata (including shape and stride) across ranks."
+                if with_shape
+                else "Inconsistent tensor metadata across ranks."
+            )
 
 
 def _contiguous(shape: Sequence[int]) -> list[int]:
@@ -270,6 +345,8 @@ def distribute_tensor(
 ) -> DTensor:
     """A tensor in parts over a mesh; the first process's values are the ones (or every process's own, with ``src_data_rank=None``)."""
     mesh = device_mesh or _world_mesh()
+    if not tensor.is_leaf:
+        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim()) or ()
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
@@ -280,22 +357,40 @@ def distribute_tensor(
                 "`redistribute` instead?"
             )
         return tensor
-    if not tensor.is_leaf:
-        raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     with no_grad():
-        whole = tensor.detach()
-        if src_data_rank is not None and mesh.size() > 1 and whole.device.type != "meta":
-            whole = whole.contiguous().clone()
-            for dim in range(mesh.ndim):
-                world.collectives.broadcast(whole, group=mesh.get_group(dim), group_src=src_data_rank)
-        if whole.device.type == "meta":
-            part = whole.new_empty(compute_local_shape(whole.shape, mesh, placed))
-        else:
-            part = redistribute_local(whole, whole.shape, mesh, [Replicate()] * mesh.ndim, placed)
-        if part is whole or part._storage is not None:
-            part = part.clone()
+        part = _own_part(tensor.detach(), mesh, placed, src_data_rank)
     meta = TensorMeta(tensor.shape, tuple(tensor.stride()), tensor.dtype)
     return DTensor(part, DTensorSpec(mesh, placed, meta), requires_grad=tensor.requires_grad)
+
+
+def _own_part(whole: Any, mesh: DeviceMesh, placed: tuple[Placement, ...], source: int | None) -> Any:
+    """This process's part of a tensor that the process ``source`` along each dimension of the mesh has."""
+    if mesh.get_coordinate() is None:
+        return whole.new_empty(0)
+    if whole.device.type == "meta":
+        return whole.new_empty(compute_local_shape(whole.shape, mesh, placed))
+    if source is not None and mesh.size() > 1:
+        whole = whole.contiguous().clone()
+        for dim in range(mesh.ndim):
+            world.collectives.broadcast(whole, group=mesh.get_group(dim), group_src=source)
+    part = redistribute_local(whole, whole.shape, mesh, [Replicate()] * mesh.ndim, placed)
+    return part.clone() if part is whole or part._storage is not None else part
+
+
+def _with_module(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of the older form, without the module, as one of today's."""
+    count = len(inspect.signature(function).parameters)
+    if count == 2:
+        warnings.warn(
+            f"Deprecating {name} that takes two arguments ({name.partition('_')[0]}s, device_mesh), please use {name} that takes in (module, "
+            f"{name.partition('_')[0]}s, device_mesh) instead!",
+            FutureWarning,
+            stacklevel=3,
+        )
+        return lambda module, values, mesh: function(values, mesh)
+    if count != 3:
+        raise ValueError(f"{name} should take in 3 arguments, but got {count} arguments!")
+    return function
 
 
 def distribute_module(
@@ -316,10 +411,10 @@ def distribute_module(
             if value is not None and not isinstance(value, DTensor):
                 submodule._buffers[key] = distribute_tensor(value, mesh, [Replicate()] * mesh.ndim)
     if input_fn is not None:
-        given = input_fn
+        given = _with_module(input_fn, "input_fn")
         module.register_forward_pre_hook(lambda mod, inputs: given(mod, inputs, mesh))
     if output_fn is not None:
-        taken = output_fn
+        taken = _with_module(output_fn, "output_fn")
         module.register_forward_hook(lambda mod, inputs, outputs: taken(mod, outputs, mesh))
     return module
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.base import TensorBase, make
-from ...core.declare import exports
+from ...core.declare import exports, table
 from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.facets import Facet
 from ...core.state import state
+from ...ops.shape.striding import lay_out
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local
 from ._rules import rule_of, shape_argument, whole
-from ._utils import compute_local_shape, compute_local_shape_and_global_offset
+from ._utils import compute_local_shape, compute_local_shape_and_global_offset, dense_strides
 from .placement_types import Partial, Placement, Replicate, Shard
 
 # An op that is run on parts in another way where placements are of a kind: a function of the parts, the tensors and placements, or NotImplemented.
@@ -57,7 +58,10 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
                 )
             each = kind(each, DTensorSpec(mesh, replicated, TensorMeta(each.shape, tuple(each.stride()), each.dtype)), requires_grad=False)
         elif each._spec.mesh != mesh:
-            raise RuntimeError(f"{op.qualified_name}: tensors of several meshes, {mesh} and {each._spec.mesh}")
+            raise NotImplementedError(
+                f"{op.qualified_name}: DTensor does not support cross-mesh operation yet! Got meshes: {mesh} {each._spec.mesh}. Please make sure all "
+                "the arguments have the same DeviceMesh."
+            )
         tensors.append(each)
     if op.random:
         return _draw(kind, op, flat, tensors)
@@ -73,6 +77,8 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
             wanted[place][dim] = placement
         results.append(made)
     local = [_taken(each, tuple(placements)) for each, placements in zip(tensors, wanted)]
+    if in_place and mesh.get_coordinate() is None:
+        return args[0]
     if in_place:
         dispatch_in_place(op, flat.replaced(local))
         return args[0]
@@ -83,9 +89,11 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
     at = shape_argument.of(op)
     if at is not None:  # parts get the shape of a part
         given = (*given[:at], compute_local_shape(shapes.shape, mesh, results), *given[at + 1 :])
-    special = on_parts.of(op)
+    special = on_parts.of(op) if mesh.get_coordinate() is not None else None
     found = NotImplemented if special is None else special(given, tensors, wanted)
-    if found is NotImplemented:
+    if mesh.get_coordinate() is None:  # a process outside of the mesh has nothing
+        found = _nothing(shapes, tensors[0]._local_tensor.device)
+    elif found is NotImplemented:
         found = dispatch(op, given)
     several = isinstance(found, (tuple, list))
     wrapped = []
@@ -97,6 +105,13 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
         meta = TensorMeta(fake.shape, tuple(fake.stride()), part.dtype)  # type: ignore[attr-defined]
         wrapped.append(kind(part, DTensorSpec(mesh, placements, meta), requires_grad=False))
     return tuple(wrapped) if several else wrapped[0]
+
+
+def _nothing(shapes: Any, device: Any) -> Any:
+    """Empty results in place of an op's."""
+    if isinstance(shapes, (tuple, list)):
+        return tuple(_nothing(each, device) for each in shapes)
+    return exports["", "empty"](0, dtype=shapes.dtype, device=device) if isinstance(shapes, TensorBase) else shapes
 
 
 def _taken(tensor: Any, placements: tuple[Placement, ...]) -> Any:
@@ -121,6 +136,18 @@ def _in_place(op: Any, args: tuple[Any, ...], tensors: list[Any], dim: int) -> t
 def _viewed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
     """A shard may not be viewable where the whole is: it is reshaped."""
     return args[0].reshape(args[1])
+
+
+@on_parts.register("view_as_complex")
+def _as_complex(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """A part may be expanded where the whole is contiguous."""
+    return dispatch(table["view_as_complex"], (args[0].contiguous(),))
+
+
+@on_parts.register("lay_out")
+def _laid_out(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """A shard has strides of its own, in the order of the whole's."""
+    return lay_out(args[0], dense_strides(args[0].shape, args[1]))
 
 
 @on_parts.register("embedding")

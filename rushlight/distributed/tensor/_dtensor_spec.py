@@ -65,6 +65,10 @@ class DTensorSpec:
                 found[each.dim] = dim
         return found
 
+    def __hash__(self) -> int:
+        meta = self.tensor_meta
+        return hash((self.mesh, self.placements, None if meta is None else (tuple(meta.shape), tuple(meta.stride), meta.dtype)))
+
     def is_replicated(self) -> bool:
         """Whether each device has all of it."""
         return all(each.is_replicate() for each in self.placements)

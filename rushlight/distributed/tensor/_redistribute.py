@@ -8,6 +8,7 @@ from typing import Any
 from ...core.declare import exports
 from ...core.errors import NotSupported
 from ...core.process_group import world
+from ..recorded_calls import as_functional, observers
 from ._utils import size_before
 from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
@@ -109,8 +110,15 @@ def redistribute_local(local: Any, shape: Sequence[int], mesh: Any, current: Seq
     Dimensions of the mesh that split one dimension of the tensor do so from the first to the last: what comes after one that
     changes is put together before, and split again after it.
     """
-    if tuple(current) == tuple(target):
+    if tuple(current) == tuple(target) or mesh.get_coordinate() is None:
         return local
+    if observers:
+        with as_functional():
+            return _redistributed(local, shape, mesh, current, target)
+    return _redistributed(local, shape, mesh, current, target)
+
+
+def _redistributed(local: Any, shape: Sequence[int], mesh: Any, current: Sequence[Placement], target: Sequence[Placement]) -> Any:
     now = list(current)
     if mesh.ndim == 1:
         return _one(local, shape, mesh, 0, now, target[0])

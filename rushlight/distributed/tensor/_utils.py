@@ -12,6 +12,7 @@ __all__ = [
     "compute_global_tensor_info",
     "compute_local_shape",
     "compute_local_shape_and_global_offset",
+    "dense_strides",
     "normalize_placements",
     "size_before",
 ]
@@ -42,6 +43,8 @@ def compute_local_shape_and_global_offset(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The shape of this process's shard, and its offsets in the whole."""
     shape, offset = list(global_shape), [0] * len(global_shape)
+    if mesh.get_coordinate() is None:  # a process outside of the mesh has nothing
+        return (0,), ()
     for dim, each in enumerate(placements):
         if isinstance(each, Shard):
             size, start = Shard.local_shard_size_and_offset(shape[each.dim], mesh.size(dim), mesh.get_local_rank(dim))
@@ -53,6 +56,15 @@ def compute_local_shape_and_global_offset(
 def compute_local_shape(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
     """The shape of this process's part."""
     return compute_local_shape_and_global_offset(global_shape, mesh, placements)[0]
+
+
+def dense_strides(shape: Sequence[int], like: Sequence[int]) -> list[int]:
+    """Strides without gaps for a shape, in the order of other strides: a part is laid out as the whole is."""
+    found, step = [0] * len(shape), 1
+    for dim in sorted(range(len(shape)), key=lambda at: (like[at], -at)):
+        found[dim] = step
+        step *= max(1, shape[dim])
+    return found
 
 
 def size_before(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement], mesh_dim: int, tensor_dim: int) -> int:

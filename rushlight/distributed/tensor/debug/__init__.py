@@ -1,12 +1,12 @@
-"""Looking at distributed tensors."""
+"""Looking at distributed tensors: the collectives that they cause are counted by ``CommDebugMode`` (``comm_mode.py``)."""
 
 from __future__ import annotations
 
 from ....core.missing import absents
+from .comm_mode import CommDebugMode
 
 absents(
     globals(),
-    "tensors that are spread over several devices need several processes: use a plain tensor",
-    classes="CommDebugMode",
+    "print `placements` and `to_local()` of a DTensor instead",
     functions="visualize_sharding",
 )

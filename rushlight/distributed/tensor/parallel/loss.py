@@ -9,9 +9,9 @@ from typing import Any
 from ....autograd.function import Function
 from ....core.declare import exports
 from ....core.process_group import world
-from ....nn import functional
-from .._api import DTensor
-from .._dtensor_spec import DTensorSpec
+from ...recorded_calls import as_functional
+from .._api import DTensor, _apply
+from .._dtensor_spec import DTensorSpec, TensorMeta
 from .._utils import compute_local_shape_and_global_offset
 from ..placement_types import Replicate, Shard
 
@@ -22,61 +22,70 @@ class _CrossEntropy(Function):
     """The mean (or sum, or each) of -log softmax at the targets: the maximum and the sum of exponentials are reduced, not the logits."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Any, target: Any, reduction: str, ignore: int) -> Any:  # type: ignore[override]
+    def forward(ctx: Any, logits: Any, target: Any, weight: Any, reduction: str, ignore: int) -> Any:  # type: ignore[override]
         spec, local = logits._spec, logits._local_tensor
         group, ops = spec.mesh.get_group(0), world.collectives.ReduceOp
         offset = compute_local_shape_and_global_offset(spec.shape, spec.mesh, spec.placements)[1][1]
-        largest = local.amax(1, keepdim=True)
-        world.collectives.all_reduce(largest, op=ops.MAX, group=group)
-        exponentials = (local - largest).exp()
-        total = exponentials.sum(1, keepdim=True)
-        world.collectives.all_reduce(total, group=group)
         own = target - offset
         outside = (own < 0) | (own >= local.shape[1])
         index = own.masked_fill(outside, 0).unsqueeze(1)
-        chosen = (local - largest).gather(1, index).masked_fill(outside.unsqueeze(1), 0)
-        world.collectives.all_reduce(chosen, group=group)
+        with as_functional():
+            largest = local.amax(1, keepdim=True)
+            world.collectives.all_reduce(largest, op=ops.MAX, group=group)
+            exponentials = (local - largest).exp()
+            total = exponentials.sum(1, keepdim=True)
+            world.collectives.all_reduce(total, group=group)
+            chosen = (local - largest).gather(1, index).masked_fill(outside.unsqueeze(1), 0)
+            world.collectives.all_reduce(chosen, group=group)
         ignored = target == ignore
-        losses = (total.log() - chosen).squeeze(1).masked_fill(ignored, 0)
-        count = (~ignored).sum()
-        ctx.save_for_backward(exponentials / total, index, outside | ignored, ignored, count)
-        ctx.spec, ctx.reduction = spec, reduction
-        return losses if reduction == "none" else (losses.sum() / count if reduction == "mean" else losses.sum())
+        factors = exports["", "ones_like"](target, dtype=local.dtype) if weight is None else weight[target.masked_fill(ignored, 0)]
+        factors = factors.masked_fill(ignored, 0)
+        if reduction == "mean":
+            factors = factors / factors.sum()
+        losses = (total.log() - chosen).squeeze(1) * factors
+        result = losses if reduction == "none" else losses.sum()
+        ctx.save_for_backward(exponentials / total, index, outside, factors)
+        ctx.spec = spec
+        meta = TensorMeta(result.shape, tuple(result.stride()), result.dtype)
+        return DTensor(result, DTensorSpec(spec.mesh, (Replicate(),), meta), requires_grad=False)
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:  # type: ignore[override]
-        shares, index, outside, ignored, count = ctx.saved_tensors
-        found = shares.masked_fill(ignored.unsqueeze(1), 0)
-        ones = exports["", "ones_like"](index, dtype=found.dtype).masked_fill(outside.unsqueeze(1), 0)
-        found = found.scatter_add(1, index, -ones)
-        scale = gradient.unsqueeze(1) if ctx.reduction == "none" else (gradient / count if ctx.reduction == "mean" else gradient)
+        shares, index, outside, factors = ctx.saved_tensors
+        given = gradient.redistribute(placements=[Replicate()])._local_tensor if isinstance(gradient, DTensor) else gradient
+        ones = exports["", "ones_like"](index, dtype=shares.dtype).masked_fill(outside.unsqueeze(1), 0)
+        found = shares.scatter_add(1, index, -ones) * (factors * given).unsqueeze(1)
         return (
-            DTensor(found * scale, DTensorSpec(ctx.spec.mesh, ctx.spec.placements, ctx.spec.tensor_meta), requires_grad=False),
+            DTensor(found, DTensorSpec(ctx.spec.mesh, ctx.spec.placements, ctx.spec.tensor_meta), requires_grad=False),
+            None,
             None,
             None,
             None,
         )
 
 
+def _cross_entropy(
+    input: Any, target: Any, weight: Any, size_average: Any, ignore_index: int, reduce: Any, reduction: str, label_smoothing: float
+) -> Any:
+    """Cross entropy of a DTensor while ``loss_parallel`` is on."""
+    if not isinstance(input, DTensor) or input.placements != (Shard(1),) or input.dim() < 2:
+        placed = input.placements if isinstance(input, DTensor) else None
+        raise ValueError(
+            f"loss_parallel() should be enabled only when the input tensor is sharded on dimension 1, of one dimension of a mesh; it is {placed}"
+        )
+    if label_smoothing or size_average is not None or reduce is not None or target.is_floating_point():
+        raise NotImplementedError(
+            "loss_parallel: label smoothing, probabilities as targets, and size_average and reduce are not computed on parts"
+        )
+    target, weight = (each.full_tensor() if isinstance(each, DTensor) else each for each in (target, weight))
+    return _apply(_CrossEntropy, input, target, weight, reduction, ignore_index)
+
+
 @contextlib.contextmanager
 def loss_parallel() -> Iterator[None]:
     """A context in which ``cross_entropy`` of a DTensor that is split by classes (dimension 1) is computed on parts."""
-    plain = functional.cross_entropy
-
-    def cross_entropy(
-        input: Any, target: Any, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-        reduction: str = "mean", label_smoothing: float = 0.0,
-    ) -> Any:  # fmt: skip
-        if not isinstance(input, DTensor) or input.placements != (Shard(1),) or input.dim() != 2:
-            return plain(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing)
-        if weight is not None or label_smoothing:
-            raise NotImplementedError("loss_parallel: weights of classes and label smoothing are not computed on parts")
-        if isinstance(target, DTensor):
-            target = target.redistribute(placements=[Replicate()]).to_local()
-        return _CrossEntropy.apply(input, target, reduction, ignore_index)
-
-    functional.cross_entropy = cross_entropy
+    before, DTensor.composites = DTensor.composites, {**DTensor.composites, "nn.functional.cross_entropy": _cross_entropy}
     try:
         yield
     finally:
-        functional.cross_entropy = plain
+        DTensor.composites = before
