@@ -27,8 +27,8 @@ def lay_out(builder: TensorIRBuilder, orders: dict[int, tuple[int, ...]]) -> Non
         chain = _computed_from_inputs(found.value)
         if chain is None or any(not users.get(each, chain) <= chain for each in chain):
             continue
-        seen = [number for number, each in enumerate(builder.outputs) if each is not None and each.value in chain]
-        if not all(_is_whole(builder.outputs[number]) for number in seen):
+        seen = [(number, each) for number, each in enumerate(builder.outputs) if each is not None and each.value in chain]
+        if not all(_is_whole(each) for _, each in seen):
             continue
         shape = found.shape
         for value in chain:
@@ -36,8 +36,8 @@ def lay_out(builder: TensorIRBuilder, orders: dict[int, tuple[int, ...]]) -> Non
             value.strides = strides_of(value.shape)
         for value in chain:
             value.define(_permuted(value.expression, order, chain))
-        for number in seen:  # what is kept for a backward among them
-            value = builder.outputs[number].value
+        for number, each in seen:  # what is kept for a backward among them
+            value = each.value
             strides = dict(zip(order, value.strides))
             builder.outputs[number] = Reference(value, shape, tuple([strides[dim] for dim in range(len(order))]))
 
