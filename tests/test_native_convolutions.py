@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.compiled import another_thread_count, thread_count
+from support.compiled import another_thread_count
 from support.processes import run_python
 
 import rushlight
@@ -21,7 +21,7 @@ from rushlight.ops.nn.convolution_kernels import convolve, spread, weight_gradie
 
 pytest.importorskip("llvmlite")
 from rushlight.backends.native.eager import ops
-from rushlight.codegen.llvm.conv import convolution, cost, pointwise
+from rushlight.codegen.llvm.conv import convolution, cost
 from rushlight.codegen.llvm.gemm.choose import fastest_tile
 from rushlight.schedule.routines.convolution import forward_sweep
 from rushlight.schedule.tensor_ir import Call
@@ -100,10 +100,6 @@ SHAPES = {
     "one by one, many channels": Case((7, 7), (1, 1), (1, 1), (0, 0), (1, 1), 1, 40, 72, 3),
     "one by one, many channels, strides": Case((15, 13), (1, 1), (2, 2), (0, 0), (1, 1), 1, 33, 50, 4),
     "one by one, deep": Case((5, 9), (1, 1), (1, 1), (0, 0), (1, 1), 1, 400, 20, 2),
-    "one by one, large images": Case((37, 33), (1, 1), (1, 1), (0, 0), (1, 1), 1, 130, 131, 2),
-    "one by one, large images, strides": Case((70, 67), (1, 1), (2, 2), (0, 0), (1, 1), 1, 128, 130, 2),
-    "one by one, large images, deep": Case((33, 35), (1, 1), (1, 1), (0, 0), (1, 1), 1, 700, 24, 1),
-    "one by one, large images, double": Case((33, 40), (1, 1), (1, 1), (0, 0), (1, 1), 1, 257, 64, 2, dtype="d"),
     "one by one, double": Case((6, 11), (1, 1), (1, 2), (0, 0), (1, 1), 1, 24, 31, 2, dtype="d"),
     "one by one, three dimensions": Case((3, 4, 5), (1, 1, 1), (1, 2, 1), (0, 0, 0), (1, 1, 1), 1, 18, 17, 2),
     "dilation": Case((12, 11), (3, 2), (1, 2), (2, 1), (2, 3), 1, 4, 6, 2),
@@ -134,27 +130,6 @@ SHAPES = {
 @pytest.mark.parametrize("name", SHAPES)
 def test_shapes(name: str) -> None:
     assert_native_convolution(SHAPES[name])
-
-
-@pytest.mark.parametrize("name", [name for name in SHAPES if "large images" in name])
-def test_large_images_by_one_tap_are_products_of_their_own(name: str, monkeypatch: Any) -> None:
-    """The weights times each image, in blocks that depend on the number of threads, which changes no result."""
-    used: list[Any] = []
-
-    class Counted(pointwise.PointwiseProduct):
-        def __init__(self, op: Any) -> None:
-            super().__init__(op)
-            used.append(self.product.block)
-
-    monkeypatch.setattr(pointwise, "PointwiseProduct", Counted)
-    args, _ = SHAPES[name].calls()["convolution"]
-    found = []
-    for threads in (1, 16):
-        with thread_count(threads):
-            program, arrays = native("convolution", args)
-            found.append(program(arrays)[0])
-    assert len(set(used)) == 2
-    np.testing.assert_array_equal(*found)
 
 
 @st.composite

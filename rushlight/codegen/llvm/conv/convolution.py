@@ -353,7 +353,7 @@ def convolution(builder: TensorIRBuilder, op: Convolution, spec: Any, node: Node
     pixels = op.source.shape[2:] if op.transposed else tuple(spec.shape[2:])
     if not work.takes_epilogue and pointwise.is_pointwise(op, op.weight.shape[2:], pixels):
         met = op.source if op.transposed else pointwise.sampled(builder, op.source, op.stride, pixels)
-        product: Any = pointwise.product_of(replace(op, source=met), tuple(spec.shape[2:]))
+        product = pointwise.PointwiseConvolution(replace(op, source=met), tuple(spec.shape[2:]))
         sources = [met, op.weight] + ([] if bias is None else [bias])
         return builder.routine(sources, [spec], node, product.write, product.scratch())[0]
     axes = winograd.axes_for(op.weight.shape[2:], op.stride, op.padding, op.dilation, op.transposed)

@@ -1,7 +1,7 @@
-"""1 x 1 convolutions as matrix products: pixels by input channels, times input by output channels; for large images, the weights times each image.
+"""1 x 1 convolutions as matrix products: pixels by input channels, times input by output channels.
 
-Of small images both matrices are packed once, by all threads.  A tile has rows of pixels, so that images of 7 x 7 or 14 x 14 leave no lane of a vector idle, and a block of
-the result is transposed when it is written.  The gradient of the weights is a product whose depth is the pixels of all images.
+Both matrices are packed once, by all threads.  A tile has rows of pixels, so that images of 7 x 7 or 14 x 14 leave no lane of a vector idle, and a block of the
+result is transposed when it is written.  The gradient of the weights is a product whose depth is the pixels of all images.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from ..gemm.blocked import DEPTH, FLOPS, PACKING, ROWS, BlockedProduct, pack_piece
 from ..gemm.choose import PACKED_BYTES, Tile, choose_tile
 from ..gemm.micro_kernel import MicroKernel
-from ..gemm.packed_blocks import PackedBlockProduct
 from ..gemm.panels import Panels
 from ..ir import FIRST, LAST, TYPES, IRBuilder, Module, Scalar, pointers
 from ..native_call import Lowering, NativeCall
@@ -28,14 +27,11 @@ from .image_routine import UnitIndices, begin_of, contiguous
 
 HIGH, ACROSS = 112, 64  # pixels and output channels of a block
 LEAST = 16  # channels, and pixels of an image, for which packing pays
-MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image that are packed once, by all threads
-MANY_WEIGHTS = (
-    1 << 14
-)  # with which images of more pixels are multiplied in blocks that pack for themselves; with fewer, unpacked strips are as fast (measured)
+MOST, MOST_OF_GRADIENT = 1024, 1 << 14  # pixels of an image: with more, unpacked strips are as fast (measured)
 
 
 def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int, ...], size: tuple[int, ...]) -> bool:
-    """Whether a convolution has one tap, enough channels, and images (of such a size) of few enough pixels, or many weights for them."""
+    """Whether a convolution has one tap, enough channels, and images whose pixels (of such a size) are few enough to be packed."""
     gradient = isinstance(op, ConvolutionWeightGradient)
     if (
         math.prod(kernel) != 1
@@ -47,8 +43,6 @@ def is_pointwise(op: Convolution | ConvolutionWeightGradient, kernel: tuple[int,
         return False
     pixels, channels = math.prod(size), max(op.channels, op.rows if gradient else 0)
     most = MOST_OF_GRADIENT if gradient else MOST
-    if isinstance(op, Convolution) and pixels > most:
-        return op.channels * op.rows >= MANY_WEIGHTS and not (op.transposed and max(op.stride) > 1)
     return LEAST <= pixels <= most and bool(op.images * pixels * channels * op.source.dtype.itemsize <= PACKED_BYTES)
 
 
@@ -200,28 +194,6 @@ class PointwiseConvolution:
                 c.store(value, "%b2", c.add(place, c.scale(column, plane)))
 
 
-class PointwiseProduct:
-    """A convolution of one tap, or its transpose: the weights times each image, in blocks that pack for themselves."""
-
-    def __init__(self, op: Convolution) -> None:
-        pixels = math.prod(op.source.shape[2:])
-        weights = Reference(op.weight.value, (op.rows, op.channels), (1, op.rows) if op.transposed else (op.channels, 1), op.weight.offset)
-        image = Reference(op.source.value, (op.channels, pixels), (pixels, 1), op.source.offset)
-        self.dtype = op.source.dtype
-        self.product = PackedBlockProduct(weights, image, count=op.images, bias=op.bias)
-
-    def scratch(self) -> list[Spec]:
-        return [Spec(each, self.dtype) for each in self.product.memory]
-
-    def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        return self.product.pieces(module, routine, routine.others[1:])
-
-
-def product_of(op: Convolution, target: tuple[int, ...]) -> PointwiseConvolution | PointwiseProduct:
-    """The routine of a convolution of one tap whose results are of a size."""
-    return PointwiseProduct(op) if math.prod(op.source.shape[2:]) > MOST else PointwiseConvolution(op, target)
-
-
 class PointwiseWeightGradient:
     """The weight gradient of a 1 x 1 convolution, from the selected pixels of the source and the gradient of the result."""
 
@@ -244,4 +216,4 @@ class PointwiseWeightGradient:
         return self.product.pieces(module, routine, routine.others[1:])
 
 
-__all__ = ["PointwiseConvolution", "PointwiseProduct", "PointwiseWeightGradient", "is_pointwise", "sampled"]
+__all__ = ["PointwiseConvolution", "PointwiseWeightGradient", "is_pointwise", "sampled"]

@@ -98,10 +98,8 @@ def panel_width(type: str) -> int:
 
 
 @functools.lru_cache(1024)
-def balanced_block(
-    size: tuple[int, int], unit: tuple[int, int], most: int, threads: int, packing: float, count: int = 1
-) -> tuple[int, int]:  # fmt: skip
-    """The rows and columns of a block, multiples of a unit, with which threads finish a result, or so many of a size, soonest.
+def balanced_block(size: tuple[int, int], unit: tuple[int, int], most: int, threads: int, packing: float) -> tuple[int, int]:
+    """The rows and columns of a block, multiples of a unit, with which threads finish a result soonest.
 
     A block packs its rows and columns, an element of which takes as long as so many multiplications (``packing``), so large blocks pack less; but a last
     round of blocks in which few threads have one takes as long as a full one.  Half a round is added: threads are not equally fast, and those that are done take
@@ -112,7 +110,7 @@ def balanced_block(
         for wide in range(unit[1], most + 1, unit[1]):
             down, across = -(-size[0] // high), -(-size[1] // wide)
             rows, columns = -(-size[0] // (down * unit[0])) * unit[0], -(-size[1] // (across * unit[1])) * unit[1]  # of even blocks
-            time = (-(-count * down * across // threads) + 0.5) * (rows * columns + packing * (rows + columns))
+            time = (-(-down * across // threads) + 0.5) * (rows * columns + packing * (rows + columns))
             if time < best:
                 best, chosen = time, (rows, columns)
     return chosen

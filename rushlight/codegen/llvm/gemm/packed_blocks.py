@@ -22,32 +22,26 @@ HIGH, PANEL = 128, 128  # rows that are multiplied at a time, and columns that a
 
 
 class PackedBlockProduct(BlockedProduct):
-    """A product of two matrices whose sizes are known, or of one with ``count`` others that are contiguous, as the results are.
+    """A product of two matrices whose sizes are known."""
 
-    A ``bias`` has an element for each row of a result.
-    """
-
-    def __init__(self, a: Reference, b: Reference, depth: int = DEPTH, count: int = 1, bias: Reference | None = None) -> None:
-        self.count, self.bias = count, bias
-        super().__init__(a, b, depth=min(depth, a.shape[1]))
+    def __init__(self, a: Reference, b: Reference, depth: int = DEPTH) -> None:
+        super().__init__(a, b, depth=depth)
         self.panel = min(self.block[1], -(-PANEL // self.wide) * self.wide)
         self.places = [
             cache_lines(self.type, self.deep * each) for each in (self.block[0], self.panel)
         ]  # of the packed rows, and of the panel
         self.pool = ScratchPool(self.units, sum(self.places))
-        zero = Scalar("0", "i64")
-        self.slots, self.begun, self.number = (
+        self.slots, self.begun = (
             ("", ""),
-            (zero, zero),
-            zero,
-        )  # of the block being emitted: where it packs, what from, of which matrix
+            (Scalar("0", "i64"), Scalar("0", "i64")),
+        )  # packing destinations and sources of the block being emitted
 
     def block_for(self, threads: int) -> tuple[int, int]:
-        return balanced_block((self.rows, self.width), (2 * self.tile.rows, self.wide), MOST, threads, PACKED, self.count)
+        return balanced_block((self.rows, self.width), (2 * self.tile.rows, self.wide), MOST, threads, PACKED)
 
     @property
     def units(self) -> int:
-        return self.count * -(-self.rows // self.block[0]) * -(-self.width // self.block[1])
+        return -(-self.rows // self.block[0]) * -(-self.width // self.block[1])
 
     @property
     def memory(self) -> list[tuple[int, ...]]:
@@ -61,8 +55,8 @@ class PackedBlockProduct(BlockedProduct):
 
     def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Blocks of the result."""
-        work = self.count * self.depth * (2.0 * self.rows * self.width / FLOPS + (self.rows + self.width) * PACKING)
-        values = [memory[0], self.left.value, self.right.value, result, *([] if self.bias is None else [self.bias.value])]
+        work = 2.0 * self.rows * self.depth * self.width / FLOPS + self.depth * (self.rows + self.width) * PACKING
+        values = [memory[0], self.left.value, self.right.value, result]
         return [self.pool.clear(module, memory[0]), NativeCall(self.main(module), values, self.units, work)]
 
     def pack(self, c: IRBuilder, side: int, first: Scalar, count: Scalar, begin: Scalar, deep: Scalar) -> None:
@@ -71,8 +65,6 @@ class PackedBlockProduct(BlockedProduct):
         size, unit = ((self.block[0], self.tile.rows), (self.panel, self.wide))[side]
         panels = Panels(c.module, self.type, self.deep, size, unit)
         at = c.add(c.add(matrix.offset, c.scale(begin, down)), c.scale(first, along))
-        if side and self.count > 1:
-            at = c.add(at, c.scale(self.number, self.depth * self.width))
         source = c.address(f"%b{1 + side}", at, self.type)
         panels.pack(c, (down, along), self.slots[side], source, 0, c.ceil_div(count, unit), deep, count)
 
@@ -82,17 +74,11 @@ class PackedBlockProduct(BlockedProduct):
         c.rolled = True
         across = -(-self.width // wide)
         with self.pool.slot(c, "%b0") as slot, c.loop(FIRST, LAST) as unit:
-            self.slots, result = (slot, c.address(slot, self.places[0], "i8")), "%b3"
-            if self.count > 1:
-                self.number, unit = c.div(unit, self.units // self.count), c.rem(unit, self.units // self.count)
-                result = c.address("%b3", c.scale(self.number, self.rows * self.width), self.type)
+            self.slots = slot, c.address(slot, self.places[0], "i8")
             row, column = c.scale(c.div(unit, across), high), c.scale(c.rem(unit, across), wide)
             rows, columns = c.min(high, c.sub(self.rows, row)), c.min(wide, c.sub(self.width, column))
-            parts = -(-self.depth // self.deep)
-            if self.bias is not None:
-                self.fill(c, self.bias, result, row, column, rows, columns)
-            for accumulate in (True,) if self.bias is not None else (False, True):
-                with c.loop(*((int(self.bias is None), parts) if accumulate else (0, 1))) as part:
+            for accumulate in (False, True):
+                with c.loop(*((1, -(-self.depth // self.deep)) if accumulate else (0, 1))) as part:
                     begin = c.scale(part, self.deep)
                     deep = c.min(self.deep, c.sub(self.depth, begin))
                     self.pack(c, 0, row, rows, begin, deep)
@@ -106,19 +92,10 @@ class PackedBlockProduct(BlockedProduct):
                             several = c.min(HIGH, c.sub(rows, own))
                             whole = c.mul(c.div(several, self.tile.rows), self.tile.rows)
                             at = c.add(row, own)
-                            self.multiply(c, self.kernel(accumulate), at, first, whole, count, begin, deep, result)
+                            self.multiply(c, self.kernel(accumulate), at, first, whole, count, begin, deep, "%b3")
                             if self.rows % self.tile.rows:
-                                self.rest(c, accumulate, at, first, whole, several, count, begin, deep, result)
-        return module.add("near_product", c.function("", pointers([f"%b{at}" for at in range(4 if self.bias is None else 5)])))
-
-    def fill(self, c: IRBuilder, bias: Reference, result: str, row: Scalar, column: Scalar, rows: Scalar, columns: Scalar) -> None:
-        """Begin a block with the bias of its rows."""
-        with c.loop(rows) as at:
-            own = c.add(row, at)
-            value = c.load("%b4", c.add(bias.offset, c.scale(own, bias.strides[0])), self.type)
-            begin = c.add(c.scale(own, self.width), column)
-            with c.loop(columns) as step:
-                c.store(value, result, c.add(begin, step))
+                                self.rest(c, accumulate, at, first, whole, several, count, begin, deep, "%b3")
+        return module.add("near_product", c.function("", pointers([f"%b{at}" for at in range(4)])))
 
     def multiply(
         self, c: IRBuilder, kernel: MicroKernel, row: Scalar, column: Scalar, rows: Any, columns: Scalar, begin: Scalar, deep: Scalar,
