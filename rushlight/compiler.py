@@ -269,16 +269,18 @@ def graph_break(msg: str = "") -> None:
 
 
 def is_compiling() -> bool:
+    """Whether the program is being captured by ``compile``, or by ``torch.export``."""
+    return is_dynamo_compiling() or is_exporting()
+
+
+def is_dynamo_compiling() -> bool:
     """Whether the program is being captured by ``compile``."""
     return state.capture is not None and hasattr(state.capture, "recorder")
 
 
-is_dynamo_compiling = is_compiling
-
-
 def is_exporting() -> bool:
     """Whether the program is being captured by ``torch.export``, which is neither ``compile`` nor ``onnx.export``."""
-    return False
+    return state.capture is not None and state.capture.keeps_control
 
 
 def reset() -> None:
@@ -362,7 +364,7 @@ def explain(f: Any, *extra_args: Any, **extra_kwargs: Any) -> Any:
 
 
 _KINDS: dict[str, tuple[Any, ...]] = {
-    "control": (cond, while_loop, sys.modules[__package__].cond, sys.modules[__package__].while_loop), "break": (graph_break,), "compiling": (is_compiling,), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,), "constant": (is_exporting,),
+    "control": (cond, while_loop, sys.modules[__package__].cond, sys.modules[__package__].while_loop), "break": (graph_break,), "compiling": (is_compiling, is_dynamo_compiling), "compiled": (CompiledFunction.__call__,), "nothing": (cudagraph_mark_step_begin,), "constant": (is_exporting,),
     "disable": (mark_dynamic, maybe_mark_dynamic, mark_static, reset, reset_code, set_stance, explain, compile),
 }  # fmt: skip
 for _kind, _functions in _KINDS.items():

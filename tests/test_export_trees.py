@@ -81,3 +81,36 @@ def test_tensors_that_share_memory_share_it_after_loading():
     assert state["part"].tolist() == [7, 2] and state["turned"].tolist() == model.turned.tolist()
     model.whole[1] = 7
     assert torch.allclose(loaded.module()(x), model(x))
+
+
+def test_a_program_knows_that_it_is_exported():
+    class Asks(nn.Module):
+        def forward(self, x):
+            if torch.compiler.is_exporting() and torch.compiler.is_compiling() and not torch.compiler.is_dynamo_compiling():
+                return x.sin()
+            return x.cos()
+
+    x = torch.ones(2)
+    assert torch.equal(torch.export.export(Asks(), (x,)).module()(x), x.sin()) and torch.equal(Asks()(x), x.cos())
+    assert torch.equal(torch.compile(Asks())(x), x.cos()) and not torch.compiler.is_exporting()
+
+
+def test_the_mode_of_gradients_is_left_as_it_was():
+    class Sets(nn.Module):
+        def forward(self, x):
+            torch.set_grad_enabled(False)
+            return x.sum()
+
+    torch.export.export(Sets(), (torch.ones(2),))
+    assert torch.is_grad_enabled()
+
+
+def test_a_sum_of_all_elements_has_no_dimensions_among_the_core_operators():
+    class Sums(nn.Module):
+        def forward(self, x):
+            return x.sum(), x.sum(dtype=torch.float64)
+
+    program = torch.export.export(Sums(), (torch.ones(2, 3),))
+    targets = [str(node.target) for node in program.run_decompositions().graph.nodes if node.op == "call_function"]
+    assert targets == ["aten.sum.dim_IntList"] * 2 and "sum.default" in program.run_decompositions({}).graph_module.code
+    assert [each.item() for each in program.run_decompositions().module()(torch.ones(2, 3))] == [6, 6]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 import linecache
 import operator
 import weakref
@@ -55,9 +56,9 @@ class GraphModule(Module):
         if isinstance(root, Module):
             self.training = root.training
         targets = [node.target for node in all_nodes(graph) if node.op in ("get_attr", "call_module") and node.target != "training"]
-        if isinstance(root, dict):
-            targets.sort(key=lambda path: path.count("."))  # a Module before what is put into it
-        for target in targets:
+        named = set(targets)
+        ways = (itertools.accumulate(target.split("."), "{}.{}".format) for target in targets)
+        for target in dict.fromkeys(path for way in ways for path in way if path in named):  # a Module before what is put into it
             assign(self, target, root[target] if isinstance(root, dict) else _fetch(root, target))
         self.graph = graph
 

@@ -267,6 +267,12 @@ def adaptive_average(graph: Graph, node: Node) -> Node | None:
     return call(graph, f"_{name_of(node).partition('.')[0]}", (x, list(sizes)), value_of(node), node)
 
 
+@rule("sum.default", core=True)
+def whole_sum(graph: Graph, node: Node) -> Node | None:
+    node.target, node.args = find_overload("aten", "sum", "dim_IntList"), (node.args[0], [])  # the node itself: it keeps its name
+    return None
+
+
 @rule("relu6.default")
 def relu6(graph: Graph, node: Node) -> Node | None:
     return call(graph, "hardtanh", (node.args[0], 0.0, 6.0), value_of(node), node)

@@ -9,6 +9,7 @@ from ..compat import pytree
 from ..core.base import Spec, TensorBase
 from ..core.dtypes import dtype as Dtype
 from ..core.missing import is_own
+from ..core.state import state
 from ..core.symbolic import Expression, SymbolicInt
 from ..fx.graph_module import GraphModule
 from ..nn.modules.module import Module
@@ -67,7 +68,11 @@ def export(
     def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int]) -> Capture:
         def run(values: bool) -> Capture:
             rebuild = lambda flat: pytree.tree_unflatten(flat, in_spec)  # noqa: E731
-            return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, tuple(preserve_module_call_signature))
+            enabled = state.grad_enabled  # which the program may change
+            try:
+                return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, tuple(preserve_module_call_signature))
+            finally:
+                state.grad_enabled = enabled
 
         if not with_values[0]:
             try:
