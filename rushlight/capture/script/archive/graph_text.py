@@ -18,8 +18,11 @@ from ....graph import Graph, Node
 from ....graph.control import UNSET, branch, loop, within
 from ....ops.overloads import OpOverload, OpOverloadPacket
 from ....tensor.layout import layout, memory_format
+from ...graph_data import python_call
 from ..frontend.types import (
     ANY,
+    INT,
+    NEVER,
     NONE,
     STR,
     TENSOR,
@@ -66,6 +69,11 @@ def given_always(signature: Signature) -> list[ScriptParameter]:
     """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
     last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
     return signature.parameters[: last + 1]
+
+
+def is_open_list(kind: SchemaType) -> bool:
+    """Whether an argument is a list of any length, which one number does not stand for."""
+    return kind.listed and (kind.element if kind.optional and kind.element is not None else kind).size is None
 
 
 class GraphText:
@@ -251,6 +259,8 @@ class GraphText:
             raise CaptureError(
                 f"'{target.__name__}' of objects of a scripted class, which Python has made, can't be written to an archive: write the method"
             )
+        elif target is operator.not_ and isinstance(args[0], Node) and self.type_of(args[0]) == TENSOR:
+            self.assign(node, f"torch.__not__(bool({self.value(args[0])}))", depth)
         elif target in _INFIX:
             self.assign(
                 node,
@@ -298,6 +308,8 @@ class GraphText:
             self.assign(node, f"{place}.{target.__name__}({', '.join(parts)})", depth)
         else:
             name = getattr(target, "__name__", str(target))
+            if "python" in node.meta:
+                raise python_call(name)
             raise CaptureError(f"a call of '{name}' can't be written to an archive of TorchScript, which has no such function")
 
     def by_schema(self, overload: OpOverload, node: Node) -> dict[str, Any]:
@@ -347,7 +359,7 @@ class GraphText:
 
     def kept(self, value: Any, kind: Type) -> str:
         """A value of a variable that has a type of its own."""
-        if value is UNSET:
+        if value is UNSET or (isinstance(value, Node) and self.type_of(value) == NEVER):
             return f"uninitialized({self.writer.type_text(kind, 'a variable')})"
         if (
             isinstance(value, Node)
@@ -529,12 +541,16 @@ class GraphText:
                 return f'({{"none": 0, "mean": 1, "sum": 2}})[{self.value(value)}]'
             if wanted.listed and isinstance(kind, TupleType):
                 return f"[{', '.join(f'({self.value(value)})[{at}]' for at in range(len(kind.elements)))}]"
+            if kind == INT and is_open_list(wanted):
+                return f"[{self.value(value)}]"
             return self.value(value) if wanted.optional else self.used(value)
         if wanted.listed and isinstance(value, (list, tuple)):
             element = wanted.element.element if wanted.optional and wanted.element is not None else wanted.element
             if not value:
                 return f"annotate(List[{ {'SymInt': 'int'}.get(wanted.base, wanted.base) }], [])"
             return f"[{', '.join(self.argument(each, element) for each in value)}]"
+        if type(value) is int and is_open_list(wanted):
+            return f"[{value}]"
         if wanted.base == "float" and type(value) is int:
             return number(float(value))
         if wanted.base == "int" and isinstance(value, str) and value in ("none", "mean", "sum"):
