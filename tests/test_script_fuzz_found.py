@@ -153,9 +153,37 @@ def chosen(n: int) -> Union[int, str]:
     return 1
 
 
+def narrowed(a: Union[int, str], n: int) -> Union[int, str]:
+    if isinstance(a, int):
+        for each in range(n):
+            a = each
+    return a
+
+
+def looked_up(key: Optional[str], table: Dict[str, int]) -> int:
+    if key is not None:
+        if key in table:
+            return table[key] + table.get(key, 0)
+        table[key] = 5
+        return table.pop(key)
+    return 0
+
+
+def unreadable(n: int) -> float:
+    if n > 3:
+        return float("Hello")
+    return float("inf") + n
+
+
 @pytest.mark.parametrize(
     ("function", "arguments", "wanted"),
     [
+        (narrowed, (5, 2), 1),
+        (narrowed, ("a", 2), "a"),
+        (looked_up, ("b", {"b": 4}), 8),
+        (looked_up, ("c", {"b": 4}), 5),
+        (looked_up, (None, {"b": 4}), 0),
+        (unreadable, (1,), float("inf")),
         (keyed, (["ab"], 2), 3),
         (keyed, (["ab", "c"], 9), 9),
         (never, (4,), [4]),

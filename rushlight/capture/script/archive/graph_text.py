@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -43,7 +44,7 @@ from ..script_class import Blank, ScriptClass
 from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
-from .text_parts import is_open, number, quoted, uses
+from .text_parts import is_open, is_open_list, number, quoted, uses
 
 _INFIX: dict[Any, str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.floordiv: "floordiv", operator.mod: "remainder",
@@ -69,11 +70,6 @@ def given_always(signature: Signature) -> list[ScriptParameter]:
     """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
     last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
     return signature.parameters[: last + 1]
-
-
-def is_open_list(kind: SchemaType) -> bool:
-    """Whether an argument is a list of any length, which one number does not stand for."""
-    return kind.listed and (kind.element if kind.optional and kind.element is not None else kind).size is None
 
 
 class GraphText:
@@ -232,7 +228,11 @@ class GraphText:
             return
         kind = self.type_of(base) if isinstance(base, Node) else ANY
         element = kind.element if isinstance(kind, ListType) and name in ("append", "insert", "remove", "index", "count") else ANY
-        parts = [self.used(each, element) if repr(element) != "Any" else self.value(each) for each in rest]
+        wanted = [kind.key] if isinstance(kind, DictType) else [element] * len(rest)  # of a dict the key comes first
+        parts = [
+            self.used(each, want) if want != ANY else self.value(each)
+            for each, want in itertools.zip_longest(rest, wanted[: len(rest)], fillvalue=ANY)
+        ]
         parts += [f"{key}={self.value(each)}" for key, each in node.kwargs.items()]
         if kind == TENSOR and name in _CASTS and not rest:
             self.assign(node, f"torch.to({self.used(base)}, {type_numbers.number_of(BY_NAME[_CASTS[name]])})", depth)

@@ -35,7 +35,7 @@ _FACTS = {
 
 def _item(text: GraphText, node: Node, depth: int) -> None:
     base, index = node.args
-    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
+    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.used(index)
     kind = text.type_of(node)
     if isinstance(kind, InterfaceType):  # a Module of a list, by an index that is not known
         text.names[node] = name = text.fresh()
@@ -46,7 +46,7 @@ def _item(text: GraphText, node: Node, depth: int) -> None:
 
 def _set_item(text: GraphText, node: Node, depth: int) -> None:
     base, index, value = node.args
-    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
+    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.used(index)
     kind = text.type_of(base) if isinstance(base, Node) else ANY
     kind = kind.inner if isinstance(kind, OptionalType) else kind  # of which the program has made sure that it is there
     wanted = (

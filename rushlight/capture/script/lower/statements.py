@@ -24,8 +24,10 @@ from ..frontend.types import (
     DictType,
     InterfaceType,
     ListType,
+    OptionalType,
     TupleType,
     Type,
+    UnionType,
     UnknownAnnotation,
     assignable,
     from_annotation,
@@ -427,6 +429,9 @@ class Statements(SimpleStatements):
                 says = f"Previous return statement returned a value of type {first.type} but this return statement returns a value of type {second.type}"
                 return Undefined(says)
             before = self.block.find(name)
+            if isinstance(before, ScriptValue) and isinstance(before.type, (UnionType, OptionalType)):  # which a test has narrowed
+                if assignable(first.type, before.type) and assignable(second.type, before.type):
+                    return before.type
             odd = first if isinstance(before, ScriptValue) and unify(before.type, first.type) is None else second
             if isinstance(before, ScriptValue):
                 says = f"Variable '{shown}' previously had type {before.type} but is now being assigned to a value of type {odd.type}"
