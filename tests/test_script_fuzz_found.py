@@ -45,6 +45,28 @@ def test_numbers_of_mixed_types_are_floats() -> None:
         assert all(type(each) is float for each in found)
 
 
+class Holder(torch.nn.Module):
+    items: List[int]
+    values: List[int]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = [1, 2]
+        self.values = [3]
+
+    def forward(self, n: int) -> List[int]:
+        made = list(self.items)
+        made.append(n)
+        more = list(self.values)
+        more.append(n)
+        return self.items + self.values + made
+
+
+def test_copies_of_attributes_named_like_methods_of_dicts_stay_copies() -> None:
+    for form in forms(Holder()):
+        assert [form(5), form(6)] == [[1, 2, 3, 1, 2, 5], [1, 2, 3, 1, 2, 6]]
+
+
 class Tally:
     def __init__(self) -> None:
         self.n = 0

@@ -63,7 +63,7 @@ def _listed(text: GraphText, node: Node, depth: int) -> None:
         made = text.used(given, kind) if given and isinstance(kind, ListType) and kind.element != ANY else text.value(given)
         typed = isinstance(kind, ListType) and not is_open(kind) and kind.element != NEVER
         text.assign(node, f"annotate({text.writer.type_text(kind, 'a list')}, {made})" if typed else made, depth)
-    elif isinstance(given, Node) and given.target in ("keys", "values", "items", "size"):
+    elif isinstance(given, Node) and given.op == "call_method" and given.target in ("keys", "values", "items", "size"):
         text.names[node] = text.value(given)
     else:
         text.assign(node, f"list({text.used(given)})", depth)
