@@ -112,6 +112,15 @@ def test_one_number_for_a_list_of_sizes_can_be_saved() -> None:
         assert [list(each.shape) for each in form(3)] == [[3], [2], [3, 2], [3]]
 
 
+def shown_sizes(x: Tensor) -> str:
+    return str(x.shape) + f"{x.size()}" + f"{x.shape[1:]}"
+
+
+def test_sizes_are_shown_as_lists() -> None:
+    for form in forms(shown_sizes):
+        assert form(torch.ones(2, 3)) == "[2, 3][2, 3][3]"
+
+
 def own_sizes(x: Tensor) -> Tuple[List[int], List[int], List[int], List[int]]:
     first = x.shape
     second = first
@@ -191,6 +200,11 @@ def looked_up(key: Optional[str], table: Dict[str, int]) -> int:
     return 0
 
 
+def asked(n: int) -> bool:
+    nothing = []
+    return n in nothing
+
+
 def unreadable(n: int) -> float:
     if n > 3:
         return float("Hello")
@@ -206,6 +220,7 @@ def unreadable(n: int) -> float:
         (looked_up, ("c", {"b": 4}), 5),
         (looked_up, (None, {"b": 4}), 0),
         (unreadable, (1,), float("inf")),
+        (asked, (1,), False),
         (keyed, (["ab"], 2), 3),
         (keyed, (["ab", "c"], 9), 9),
         (never, (4,), [4]),

@@ -37,6 +37,8 @@ def rendered(torch: Any, value: Any) -> str:
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, dict) or hasattr(value, "items") and hasattr(value, "keys"):
         return "{" + ", ".join(f"{rendered(torch, key)}: {rendered(torch, each)}" for key, each in value.items()) + "}"
+    if isinstance(value, torch.Size) or (isinstance(value, tuple) and value and all(isinstance(each, torch.Tensor) for each in value)):
+        value = list(value)  # as scripts have sizes and the parts of a tensor
     if isinstance(value, tuple):
         return ("" if type(value) is tuple else type(value).__name__) + "(" + ", ".join(rendered(torch, each) for each in value) + ")"
     if isinstance(value, list) or hasattr(value, "append"):

@@ -57,12 +57,11 @@ _ALIASES = frozenset((graph_functions.shown, *type_numbers.FUNCTIONS.values())) 
 _CALLED = frozenset(
     (len, int, float, bool, str, print, min, max, abs, sum, round, sorted, ord, chr, any, all, divmod, pow, hex, oct, bin, list, hash)
 )
-
-
 _CASTS = {
     "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "float": "float32", "double": "float64",
     "half": "float16", "bfloat16": "bfloat16", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
+_PUT = ("append", "insert", "remove", "index", "count", operator.contains)  # whose last argument is of the type of a list's elements
 _OTHER = frozenset(("element_size", "cpu", "cuda", "unpack"))  # methods of tensors that are operators of TorchScript alone
 
 
@@ -501,7 +500,7 @@ class GraphText:
             given = [self.type_of(each) if isinstance(each, Node) else type_of(each) for each in user.args]
             if user.target is operator.setitem and user.args[0] is alias and isinstance(kind, DictType):
                 found: Type = DictType(given[1], given[2])
-            elif user.target in ("append", "insert") and user.args[0] is alias and isinstance(kind, ListType):
+            elif user.target in _PUT and user.args[0] is alias and isinstance(kind, ListType):
                 found = ListType(given[-1])
             else:
                 continue
