@@ -6,11 +6,14 @@ python tools/fuzz_programs.py --torch PYTHON --count 2000 --forms compiled dynam
 python tools/fuzz_programs.py --device cuda --count 2000 chains                  # against the CPU in eager mode, and compiled against that
 python tools/fuzz_programs.py --count 500 --forms captured dynamic -- python    # needs no PyTorch
 python tools/fuzz_programs.py --torch PYTHON --count 500 training export        # needs PyTorch for eager mode and for traces
+python tools/fuzz_programs.py --torch PYTHON --count 1000 script                # TorchScript
 
 Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
 Programs of the kind `python` (:mod:`fuzz.python_programs`) are about Python and not about ops: each form is compared with eager mode, errors and side effects included.
 Programs of the kinds `training` and `export` (:mod:`fuzz.training`) are whole models with custom Functions: eager mode is compared with PyTorch, and compiled, traced and
 exported forms are compared with eager mode.
+Programs of the kind `script` (:mod:`fuzz.script_programs`) are TorchScript: scripted, saved and loaded, saved as PyTorch's files (read here and there) and frozen; the scripted form is
+compared with PyTorch's, or with Python where PyTorch refuses the program (or is not there), and the other forms with the scripted one.
 """
 
 from __future__ import annotations
@@ -33,9 +36,13 @@ from fuzz.programs import KINDS, program  # noqa: E402
 from fuzz.python_programs import python_program  # noqa: E402
 from fuzz.run_python import FORMS as FORMS_OF_PYTHON  # noqa: E402
 from fuzz.run_python import run_python  # noqa: E402
+from fuzz.run_script import difference as difference_of_scripts  # noqa: E402
+from fuzz.run_script import shrunk as shrunk_script  # noqa: E402
 from fuzz.run_training import FORMS as FORMS_OF_TRAINING  # noqa: E402
 from fuzz.run_training import difference as difference_in_training  # noqa: E402
 from fuzz.run_training import shrunk as shrunk_training  # noqa: E402
+from fuzz.run_training import time_limit  # noqa: E402
+from fuzz.script_programs import PRELUDE, script_program  # noqa: E402
 from fuzz.training import KINDS as KINDS_OF_TRAINING  # noqa: E402
 
 import rushlight  # noqa: E402
@@ -142,13 +149,37 @@ def training(kind: str, peer: PyTorch | None, given: argparse.Namespace) -> int:
     return differing
 
 
+def scripts(peer: PyTorch | None, given: argparse.Namespace) -> int:
+    """Run TorchScript programs: how many differ in one of their forms."""
+    ask = None if peer is None else peer.ask_script
+    until, count, differing = time.monotonic() + given.seconds, 0, 0
+    for seed in range(given.seed, given.seed + given.count):
+        if time.monotonic() > until:
+            break
+        count += 1
+        source = script_program(seed)
+        try:
+            with time_limit(60):
+                said = difference_of_scripts(rushlight, source, ask)
+        except TimeoutError as error:
+            said = f"does not end in {error}"
+        if said:
+            differing += 1
+            source = shrunk_script(source, lambda text: difference_of_scripts(rushlight, text, ask)) if "end in" not in said else source
+            print(f"script {seed}: {said}\n{source[len(PRELUDE) :].strip()}\n", flush=True)
+    print(f"script: {differing} differences in {count} programs")
+    return differing
+
+
 def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python, training, export; all by default")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python, script, training, export; all by default")
     peers = parser.add_mutually_exclusive_group()
     peers.add_argument(
-        "--torch", metavar="PYTHON", help="the Python of an environment with PyTorch; `python`, `training` and `export` do without"
+        "--torch",
+        metavar="PYTHON",
+        help="the Python of an environment with PyTorch; `python`, `script`, `training` and `export` do without",
     )
     peers.add_argument("--device", help="run chains on this device, against the CPU")
     parser.add_argument("--count", type=int, default=200, help="of each kind")
@@ -166,12 +197,14 @@ def main() -> int:
     if given.device:
         given.forms = [form for form in given.forms if form in FORMS]
         return 1 if chains(OnDevice(given.device), given) else 0
-    kinds, total = given.kinds or (*KINDS, "chains", "python", *KINDS_OF_TRAINING), 0
+    kinds, total = given.kinds or (*KINDS, "chains", "python", "script", *KINDS_OF_TRAINING), 0
     if "python" in kinds:
         total += python_programs(given)
+    if "script" in kinds:
+        total += scripts(PyTorch(given.torch) if given.torch else None, given)
     for kind in [kind for kind in kinds if kind in KINDS_OF_TRAINING]:
         total += training(kind, PyTorch(given.torch) if given.torch else None, given)
-    others = [kind for kind in kinds if kind != "python" and kind not in KINDS_OF_TRAINING]
+    others = [kind for kind in kinds if kind not in ("python", "script") and kind not in KINDS_OF_TRAINING]
     if others and not given.torch:
         parser.error("--torch is needed for " + ", ".join(others))
     if not others:

@@ -138,7 +138,12 @@ def _target(node: Node, functions: dict[Any, str]) -> str:
     if node.target in functions:
         return f"script:{functions[node.target]}"
     name = getattr(node.meta.get("function"), "__name__", None) or getattr(node.target, "__name__", str(node.target))
-    raise CaptureError(
+    raise python_call(str(name))
+
+
+def python_call(name: str) -> CaptureError:
+    """The error of a program that can't be saved because it calls Python."""
+    return CaptureError(
         f"Could not export Python function call '{name}'. A file holds ops, and no Python code: remove calls to Python functions "
         "(custom Functions too) before saving, or save the state_dict"
     )

@@ -13,10 +13,11 @@ from .outcome import Outcome
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 WORKER = """
-import os, pickle, struct, sys, torch
+import os, pickle, signal, struct, sys, torch
 sys.path[:0] = {path!r}
 torch.set_num_threads(1)
 from fuzz.outcome import outcome, run_program
+from fuzz.run_script import run_script
 source, sink = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
 os.dup2(2, 1)  # what LAPACK prints goes elsewhere
 while True:
@@ -24,7 +25,11 @@ while True:
     if len(size) < 8:
         break
     calls = pickle.loads(source.read(struct.unpack("<q", size)[0]))
-    found = pickle.dumps([(run_program if isinstance(call, str) else outcome)(torch, call) for call in calls])
+    signal.alarm(20 if isinstance(calls[0], tuple) else 0)  # a script that does not end ends the process
+    found = pickle.dumps([
+        run_script(torch, *call) if isinstance(call, tuple) else run_program(torch, call) if isinstance(call, str) else outcome(torch, call) for call in calls
+    ])
+    signal.alarm(0)
     sink.write(struct.pack("<q", len(found)) + found)
     sink.flush()
 """
@@ -41,6 +46,11 @@ class PyTorch:
         """A fresh process; it imports the fuzzer's own modules and no rushlight."""
         program = WORKER.format(path=[str(ROOT / "tests"), str(ROOT)])
         self.process = subprocess.Popen([self.python, "-W", "ignore", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask_script(self, source: str, form: str, file: bytes | None) -> list[str]:
+        """What a random TorchScript program says of itself; one that ends the process is told as refused."""
+        found: Any = self.ask([(source, form, file)])[0]
+        return found if isinstance(found, list) else ["refused: crash", ""]
 
     def ask(self, calls: list[Any]) -> list[Outcome]:
         """The outcomes of calls; of one that ends the process, an error of that name."""

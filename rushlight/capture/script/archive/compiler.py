@@ -20,7 +20,6 @@ from ..frontend.annotations import annotate
 from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
-    FLOAT,
     NEVER,
     NONE,
     NUMBER,
@@ -236,8 +235,6 @@ class ArchiveCompiler(Operators):
         known = self.number_in(value)
         if known is not None and name == "int":
             return known
-        if isinstance(value.arg, str) and name == "float":  # float("inf")
-            return ScriptValue(FLOAT, float(value.arg))
         return self.call_builtin(NAMES[name], [value], {}, node)
 
     def typed(self, name: str, node: ast.Call) -> Any:

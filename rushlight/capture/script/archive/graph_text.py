@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -18,8 +19,11 @@ from ....graph import Graph, Node
 from ....graph.control import UNSET, branch, loop, within
 from ....ops.overloads import OpOverload, OpOverloadPacket
 from ....tensor.layout import layout, memory_format
+from ...graph_data import python_call
 from ..frontend.types import (
     ANY,
+    INT,
+    NEVER,
     NONE,
     STR,
     TENSOR,
@@ -40,7 +44,7 @@ from ..script_class import Blank, ScriptClass
 from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
-from .text_parts import is_open, number, quoted, uses
+from .text_parts import is_open, is_open_list, number, quoted, uses
 
 _INFIX: dict[Any, str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.floordiv: "floordiv", operator.mod: "remainder",
@@ -53,12 +57,11 @@ _ALIASES = frozenset((graph_functions.shown, *type_numbers.FUNCTIONS.values())) 
 _CALLED = frozenset(
     (len, int, float, bool, str, print, min, max, abs, sum, round, sorted, ord, chr, any, all, divmod, pow, hex, oct, bin, list, hash)
 )
-
-
 _CASTS = {
     "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "float": "float32", "double": "float64",
     "half": "float16", "bfloat16": "bfloat16", "cfloat": "complex64", "cdouble": "complex128",
 }  # fmt: skip
+_PUT = ("append", "insert", "remove", "index", "count", operator.contains)  # whose last argument is of the type of a list's elements
 _OTHER = frozenset(("element_size", "cpu", "cuda", "unpack"))  # methods of tensors that are operators of TorchScript alone
 
 
@@ -224,7 +227,11 @@ class GraphText:
             return
         kind = self.type_of(base) if isinstance(base, Node) else ANY
         element = kind.element if isinstance(kind, ListType) and name in ("append", "insert", "remove", "index", "count") else ANY
-        parts = [self.used(each, element) if repr(element) != "Any" else self.value(each) for each in rest]
+        wanted = [kind.key] if isinstance(kind, DictType) else [element] * len(rest)  # of a dict the key comes first
+        parts = [
+            self.used(each, want) if want != ANY else self.value(each)
+            for each, want in itertools.zip_longest(rest, wanted[: len(rest)], fillvalue=ANY)
+        ]
         parts += [f"{key}={self.value(each)}" for key, each in node.kwargs.items()]
         if kind == TENSOR and name in _CASTS and not rest:
             self.assign(node, f"torch.to({self.used(base)}, {type_numbers.number_of(BY_NAME[_CASTS[name]])})", depth)
@@ -251,6 +258,8 @@ class GraphText:
             raise CaptureError(
                 f"'{target.__name__}' of objects of a scripted class, which Python has made, can't be written to an archive: write the method"
             )
+        elif target is operator.not_ and isinstance(args[0], Node) and self.type_of(args[0]) == TENSOR:
+            self.assign(node, f"torch.__not__(bool({self.value(args[0])}))", depth)
         elif target in _INFIX:
             self.assign(
                 node,
@@ -298,6 +307,8 @@ class GraphText:
             self.assign(node, f"{place}.{target.__name__}({', '.join(parts)})", depth)
         else:
             name = getattr(target, "__name__", str(target))
+            if "python" in node.meta:
+                raise python_call(name)
             raise CaptureError(f"a call of '{name}' can't be written to an archive of TorchScript, which has no such function")
 
     def by_schema(self, overload: OpOverload, node: Node) -> dict[str, Any]:
@@ -347,7 +358,7 @@ class GraphText:
 
     def kept(self, value: Any, kind: Type) -> str:
         """A value of a variable that has a type of its own."""
-        if value is UNSET:
+        if value is UNSET or (isinstance(value, Node) and self.type_of(value) == NEVER):
             return f"uninitialized({self.writer.type_text(kind, 'a variable')})"
         if (
             isinstance(value, Node)
@@ -489,7 +500,7 @@ class GraphText:
             given = [self.type_of(each) if isinstance(each, Node) else type_of(each) for each in user.args]
             if user.target is operator.setitem and user.args[0] is alias and isinstance(kind, DictType):
                 found: Type = DictType(given[1], given[2])
-            elif user.target in ("append", "insert") and user.args[0] is alias and isinstance(kind, ListType):
+            elif user.target in _PUT and user.args[0] is alias and isinstance(kind, ListType):
                 found = ListType(given[-1])
             else:
                 continue
@@ -529,12 +540,16 @@ class GraphText:
                 return f'({{"none": 0, "mean": 1, "sum": 2}})[{self.value(value)}]'
             if wanted.listed and isinstance(kind, TupleType):
                 return f"[{', '.join(f'({self.value(value)})[{at}]' for at in range(len(kind.elements)))}]"
+            if kind == INT and is_open_list(wanted):
+                return f"[{self.value(value)}]"
             return self.value(value) if wanted.optional else self.used(value)
         if wanted.listed and isinstance(value, (list, tuple)):
             element = wanted.element.element if wanted.optional and wanted.element is not None else wanted.element
             if not value:
                 return f"annotate(List[{ {'SymInt': 'int'}.get(wanted.base, wanted.base) }], [])"
             return f"[{', '.join(self.argument(each, element) for each in value)}]"
+        if type(value) is int and is_open_list(wanted):
+            return f"[{value}]"
         if wanted.base == "float" and type(value) is int:
             return number(float(value))
         if wanted.base == "int" and isinstance(value, str) and value in ("none", "mean", "sum"):

@@ -11,7 +11,7 @@ from ....autograd import grad_mode, profiler
 from ....core.errors import CaptureError
 from ....graph import Node
 from ....nn.functional import multi_head_attention_forward
-from ....tensor.construct import tensor
+from ....tensor.construct import as_tensor, tensor
 from ..frontend.types import ANY, DEVICE, NEVER, TENSOR, ClassType, DictType, InterfaceType, ListType, OptionalType, TupleType
 from ..ir import graph_functions
 from .aten_text import bound
@@ -35,7 +35,7 @@ _FACTS = {
 
 def _item(text: GraphText, node: Node, depth: int) -> None:
     base, index = node.args
-    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
+    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.used(index)
     kind = text.type_of(node)
     if isinstance(kind, InterfaceType):  # a Module of a list, by an index that is not known
         text.names[node] = name = text.fresh()
@@ -46,7 +46,7 @@ def _item(text: GraphText, node: Node, depth: int) -> None:
 
 def _set_item(text: GraphText, node: Node, depth: int) -> None:
     base, index, value = node.args
-    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.value(index)
+    shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.used(index)
     kind = text.type_of(base) if isinstance(base, Node) else ANY
     kind = kind.inner if isinstance(kind, OptionalType) else kind  # of which the program has made sure that it is there
     wanted = (
@@ -63,7 +63,7 @@ def _listed(text: GraphText, node: Node, depth: int) -> None:
         made = text.used(given, kind) if given and isinstance(kind, ListType) and kind.element != ANY else text.value(given)
         typed = isinstance(kind, ListType) and not is_open(kind) and kind.element != NEVER
         text.assign(node, f"annotate({text.writer.type_text(kind, 'a list')}, {made})" if typed else made, depth)
-    elif isinstance(given, Node) and given.target in ("keys", "values", "items", "size"):
+    elif isinstance(given, Node) and given.op == "call_method" and given.target in ("keys", "values", "items", "size"):
         text.names[node] = text.value(given)
     else:
         text.assign(node, f"list({text.used(given)})", depth)
@@ -77,9 +77,11 @@ def _mapped(text: GraphText, node: Node, depth: int) -> None:
         text.assign(node, f"dict({text.used(given)})", depth)
         return
     given = [*given, *node.kwargs.items()]
-    made = "{" + ", ".join(f"{text.value(key)}: {text.value(value)}" for key, value in given) + "}"
     kind = text.settled_type(node)
     typed = isinstance(kind, DictType) and not is_open(kind)
+    kinds = (kind.key, kind.value) if isinstance(kind, DictType) and typed else (ANY, ANY)
+    shown = [": ".join(text.used(each, wanted) for each, wanted in zip(pair, kinds)) for pair in given]
+    made = "{" + ", ".join(shown) + "}"
     text.assign(node, f"annotate({text.writer.type_text(kind, 'a dict')}, {made})" if typed else made, depth)
 
 
@@ -186,7 +188,7 @@ def _made_tensor(text: GraphText, node: Node, depth: int) -> None:
         text.value(node.args[0]),
         *[f"{key}={text.value(each)}" for key, each in node.kwargs.items() if each is not None and key != "pin_memory"],
     ]
-    text.assign(node, f"torch.tensor({', '.join(parts)})", depth)
+    text.assign(node, f"torch.{node.target.__name__}({', '.join(parts)})", depth)
 
 
 def _percent(text: GraphText, node: Node, depth: int) -> None:
@@ -278,7 +280,7 @@ def _autocast(text: GraphText, node: Node, depth: int) -> None:
 
 FORMS.update({
     operator.getitem: _item, operator.setitem: _set_item, operator.contains: _contained, list: _listed, dict: _mapped, getattr: _attribute,
-    operator.invert: _inverted, operator.mod: _percent, operator.floordiv: _floored, tensor: _made_tensor, warnings.warn: _warned,
+    operator.invert: _inverted, operator.mod: _percent, operator.floordiv: _floored, tensor: _made_tensor, as_tensor: _made_tensor, warnings.warn: _warned,
     graph_functions.raise_error: _raised, graph_functions.check: _checked, graph_functions.unpack: _unpacked, graph_functions.is_kind: _asked,
     graph_functions.formatted: _formatted, graph_functions.format_text: _format, graph_functions.joined: _joined, graph_functions.set_attribute: _attribute_set,
     graph_functions.delete_item: _deleted, graph_functions.range_length: _range_length, graph_functions.present: _present,

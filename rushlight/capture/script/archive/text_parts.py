@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from ....core.schema import SchemaType
 from ....graph import Node
 from ....graph.control import loop
 from ..frontend.types import ANY, DictType, ListType, OptionalType, TupleType, Type
@@ -16,6 +17,11 @@ def is_open(kind: Type) -> bool:
         parts = {ListType: ("element",), DictType: ("key", "value"), OptionalType: ("inner",)}.get(type(kind), ())
         return any(map(is_open, kind.elements if isinstance(kind, TupleType) else [getattr(kind, part) for part in parts]))
     return kind == ANY
+
+
+def is_open_list(kind: SchemaType) -> bool:
+    """Whether an argument is a list of any length, which one number does not stand for."""
+    return kind.listed and (kind.element if kind.optional and kind.element is not None else kind).size is None
 
 
 def quoted(text: str) -> str:

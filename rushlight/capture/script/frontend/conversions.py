@@ -9,7 +9,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.devices import device
 from .script_containers import ScriptDict, ScriptList
-from .type_checks import checker, is_exactly
+from .type_checks import checker, is_exactly, same_member
 from .types import (
     ANY,
     BOOL,
@@ -19,6 +19,7 @@ from .types import (
     INT,
     BroadcastingListType,
     DictType,
+    EnumType,
     ListType,
     OptionalType,
     TupleType,
@@ -53,6 +54,8 @@ def conversion(wanted: Type) -> Conversion | None:
         return lambda value: (
             value if value.__class__ is tuple and wanted.kind is None and not any(parts) else _grouped(value, parts, wanted.kind)
         )
+    if isinstance(wanted, EnumType) and wanted.kind.__module__.startswith("__torch__"):  # of a file
+        return lambda value: value if isinstance(value, wanted.kind) else same_member(value, wanted.kind)
     if isinstance(wanted, UnionType):
         pairs: list[tuple[Any, Conversion | None]] = [(partial(is_exactly, wanted=each), conversion(each)) for each in wanted.options]
         pairs += [(checker(each), conversion(each)) for each in wanted.options]

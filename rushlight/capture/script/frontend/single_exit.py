@@ -12,6 +12,7 @@ from typing import Any
 from ....graph.control import UNSET
 
 RETURNED, VALUE = "$returned", "$value"
+FLAGS = (RETURNED, "$broken", "$skipped")  # what the names of flags begin with
 _JUMPS = frozenset((ast.Return, ast.Break, ast.Continue))
 _STRAIGHT = frozenset((ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Pass, ast.Assert))
 _SIMPLE = _STRAIGHT | {ast.Raise}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,14 @@ from .types import (
     Type,
     UnionType,
 )
+
+
+def same_member(value: Any, kind: Any) -> Any:
+    """The member of an enumeration that a member of another one of the same name is: a file has its own; None where there is none."""
+    if not isinstance(value, enum.Enum) or type(value).__name__ != kind.__name__:
+        return None
+    found = kind.__members__.get(value.name)
+    return found if found is not None and found.value == value.value else None
 
 
 def checker(wanted: Type) -> Callable[[Any], bool] | None:
@@ -59,7 +68,7 @@ def checker(wanted: Type) -> Callable[[Any], bool] | None:
             and all(test is None or test(each) for test, each in zip(elements, value))
         )  # fmt: skip
     if isinstance(wanted, EnumType):
-        return lambda value: isinstance(value, wanted.kind)
+        return lambda value: isinstance(value, wanted.kind) or same_member(value, wanted.kind) is not None
     if isinstance(wanted, InterfaceType):
         return lambda value: all(hasattr(value, name) for name in wanted.methods)
     if not isinstance(wanted, ClassType):  # a class of an archive that is none of scripts

@@ -10,6 +10,7 @@ from ....core.base import TensorBase
 from ....core.devices import device as Device
 from ....core.dtypes import dtype as Dtype
 from ....core.errors import CaptureError, NotSupported
+from ....core.size import Size
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic, size_of
 from ....graph import has_side_effect
@@ -131,7 +132,7 @@ def shown_item(value: Any) -> str:
     """An item of a container as scripts write it: texts without quotes."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{shown_item(key)}: {shown_item(each)}" for key, each in value.items()) + "}"
-    if isinstance(value, list):
+    if isinstance(value, (list, Size)):  # sizes are lists in scripts
         return "[" + ", ".join(map(shown_item, value)) + "]"
     if isinstance(value, tuple):
         return "(" + ", ".join(map(shown_item, value)) + ("," if len(value) == 1 else "") + ")"

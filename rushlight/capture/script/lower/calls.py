@@ -15,10 +15,12 @@ from typing import Any
 from ....autograd.function import Function
 from ....core.base import TensorBase, runtime
 from ....core.declare import PACKAGE, Op
+from ....core.dtypes import BY_NAME
 from ....core.missing import is_own
 from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
+from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
 from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
@@ -52,7 +54,7 @@ from .construction import Construction
 from .core import tuple_like
 from .iteration import PARAMETERS, parts_of
 from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
-from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
+from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled, is_size
 
 _PYTHON = frozenset(
     (
@@ -61,6 +63,7 @@ _PYTHON = frozenset(
 )  # fmt: skip
 
 
+_ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
 _TENSORS_OF = frozenset("named_buffers buffers named_parameters parameters".split())
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
@@ -281,6 +284,14 @@ class Calls(Construction):
         )
         if constant and isinstance(found, BuiltinFunctionType) and found is not warnings.warn:
             return self.folded(found, args, kwargs, kind)
+        if (
+            found in (tensor, as_tensor) and len(args) == 1 and "dtype" not in keywords
+        ):  # of an empty list, too, of the type of its elements
+            leaf = kinds[0]
+            while isinstance(leaf, ListType):
+                leaf = leaf.element
+            if leaf is not kinds[0] and leaf in _ELEMENTS and not isinstance(args[0], list):
+                kwargs["dtype"] = _ELEMENTS[leaf]
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
 
@@ -344,12 +355,11 @@ class Calls(Construction):
         plain = {name: each.arg for name, each in kwargs.items()}
         if foldable:
             made = self.folded(found, [each.arg for each in values], plain, kind)
-            return ScriptValue(FLOAT, float(made.arg)) if found in (round, pow) and kind == FLOAT and made.constant else made
-        if found in (min, max) and kind == FLOAT and {each.type for each in values} == {INT, FLOAT}:
-            return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
-        if found in (round, pow) and kind == FLOAT and len(values) == (1 if found is round else 2):  # never an int
-            return self.emit(float, (self.emit(found, tuple(each.arg for each in values), kind, plain).arg,), FLOAT)
-        return self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
+            return ScriptValue(FLOAT, float(made.arg)) if kind == FLOAT and made.constant else made
+        made = self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
+        if kind == FLOAT and (found in (round, pow, sum) or (found in (min, max) and INT in {each.type for each in values})):
+            return self.emit(float, (made.arg,), FLOAT)  # Python's may be an int
+        return made
 
     def check_builtin(self, found: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse arguments that one of Python's functions can't take, whatever their values are."""
@@ -418,6 +428,8 @@ class Calls(Construction):
             signature = kind.methods[name]
             bound = signature.bind(self, arguments, keywords, node)
             return self.emit(graph_functions.call_interface, (base.arg, name, *bound), signature.result, impure=True)
+        if isinstance(kind, ListType) and is_size(base):
+            base = self.emit(list, (base.arg,), kind)
         if isinstance(kind, ListType) and name == "sort" and len(arguments) == 1:
             self.check_sorted(arguments[0], node)
             arguments, keywords = [], {"reverse": arguments[0], **keywords}
@@ -449,6 +461,8 @@ class Calls(Construction):
             return self.emit(name, (base.arg, *args), result, kwargs, op="call_method", impure=name.endswith("_"))
         if isinstance(kind, ListType) and name in ("append", "insert", "extend"):
             self.grow(kind, name, arguments, node)
+        if isinstance(kind, DictType) and name in ("setdefault", "update") and ANY in (kind.key, kind.value):
+            self.settle(kind, name, kinds)
         if isinstance(kind, TupleType) and kind.kind is not None and name == "_replace":
             parts = {field: self.item(base, at).arg for at, field in enumerate(kind.kind._fields)}
             return ScriptValue(kind, tuple_like(kind.kind(*[None] * len(parts)), list({**parts, **kwargs}.values())))
@@ -468,6 +482,12 @@ class Calls(Construction):
                 self.source,
                 node,
             )
+
+    def settle(self, kind: DictType, name: str, kinds: list[Type]) -> None:
+        """Something is put into an empty dict by a method, which says what it is a dict of."""
+        given = kinds[0] if name == "update" and kinds else DictType(*kinds) if len(kinds) == 2 else ANY
+        if isinstance(given, DictType):
+            kind.key, kind.value = given.key, given.value
 
     def grow(self, kind: ListType, name: str, arguments: list[Any], node: ast.AST) -> None:
         """Something is put into a list: the first one settles what an empty list is a list of."""

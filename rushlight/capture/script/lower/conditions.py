@@ -241,7 +241,7 @@ class Conditions(Calls):
         return self.choose(first, lambda: self.truth(self.condition(test)[0], test), lambda: ScriptValue(BOOL, False), test)
 
     def on_BoolOp(self, node: ast.BoolOp) -> Any:
-        """``a and b`` as a value: one of them, as Python has it."""
+        """``a and b`` as a value: one of them, as Python has it; a bool where they are tensors or of different types."""
         is_and = isinstance(node.op, ast.And)
         first = node.values[0]
         rest: Any = node.values[1] if len(node.values) == 2 else ast.copy_location(ast.BoolOp(node.op, node.values[1:]), node)
@@ -292,6 +292,12 @@ class Conditions(Calls):
         self.block, self.here = outer, here
         first, second = values
         kind = unify(first.type, second.type)
+        if isinstance(node, ast.BoolOp) and (kind is None or kind == TENSOR):
+            for at, each in enumerate(blocks):
+                self.block = each
+                values[at] = self.truth(values[at], node)
+            self.block, kind = outer, BOOL
+            first, second = values
         if kind is None and getattr(node, "wanted", None) == ANY:
             kind = ANY
         if kind is None:

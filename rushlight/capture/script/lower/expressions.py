@@ -242,13 +242,13 @@ class Expressions(Conditions):
     ) -> ScriptValue:
         """A comprehension as the loop that it is short for."""
         self.comprehensions += 1
-        name = f"$made{self.comprehensions}"
+        name = f"$_made{self.comprehensions}"
         body: list[ast.stmt] = [put(name, node)]
         for each in reversed(generators):
             for test in reversed(each.ifs):
                 body = [ast.If(test, body, [])]
             body = [ast.For(each.target, each.iter, body, [], lineno=node.lineno)]
-        names = {found: f"${found}{self.comprehensions}" for found in names_in([each.target for each in generators])[1]}
+        names = {found: f"$_{found}{self.comprehensions}" for found in names_in([each.target for each in generators])[1]}
         loop = renamed(body[0], names)
         for inner in ast.walk(loop):
             if isinstance(inner, (ast.expr, ast.stmt)) and not hasattr(inner, "lineno"):

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....nn.modules.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from ..frontend.errors import ScriptError
-from ..frontend.types import ANY, BOOL, INT, STR, TENSOR, DictType, EnumType, ListType, TupleType, Type
+from ..frontend.types import ANY, BOOL, INT, STR, TENSOR, DictType, EnumType, ListType, TupleType
 from ..ir import graph_functions
 from .core import Core
 from .scope import ModuleValue, ScriptValue, Static, Unrolled
@@ -38,6 +38,8 @@ class Iterating(Core):
 
     def iterable(self, node: ast.expr) -> Unrolled | Items:
         """What a ``for`` runs over: items that are known, or a count and a way to get an item by its number."""
+        if isinstance(node, ast.Name) and node.id.startswith("$_items"):
+            return self.block.find(node.id)  # type: ignore[no-any-return]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not self.block.has(node.func.id) and not node.keywords:
             try:
                 function = self.source.lookup(node.func.id)
@@ -48,8 +50,8 @@ class Iterating(Core):
             if function in (enumerate, zip, reversed):
                 return self.combined(function, node)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "enumerate" and len(node.keywords) == 1:
-            start = self.value(node.keywords[0].value)
-            return self.enumerated(self.iterable(node.args[0]), start)
+            inner = self.iterable(node.args[0])
+            return self.enumerated(inner, self.value(node.keywords[0].value))
         found = self.expression(node)
         if isinstance(found, Unrolled):
             return found
@@ -117,8 +119,8 @@ class Iterating(Core):
                 f"enumerate expected at {'most 2' if node.args else 'least 1'} arguments, got {len(node.args)}", self.source, node
             )
         if function is enumerate:
-            start = self.value(node.args[1]) if len(node.args) > 1 else ScriptValue(INT, 0)
-            return self.enumerated(self.iterable(node.args[0]), start)
+            inner = self.iterable(node.args[0])
+            return self.enumerated(inner, self.value(node.args[1]) if len(node.args) > 1 else ScriptValue(INT, 0))
         parts = [self.iterable(each) for each in node.args]
         if not parts:
             raise ScriptError(f"{function.__name__} expected at least 1 arguments, got 0", self.source, node)
@@ -166,11 +168,8 @@ class Iterating(Core):
         found = self.iterable(node)
         if isinstance(found, Unrolled):
             return found
-        values = [self.value(each) for each in node.args]
-        element: Type = TupleType(tuple(self.element_type(each.type) for each in values))
-        if function.object is reversed:
-            element = self.element_type(values[0].type)
-        elif function.object is enumerate:
-            element = TupleType((INT, self.element_type(values[0].type)))
-        inner = self.emit(function.object, tuple(self.plain(each, node).arg for each in values), ANY)
-        return self.emit(list, (inner.arg,), ListType(element))
+        name = f"$_items{id(node)}"  # evaluated once: what it is made of may have effects
+        self.block.env[name] = found
+        each, source = ast.Name("each", ast.Load()), ast.Name(name, ast.Load())
+        comprehension = ast.ListComp(each, [ast.comprehension(ast.Name("each", ast.Store()), source, [], 0)])
+        return self.expression(ast.fix_missing_locations(ast.copy_location(comprehension, node)))

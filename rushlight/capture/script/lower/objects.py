@@ -99,6 +99,17 @@ class ObjectLowering(Iterating):
             raise ScriptError(f"'{base.type}' object has no attribute or method '{name}', which is needed here", self.source, node)
         return self.call_object_method(base, name, arguments, {}, node)
 
+    def check_key(self, kind: DictType, key: ScriptValue, node: ast.AST) -> None:
+        """The type of a key that is put into a dict; the first one settles that of an empty one."""
+        if kind.key == ANY:
+            kind.key = key.type
+        elif not assignable(key.type, kind.key):
+            raise ScriptError(
+                f"Arguments for call are not valid: Expected a value of type '{kind.key}' for argument 'idx' but instead found type '{key.type}'",
+                self.source,
+                node,
+            )
+
     def check_item(self, base: ScriptValue, value: Any, node: ast.AST) -> None:
         """The type of what is put into a list or dict; the first one settles that of an empty one."""
         if not isinstance(value, ScriptValue):

@@ -205,5 +205,8 @@ def builtin_type(function: Any, kinds: list[Type]) -> Type:
             return ListType(first.key)
         return first if isinstance(first, ListType) else ListType(first if first in (STR, TENSOR) else ANY)
     if function is dict:
+        pair = first.element if isinstance(first, ListType) else ANY
+        if isinstance(pair, TupleType) and len(pair.elements) == 2:
+            return DictType(*pair.elements)
         return first if isinstance(first, DictType) else DictType(ANY, ANY)
     return ANY

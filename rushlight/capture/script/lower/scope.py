@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from ..frontend.types import Type
+from ..frontend.types import ListType, Type
 from ..ir.steps import PLAIN, ScriptStep
 
 
@@ -26,6 +27,16 @@ class ScriptValue:
 
     def __repr__(self) -> str:
         return f"<{self.arg}: {self.type}>"
+
+
+def is_size(value: ScriptValue) -> bool:
+    """Whether a list of ints is a tensor's sizes or strides, or a part of them: a tuple when the program runs."""
+    step = value.arg
+    if step.__class__ is not ScriptStep or not isinstance(value.type, ListType):
+        return False
+    while step.target is operator.getitem and isinstance(step.args[0], ScriptStep):
+        step = step.args[0]
+    return (step.target is getattr and step.args[1] == "shape") or (step.op == "call_method" and step.target in ("size", "stride"))
 
 
 class Static:

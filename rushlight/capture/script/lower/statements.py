@@ -10,7 +10,7 @@ from typing import Any
 from ....graph.control import loop
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.name_usage import names_in
-from ..frontend.single_exit import VALUE, Set, UnlessExited
+from ..frontend.single_exit import FLAGS, VALUE, Set, UnlessExited
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -24,8 +24,10 @@ from ..frontend.types import (
     DictType,
     InterfaceType,
     ListType,
+    OptionalType,
     TupleType,
     Type,
+    UnionType,
     UnknownAnnotation,
     assignable,
     from_annotation,
@@ -34,7 +36,7 @@ from ..frontend.types import (
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
 from .expressions import INPLACE, OPERATORS
-from .scope import ModuleValue, ScriptBlock, ScriptValue, Undefined, Unrolled
+from .scope import ModuleValue, ScriptBlock, ScriptValue, Undefined, Unrolled, is_size
 from .simple_statements import SimpleStatements
 
 _KNOWN: dict[type, Type] = {bool: BOOL, type(None): NONE, type(graph_functions.UNSET): NEVER}
@@ -99,6 +101,8 @@ class Statements(SimpleStatements):
             value = self.annotated(value, node.type_comment, node)
         if value.__class__ is ScriptValue and value.arg.__class__ not in FLAT:
             value = self.materialized(value)
+        if value.__class__ is ScriptValue and not isinstance(node.targets[0], (ast.Tuple, ast.List)) and is_size(value):
+            value = self.emit(list, (value.arg,), value.type)  # which the program may write to
         for target in node.targets:
             if target.__class__ is ast.Name:
                 self.assign_name(target.id, value)  # type: ignore[attr-defined]
@@ -182,6 +186,8 @@ class Statements(SimpleStatements):
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Give a target a value."""
+        if value.__class__ is ScriptValue and not isinstance(target, (ast.Tuple, ast.List)) and is_size(value):
+            value = self.emit(list, (value.arg,), value.type)  # which the program may write to
         if target.__class__ is ast.Name:
             self.assign_name(target.id, value)  # type: ignore[attr-defined]
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -198,7 +204,13 @@ class Statements(SimpleStatements):
                     target,
                 )
             self.check_item(base, value, target)
-            self.emit(operator.setitem, (base.arg, self.index(target.slice), self.plain(value, target).arg), ANY, impure=True)
+            if isinstance(base.type, DictType):
+                key = self.plain(self.expression(target.slice), target)
+                self.check_key(base.type, key, target)
+                index = key.arg
+            else:
+                index = self.index(target.slice)
+            self.emit(operator.setitem, (base.arg, index, self.plain(value, target).arg), ANY, impure=True)
         elif isinstance(target, ast.Attribute):
             owner = self.expression(target.value)
             if isinstance(owner, ScriptValue) and isinstance(owner.type, ClassType):
@@ -381,7 +393,7 @@ class Statements(SimpleStatements):
             return ScriptValue(NEVER, graph_functions.UNSET)
         found = block.find(name)
         if (found is None or isinstance(found, Undefined)) and any(
-            flag[0] == "$" and flag != VALUE and block.env[flag].constant and block.env[flag].arg is True for flag in block.assigned
+            flag.startswith(FLAGS) and block.env[flag].constant and block.env[flag].arg is True for flag in block.assigned
         ):
             return ScriptValue(NEVER, graph_functions.UNSET)
         return found
@@ -417,6 +429,9 @@ class Statements(SimpleStatements):
                 says = f"Previous return statement returned a value of type {first.type} but this return statement returns a value of type {second.type}"
                 return Undefined(says)
             before = self.block.find(name)
+            if isinstance(before, ScriptValue) and isinstance(before.type, (UnionType, OptionalType)):  # which a test has narrowed
+                if assignable(first.type, before.type) and assignable(second.type, before.type):
+                    return before.type
             odd = first if isinstance(before, ScriptValue) and unify(before.type, first.type) is None else second
             if isinstance(before, ScriptValue):
                 says = f"Variable '{shown}' previously had type {before.type} but is now being assigned to a value of type {odd.type}"
