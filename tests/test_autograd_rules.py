@@ -368,3 +368,25 @@ def test_complex_powers_of_negative_real_numbers() -> None:
     exponent = torch.tensor([1 + 2j, 0.5 - 1j, 2j], dtype=torch.complex128, requires_grad=True)
     assert torch.autograd.gradcheck(torch.pow, (base, exponent))
     assert torch.autograd.gradcheck(lambda power: torch.pow(-2.0, power), (exponent,))
+
+
+# What PyTorch 2.13 computes in bfloat16 for the x and g of the test.
+ROUNDED_ONCE = {
+    "hardswish": [-0.28125, -0.0888671875, 0.027587890625, 1.6875, -0.6015625, 1.6875],
+    "elu": [0.046875, -0.359375, 0.050537109375, 2.703125, -0.53125, 1.171875],
+    "softplus": [0.0439453125, -0.28125, 0.03271484375, 1.6015625, -0.462890625, 1.109375],
+    "sigmoid": [0.041259765625, -0.2216796875, 0.0211181640625, 0.65234375, -0.0595703125, 0.060546875],
+    "tanh": [0.0108642578125, -0.34375, 0.0654296875, 2.359375, -0.044677734375, 0.0181884765625],
+    "gelu": [-0.01708984375, 0.1650390625, 0.006439208984375, 2.109375, -0.58203125, 1.1953125],
+    "selu": [0.08251953125, -0.62890625, 0.0888671875, 2.84375, -0.55859375, 1.234375],
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED_ONCE)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradients_of_activations_in_half_precision_are_rounded_once(name, compiled):
+    function = (lambda x: F.gelu(x, approximate="tanh")) if name == "gelu" else getattr(F, name)
+    x = torch.tensor([-2.7, -1.3, -0.61, 0.37, 1.9, 2.83]).bfloat16().requires_grad_()
+    g = torch.tensor([0.7, -1.31, 0.093, 2.7, -0.53, 1.17]).bfloat16()
+    (found,) = torch.autograd.grad((torch.compile(function) if compiled else function)(x), x, g)
+    assert found.dtype is torch.bfloat16 and found.tolist() == ROUNDED_ONCE[name]

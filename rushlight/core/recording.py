@@ -13,6 +13,7 @@ from . import generated_code
 from .base import TensorBase, alias, runtime
 from .declare import Joint, Op, call_body, table
 from .devices import device_of, sole_accelerator
+from .dtypes import BY_NUMPY, LOW_PRECISION, float32
 from .errors import NotSupported
 from .facets import Facet
 from .node import Node, SavedResult, edge_of, freed, next_sequence, save, unpack, unpack_list
@@ -28,6 +29,11 @@ dispensable: Facet[bool] = Facet(
     "dispensable result", "has a gradient rule that does without the result, which is not kept on an accelerator"
 )
 
+rounded_once: Facet[bool] = Facet(
+    "gradient rounded once",
+    "its gradient rule computes narrow types in float32 and rounds the result once",
+    source="rushlight.ops.gradient_precision",
+)
 together: Facet[Callable[..., Any]] = Facet(
     "gradients together",
     "has one function for the gradients of all its inputs on an accelerator, where all are wanted; None leaves them to the rules",
@@ -65,6 +71,15 @@ def _dtype_of(value: Any) -> Any:
     if array is not None:
         return array.dtype
     return [_dtype_of(each) for each in value] if isinstance(value, (list, tuple)) else None
+
+
+def _widened(value: Any) -> Any:
+    """A tensor of a narrow floating-point type in float32; anything else as it is."""
+    return table["cast"].call(value, float32) if isinstance(value, TensorBase) and value._array.dtype in LOW_PRECISION else value
+
+
+def _narrowed(gradient: Any, dtype: Any) -> Any:
+    return None if gradient is None else table["cast"].call(gradient, BY_NUMPY[dtype])
 
 
 def _save_list(values: Any) -> tuple[Any, ...]:
@@ -281,6 +296,12 @@ class _Writer:
             lines.append(f"        made = together({', '.join(_names_of(whole))})")
             lines.append("        if made is not None:")
             lines.append("            return made")
+        once = rounded_once.of(self.op) and not self.multiple and not self.lists
+        if once:
+            lines.append("    narrow = g._array.dtype")
+            lines.append("    if narrow in LOW_PRECISION:")
+            lines.append("        g = widened(g)")
+            lines += [f"        {name} = widened({name})" for name in saved if self.source_of(name)[1] != "{}"]
         results = []
         for index, (names, rule) in enumerate(self.rules):
             call = f"rule_{index}({', '.join(_names_of(rule))})"
@@ -300,6 +321,9 @@ class _Writer:
                     results.append(f"*(grad_{name} if grad_{name} is not None else (None,) * count_{name})")
                 else:
                     results.append(f"grad_{name}")
+        if once:
+            lines.append("    if narrow in LOW_PRECISION:")
+            lines += [f"        {each} = narrowed({each}, narrow)" for each in results]
         lines.append(f"    return ({''.join(each + ', ' for each in results)})")
         return lines
 
@@ -313,7 +337,7 @@ def build(op: Op) -> None:
         "save": save, "save_list": _save_list, "saved_result": SavedResult, "shape_of": _shape_of,
         "dtype_of": _dtype_of, "next_sequence": next_sequence, "freed": freed, "unpack": unpack,
         "unpack_list": unpack_list, "plain_tensor": runtime.tensor_type, "device_of": device_of, "sole_accelerator": sole_accelerator,
-        "together": together.of(op),
+        "together": together.of(op), "LOW_PRECISION": LOW_PRECISION, "widened": _widened, "narrowed": _narrowed,
     }  # fmt: skip
     for index, (_, rule) in enumerate(writer.rules):
         namespace[f"rule_{index}"] = rule

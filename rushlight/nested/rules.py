@@ -20,10 +20,9 @@ from .ragged_size import RaggedSize
 
 # On the values: every element, or every row, for itself.
 nesting.set("values", *(
-    "square clone detach cast positive true_divide rsub ones_like zeros_like empty_like full_like rand_like randn_like randint_like dropout "
-    "nn_functional_dropout relu silu gelu sigmoid tanh masked_fill fill copy zero nn_functional_embedding one_hot bernoulli"
+    "square detach cast positive true_divide rsub dropout nn_functional_dropout relu silu gelu sigmoid tanh masked_fill fill copy zero one_hot bernoulli"
 ).split())  # fmt: skip
-_LIKE = frozenset("ones_like zeros_like empty_like full_like rand_like randn_like randint_like".split())
+nesting.set("likes", *"ones_like zeros_like empty_like full_like rand_like randn_like randint_like".split())  # new values, nested alike
 
 
 def call(func: Any, args: Any, kwargs: Any) -> Any:
@@ -41,8 +40,11 @@ def call(func: Any, args: Any, kwargs: Any) -> Any:
         return _converted(func, first, args, kwargs)
     if op is not None:
         rule = nesting.of(op)
+        if rule == "likes":
+            named = {key: swapped(value, NestedTensor.values) for key, value in kwargs.items()}
+            return first.like(func(*swapped(tuple(args), NestedTensor.values), **named))
         if rule == "values" or isinstance(op.family, Elementwise):
-            result = pointwise(func, op, first, args, kwargs)
+            result = pointwise(func, first, args, kwargs)
             return args[0] if in_place else result
         if rule is not None:
             return rule(func, op, first, bound(op, args, kwargs))
@@ -218,25 +220,12 @@ def _aligned(first: Any, dense: Any) -> Any:
     return dense.squeeze(ragged).index_select(0, rows).movedim(0, ragged - 1)
 
 
-def pointwise(func: Any, op: Any, first: Any, args: Any, kwargs: Any) -> Any:
+def pointwise(func: Any, first: Any, args: Any, kwargs: Any) -> Any:
     """Call a function of elements (or of rows) on the values of nested tensors, which have to be nested alike."""
     everything = _flatten((*args, *kwargs.values()))
     for each in everything:
         if isinstance(each, NestedTensor) and each is not first:
             _check_alike(func, first, each)
-    if op.name == "nn_functional_embedding" and first._kind == "strided":
-        rest = {key: value for key, value in bound(op, args, kwargs).items() if key != "input"}
-        return of_parts([func(each, **rest) for each in first.unbind()])
-    if op.name in _LIKE or op.name == "nn_functional_embedding":
-        of_values_alone = {key: swapped(value, NestedTensor.values) for key, value in kwargs.items()}
-        return first.like(func(*swapped(tuple(args), NestedTensor.values), **of_values_alone))
-    if (
-        op.name == "clone"
-        and first._kind == "jagged"
-        and kwargs.get("memory_format") is rushlight.contiguous_format
-        and not first.is_contiguous()
-    ):
-        return first.contiguous()
     if first._kind == "jagged":
         nested = [each for each in everything if isinstance(each, NestedTensor)]
         try:
@@ -263,6 +252,21 @@ def pointwise(func: Any, op: Any, first: Any, args: Any, kwargs: Any) -> Any:
     if first._kind == "strided":
         return of_parts(found)
     return jagged_of_parts(found, first._ragged_idx, first._starts if first._part_lengths is None else None, first._metadata_cache)
+
+
+@nesting.register("clone")
+def _cloned(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    if first._kind == "jagged" and given.get("memory_format") is rushlight.contiguous_format and not first.is_contiguous():
+        return first.contiguous()
+    return pointwise(func, first, (first,), {key: value for key, value in given.items() if key != "input"})
+
+
+@nesting.register("nn_functional_embedding")
+def _embedded(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    rest = {key: value for key, value in given.items() if key != "input"}
+    if first._kind == "strided":
+        return of_parts([func(each, **rest) for each in first.unbind()])
+    return first.like(func(first.values(), **rest))
 
 
 def _piece(first: Any, dense: Any, number: int) -> Any:
@@ -301,14 +305,28 @@ def _joined(found: list[Any], join: Callable[[Any], Any]) -> Any:
     return type(found[0])(*columns) if hasattr(found[0], "_fields") else tuple(columns)
 
 
-@nesting.register(*"sum mean amax amin prod std var norm vector_norm logsumexp argmax argmin all any min max".split())
+@nesting.register("min")
+def _smallest(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    other = _second(given)
+    return _reduced(func, op, first, given) if other is None else rushlight.minimum(first, other)
+
+
+@nesting.register("max")
+def _largest(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    other = _second(given)
+    return _reduced(func, op, first, given) if other is None else rushlight.maximum(first, other)
+
+
+def _second(given: dict[str, Any]) -> Any:
+    """The second tensor of ``max(x, y)``, if it was given one."""
+    return next((each for each in (given.get("dim"), given.get("other")) if isinstance(each, Tensor)), None)
+
+
+@nesting.register(*"sum mean amax amin prod std var norm vector_norm logsumexp argmax argmin all any".split())
 def _reduced(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
     name = name_of(op)
     own = op.parameters[0].name
     given.pop(own, None)
-    if isinstance(given.get("dim"), Tensor) or isinstance(given.get("other"), Tensor):  # max(x, y)
-        other = given["dim"] if isinstance(given.get("dim"), Tensor) else given["other"]
-        return (rushlight.minimum if op.name == "min" else rushlight.maximum)(first, other)
     dim = given.pop("dim", None)
     if dim is None or dim == () or dim == []:
         if given.get("keepdim"):

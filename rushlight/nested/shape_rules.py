@@ -122,10 +122,18 @@ def _unflatten(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
     return _moved(first, first.values().unflatten(dim - 1, sizes), first._ragged_idx + (len(sizes) - 1) * (dim < first._ragged_idx))
 
 
-@nesting.register("view_shape", "reshape", "reshape_copy")
+@nesting.register("view_shape")
+def _view(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    return _reshaped(first, given, "view")
+
+
+@nesting.register("reshape", "reshape_copy")
 def _reshape(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    return _reshaped(first, given, "reshape")
+
+
+def _reshaped(first: Any, given: dict[str, Any], name: str) -> Any:
     sizes = list(next(value for value in given.values() if not isinstance(value, NestedTensor)))
-    name = "view" if op.name == "view_shape" else "reshape"
     if first._kind == "strided":
         return _reshape_strided(first, sizes, name)
     own = list(first._array.shape)
@@ -204,11 +212,16 @@ def _select(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
     return _moved(first, first.values().select(dim - 1, index), first._ragged_idx - (dim < first._ragged_idx))
 
 
-@nesting.register("slice", "narrow", "index_select")
+@nesting.register("narrow")
+def _narrow(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    if counted(first, given["dim"]) == 0:
+        return _batch(first, range(len(first))[given["start"] : given["start"] + given["length"]])
+    return _slice(func, op, first, given)
+
+
+@nesting.register("slice", "index_select")
 def _slice(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
     dim = counted(first, given.get("dim", 0))
-    if op.name == "narrow" and dim == 0:
-        return _batch(first, range(len(first))[given["start"] : given["start"] + given["length"]])
     _refuse(op, dim, first)
     if first._kind == "strided":
         return _each(func, first, given, dim=dim - 1)
@@ -249,27 +262,33 @@ def _split(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
     return tuple(_moved(first, each, first._ragged_idx) for each in func(first.values(), **rest))
 
 
-@nesting.register("cat", "stack")
+@nesting.register("cat")
 def _cat(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
-    tensors = given["tensors"]
-    count = first.dim() + (op.name == "stack")
-    dim = given.get("dim", 0) % count
-    if first._kind == "strided":
-        if dim == 0 and op.name == "cat":
-            return of_parts([piece for each in tensors for piece in (each.unbind() if isinstance(each, NestedTensor) else each.unbind())])
-        return of_parts([func([each.unbind()[at] for each in tensors], dim=dim - 1) for at in range(len(first))])
-    if dim == 0 or (op.name == "cat" and dim == first._ragged_idx):
+    dim = given.get("dim", 0) % first.dim()
+    if first._kind == "strided" and dim == 0:
+        return of_parts([piece for each in given["tensors"] for piece in each.unbind()])
+    if first._kind == "jagged":
         _refuse(op, dim, first)
+    return _joined(func, op, first, given["tensors"], dim, first._ragged_idx)
+
+
+@nesting.register("stack")
+def _stack(func: Any, op: Any, first: Any, given: dict[str, Any]) -> Any:
+    dim = given.get("dim", 0) % (first.dim() + 1)
+    if dim == 0:
+        _refuse(op, dim, first)
+    return _joined(func, op, first, given["tensors"], dim, first._ragged_idx + (dim <= first._ragged_idx))
+
+
+def _joined(func: Any, op: Any, first: Any, tensors: Any, dim: int, ragged: int) -> Any:
+    """The values of tensors that are nested alike, joined along a dimension that all parts share."""
+    if first._kind == "strided":
+        return of_parts([func([each.unbind()[at] for each in tensors], dim=dim - 1) for at in range(len(first))])
     for each in tensors:
-        if (
-            not isinstance(each, NestedTensor)
-            or each._array.shape[each._ragged_idx] != first._array.shape[first._ragged_idx]
-            or each._ragged_idx != first._ragged_idx
-        ):
+        alike = isinstance(each, NestedTensor) and each._ragged_idx == first._ragged_idx
+        if not alike or each._array.shape[each._ragged_idx] != first._array.shape[first._ragged_idx]:
             raise OperationError(f"{name_of(op)}(): the tensors have to be nested alike")
-    return _moved(
-        first, func([each.values() for each in tensors], dim=dim - 1), first._ragged_idx + (op.name == "stack" and dim <= first._ragged_idx)
-    )
+    return _moved(first, func([each.values() for each in tensors], dim=dim - 1), ragged)
 
 
 @nesting.register("contiguous")

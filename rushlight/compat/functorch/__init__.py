@@ -34,6 +34,7 @@ def _deprecated(function: Callable[..., Any], instead: str) -> Callable[..., Any
 vmap = _deprecated(func.vmap, "torch.vmap")
 grad = _deprecated(func.grad, "torch.func.grad")
 grad_and_value = _deprecated(func.grad_and_value, "torch.func.grad_and_value")
+functionalize = _deprecated(func.functionalize, "torch.func.functionalize")
 hessian = _deprecated(func.hessian, "torch.func.hessian")
 jacfwd = _deprecated(func.jacfwd, "torch.func.jacfwd")
 jacrev = _deprecated(func.jacrev, "torch.func.jacrev")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....core.base import TensorBase
 from ....core.missing import missing
-from ....func import hessian, jacfwd, jvp, replace_all_batch_norm_modules_, vmap
+from ....func import functionalize, hessian, jacfwd, jvp, replace_all_batch_norm_modules_, vmap
 from ....utils import trees
 from ...higher_order.associative_scan import associative_scan
 from . import control_flow
