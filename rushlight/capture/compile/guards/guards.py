@@ -31,7 +31,7 @@ PRIMITIVES = (
 )  # fmt: skip
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 # Objects without attributes whose elements may change, or are those of another container.
-_CHANGING = (bytearray, memoryview, array.array, MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+_CHANGING: tuple[type, ...] = (bytearray, memoryview, array.array, MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 
 
 class Guards:
