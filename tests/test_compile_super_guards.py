@@ -31,7 +31,7 @@ class Child(Base):
         return super().plain(x)
 
     def computed(self, x):
-        return super(Child, self).doubled * x
+        return super(Child, self).doubled * x  # noqa: UP008
 
     def by_name(self, x):
         return getattr(super(), "factor") * x  # noqa: B009
