@@ -91,7 +91,8 @@ OPERATORS = {
 
 
 for _operator in OPERATORS.values():
-    mark(_operator, "wrap" if _operator.name() == "wrap" else "control")  # a capture by compile interprets the functions that they are given
+    # A capture by compile interprets the functions that they are given.
+    mark(_operator, "wrap" if _operator.name() == "wrap" else "control")
 
 
 def operator_of(name: str) -> HigherOrderOperator:
