@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.declare import table
 from ...core.dtypes import float16, float32, int16
 from ...core.errors import ArgumentError
-from ...tensor.construct import tensor
+from ..create.factories import scalar_tensor
 
 _CLASSES = "__torch__.torch.classes.quantized."
 
@@ -33,7 +34,7 @@ class Packed:
             return (self.weight if self.weight.is_quantized else self.weight.to(float32), self.bias), f"{_CLASSES}LinearPackedParamsBase"
         if self.options.get("table"):
             return (1, [self.weight], [], [8]), f"{_CLASSES}EmbeddingPackedParamsBase"
-        numbers = tensor(convolution_numbers(self), dtype=int16)
+        numbers = table["stack"].call([scalar_tensor(each, dtype=int16) for each in convolution_numbers(self)])
         return ("2", [numbers, self.weight], [self.bias]), f"{_CLASSES}Conv{len(self.options['stride'])}dPackedParamsBase"
 
     def __setstate__(self, state: Any) -> None:
