@@ -96,12 +96,13 @@ class Stream(streams.Stream):
         return found
 
     def __enter__(self) -> Stream:
-        self._context = StreamContext(self)
-        self._context.__enter__()
+        context = StreamContext(self)
+        context.__enter__()
+        self._contexts = [*getattr(self, "_contexts", ()), context]  # a stream may be entered again inside of itself
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._context.__exit__(*exception)
+        self._contexts.pop().__exit__(*exception)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and (self.cuda_stream, self.device_index) == (other.cuda_stream, other.device_index)
@@ -220,14 +221,16 @@ class StreamContext:
     def __enter__(self) -> None:
         if self.stream is None:
             return
-        self._device = _cupy().cuda.Device(self.stream.device_index)
+        cuda = _cupy().cuda
+        self._device = cuda.Device(self.stream.device_index)
         self._device.__enter__()
+        self._before = cuda.get_current_stream()  # CuPy's own context forgets one that was set by its handle
         _note_use(self.stream)
-        self.stream._stream.__enter__()
+        self.stream._stream.use()
 
     def __exit__(self, *exception: Any) -> None:
         if self.stream is not None:
-            self.stream._stream.__exit__(*exception)
+            self._before.use()
             self._device.__exit__(*exception)
 
 
