@@ -11,6 +11,7 @@ import rushlight as torch
 from rushlight import nn
 from rushlight.capture.compile.record.callables import is_users
 from rushlight.compat.higher_order import associative_scan
+from rushlight.core.missing import renamed
 
 
 def test_members_of_a_model_by_their_names() -> None:
@@ -132,6 +133,7 @@ def test_gradients_of_some_outputs_need_no_more_than_the_forward_has_kept() -> N
 
 def test_the_class_of_tensors_is_no_users_class_under_another_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch's name of the class: its operators, which are filled in when they are first used, are not guarded."""
+    monkeypatch.setitem(renamed, torch.Tensor, torch.Tensor.__module__)  # as compat/class_names.py does under the alias
     monkeypatch.setattr(torch.Tensor, "__module__", "torch")
 
     class Kind(torch.Tensor):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,6 +68,8 @@ def adapted(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[
         plain, structure = opened(result)
         return plain if is_registered(structure) else result
 
+    if "__signature__" in vars(forward):  # that of the function of a method, with its `self`
+        forward.__signature__ = inspect.signature(called)  # type: ignore[attr-defined]
     if isinstance(model, Module):
         twin.__dict__["forward"] = forward
     return (

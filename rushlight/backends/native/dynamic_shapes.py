@@ -212,7 +212,7 @@ class SymbolicPlans:
             if small not in self.fewer:
                 self.fewer[small] = SymbolicPlans(self.owner, self.inputs.pinned(dict(small), values))
             return self.fewer[small].plan(args, gradients) if len(small) < len(values) else None
-        kinds = [(each._requires_grad, each._array.flags.c_contiguous) for each in args]  # the strides of outputs follow those of inputs
+        kinds = [(each._requires_grad, each.is_contiguous()) for each in args]  # the strides of outputs follow those of inputs
         known = self.known.setdefault((state.grad_enabled, gradients, *kinds), [])
         parts = next((each for each in known if each.holds(**values)), None)
         if parts is None and len(known) >= TEMPLATES:
