@@ -256,6 +256,11 @@ class OpsetBuilder(NodeBuilder):
         """Whether two shapes are the same by their formulas."""
         return same_shape(tuple(a), tuple(b))
 
+    @staticmethod
+    def is_empty(x: Any) -> bool:
+        """Whether a value, or the spec of a result, is known to have no elements."""
+        return any(type(size) is int and size == 0 for size in x.shape)
+
     def at_least_1d(self, x: OnnxValue) -> OnnxValue:
         """A value with at least one dimension."""
         return x if x.rank else self.reshape(x, (1,))

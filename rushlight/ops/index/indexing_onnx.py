@@ -269,15 +269,15 @@ def _positions(g: Any, index: Any, dim: int, shape: Sequence[Any]) -> Any:
     return result
 
 
-def _is_empty(input: Any, index: Any) -> bool:
+def _is_empty(g: Any, input: Any, index: Any) -> bool:
     """Whether an index names nothing: only then it may have another number of dimensions."""
-    return max(index.rank, 1) != max(input.rank, 1) or any(type(size) is int and size == 0 for size in index.shape)
+    return max(index.rank, 1) != max(input.rank, 1) or g.is_empty(index)
 
 
 def gather_form(g: Any, input: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
     """``gather``: ``GatherElements``, or (before opset 11) ``Gather`` from the elements in one dimension."""
     source, places = g.at_least_1d(input), g.at_least_1d(index)
-    if _is_empty(input, index):
+    if _is_empty(g, input, index):
         return g.full(index.shape, 0, input.dtype)
     dim = dim % source.rank
     if g.opset >= 11:
@@ -301,7 +301,7 @@ def _reached(g: Any, source: Any, index: Any) -> Any:
 
 def scatter_form(g: Any, input: Any, dim: int, index: Any, src: Any, reduction: str | None = None) -> Any:
     """``scatter`` of a tensor or a number, and with a reduction."""
-    if _is_empty(input, index):
+    if _is_empty(g, input, index):
         return input
     target, places = g.at_least_1d(input), g.at_least_1d(index)
     if hasattr(src, "rank"):
@@ -319,7 +319,7 @@ _REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "add", "amax": "max", "amin"
 
 def scatter_reduce_form(g: Any, input: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool) -> Any:
     """``scatter_reduce``; a mean is a sum divided by a count."""
-    if _is_empty(input, index):
+    if _is_empty(g, input, index):
         return input
     kind = input.dtype
     if kind.itemsize == 2 and kind.kind != "i":  # narrow types are reduced in float32

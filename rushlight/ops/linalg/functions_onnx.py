@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ...core.symbolic import smaller
-from ..reduce.reductions_onnx import is_empty
 
 _INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 _TERMS = 18  # of the series of exp: for matrices of norm 1 the next is too small for float64
@@ -89,7 +88,7 @@ def solved(g: Any, a: Any, b: Any, shape: Any) -> tuple[Any, Any]:
 def solve_form(g: Any, a: Any, b: Any, check_errors: bool) -> tuple[Any, Any]:
     """``linalg.solve``: where a matrix is singular, the numbers are infinite or NaN."""
     shape, batch = g.outputs[0].shape, g.outputs[1].shape
-    if is_empty(g.outputs[0]) or is_empty(a):
+    if g.is_empty(g.outputs[0]) or g.is_empty(a):
         return g.full(shape, 0, a.dtype), g.full(batch, 0, _INT32)
     solution, info = solved(g, a, b, shape)
     more = len(shape) - 2 - len(batch)  # dimensions that the right-hand side has in addition
@@ -101,7 +100,7 @@ def solve_form(g: Any, a: Any, b: Any, check_errors: bool) -> tuple[Any, Any]:
 
 def inverse_form(g: Any, a: Any, check_errors: bool) -> tuple[Any, Any]:
     """The solution for the unit matrix."""
-    if is_empty(a):
+    if g.is_empty(a):
         return g.full(a.shape, 0, a.dtype), g.full(a.shape[:-2], 0, _INT32)
     return solved(g, a, unit(g, a.shape[-2], a.shape[-1], a.dtype), a.shape)
 
@@ -109,7 +108,7 @@ def inverse_form(g: Any, a: Any, check_errors: bool) -> tuple[Any, Any]:
 def triangular_form(g: Any, a: Any, b: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     """Row after row, from the end of the triangle that has only one number."""
     shape = g.outputs[0].shape
-    if is_empty(g.outputs[0]) or is_empty(a):
+    if g.is_empty(g.outputs[0]) or g.is_empty(a):
         return g.full(shape, 0, a.dtype)
     if not left:
         a, b, upper, shape = g.swap(a), g.swap(b), not upper, (*shape[:-2], shape[-1], shape[-2])
@@ -133,7 +132,7 @@ def triangular_form(g: Any, a: Any, b: Any, upper: bool, left: bool, unitriangul
 
 def cholesky_form(g: Any, a: Any, upper: bool, check_errors: bool) -> tuple[Any, Any]:
     """Column after column: each is divided by the root of its pivot, and its square taken off the rest."""
-    if is_empty(a):
+    if g.is_empty(a):
         return a, g.full(a.shape[:-2], 0, _INT32)
     rank = a.rank
     rows = g.range(0, a.shape[-1])
@@ -160,7 +159,7 @@ def cholesky_form(g: Any, a: Any, upper: bool, check_errors: bool) -> tuple[Any,
 def lu_form(g: Any, a: Any, pivot: bool, check_errors: bool) -> tuple[Any, Any, Any]:
     """The factors, packed into one matrix, the row exchanges (from 1), and the first zero pivot."""
     packed, pivots, info = g.outputs
-    if is_empty(a):
+    if g.is_empty(a):
         return a, g.full(pivots.shape, 0, _INT32), g.full(info.shape, 0, _INT32)
     return factored(g, a, smaller(*a.shape[-2:]))
 
@@ -216,7 +215,7 @@ def _signed_diagonal(g: Any, a: Any) -> tuple[Any, Any]:
 
 def determinant_form(g: Any, a: Any) -> Any:
     """The product of the pivots, for the opsets that have no ``Det``."""
-    if is_empty(a):
+    if g.is_empty(a):
         return g.full(g.outputs[0].shape, 1, a.dtype)
     if g.opset >= 11:
         return g.Det(a)
@@ -226,7 +225,7 @@ def determinant_form(g: Any, a: Any) -> Any:
 
 def signed_logarithm_form(g: Any, a: Any) -> tuple[Any, Any]:
     """The sign of the determinant, and the sum of the logarithms of the pivots: the determinant itself may be too large."""
-    if is_empty(a):
+    if g.is_empty(a):
         return g.full(g.outputs[0].shape, 1, a.dtype), g.full(g.outputs[0].shape, 0, a.dtype)
     diagonal, signs = _signed_diagonal(g, a)
     sign = g.reduce("ReduceProd", g.Mul(g.Sign(diagonal), signs), [a.rank - 2])
@@ -239,7 +238,7 @@ def signed_logarithm_form(g: Any, a: Any) -> tuple[Any, Any]:
 def qr_form(g: Any, a: Any, mode: str) -> tuple[Any, Any]:
     """By Householder's reflections: each makes the rest of a column zero."""
     left, right = g.outputs
-    if is_empty(a):
+    if g.is_empty(a):
         q = g.expand(unit(g, a.shape[-2], left.shape[-1], a.dtype), left.shape) if mode != "r" else g.full((0,), 0, a.dtype)
         return q, g.full(right.shape, 0, a.dtype)
     rank, rows = a.rank, g.range(0, a.shape[-2])
@@ -274,7 +273,7 @@ def qr_form(g: Any, a: Any, mode: str) -> tuple[Any, Any]:
 
 def exponential_form(g: Any, a: Any) -> Any:
     """The series for a part of the matrix that is small enough, squared as often as it was halved."""
-    if is_empty(a):
+    if g.is_empty(a):
         return a
     size, one = a.shape[-1], g.constant(1, a.dtype)
     norm = g.reduce("ReduceMax", g.reduce("ReduceSum", g.Abs(a), [a.rank - 1]), None)

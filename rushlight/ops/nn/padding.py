@@ -175,7 +175,7 @@ def _cropped(g: Any, input: Any, pairs: Any) -> Any:
 
 def _border_onnx(g: Any, input: Any, pad: Any, mode: str) -> Any:
     pairs = by_dimension(pad, input.rank)
-    if any(type(size) is int and size == 0 for size in g.outputs[0].shape):
+    if g.is_empty(g.outputs[0]):
         return g.full(g.outputs[0].shape, 0, input.dtype)
     if mode == "circular":  # what is cut off is not repeated; of the others it is only not shown
         input = _cropped(g, input, pairs)

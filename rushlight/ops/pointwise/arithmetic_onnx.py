@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..reduce.reductions_onnx import is_empty
-
 _INT32, _INT64, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.bool_)
 
 
@@ -160,7 +158,7 @@ def bitwise_form(name: str) -> dict[int, Any]:
             return g.make(name, (a, b), {})
         if g.opset >= 18:
             return g.make(f"Bitwise{name}", (a, b), {})
-        if is_empty(g.outputs[0]):
+        if g.is_empty(g.outputs[0]):
             return g.full(g.outputs[0].shape, 0, a.dtype)
         if a.dtype == np.uint64:
             raise g.unsupported("the bits of uint64 numbers can't be seen", since=18)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.families import normalize_dim
-from .reductions_onnx import is_empty, ordered_type
+from .reductions_onnx import ordered_type
 
 _INT32, _INT64, _FLOAT32, _BOOL = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.float32), np.dtype(np.bool_)
 
@@ -36,7 +36,7 @@ def running_form(name: str, start: int) -> Any:
     def form(g: Any, input: Any, dim: Any, dtype: Any) -> Any:
         wanted = g.outputs[0].dtype
         x = g.cast(input, wanted if wanted.itemsize >= 4 else _FLOAT32 if wanted.kind in "fV" else _INT64)
-        if not x.rank or is_empty(x):
+        if not x.rank or g.is_empty(x):
             return x
         axis = normalize_dim(dim, x.rank)
         if name == "Add" and g.opset >= 11:
@@ -53,7 +53,7 @@ def running_form(name: str, start: int) -> Any:
 
 def reversed_sum_form(g: Any, input: Any, dim: Any) -> Any:
     """The sums from each element on."""
-    if not input.rank or is_empty(input):
+    if not input.rank or g.is_empty(input):
         return input
     return g.CumSum(input, g.constant(normalize_dim(dim, input.rank), _INT64), reverse=1)
 
@@ -62,7 +62,7 @@ def shift_form(g: Any, input: Any, dim: Any, fill: Any, back: bool) -> Any:
     """Elements one place on, or back: what falls off is cut away, and a number set in at the other end."""
     if not input.rank:
         return g.constant(fill, input.dtype)
-    if is_empty(input):
+    if g.is_empty(input):
         return input
     axis = normalize_dim(dim, input.rank)
     kept = g.slice(input, [1], [g.TO_THE_END], [axis]) if back else g.slice(input, [0], [-1], [axis])
@@ -73,7 +73,7 @@ def shift_form(g: Any, input: Any, dim: Any, fill: Any, back: bool) -> Any:
 
 def recurrence_form(g: Any, decay: Any, input: Any, dim: Any) -> Any:
     """Each element plus a part of the result before it: a Scan over both."""
-    if not input.rank or is_empty(input):
+    if not input.rank or g.is_empty(input):
         return input
     axis = normalize_dim(dim, input.rank)
     order = [axis, *(at for at in range(input.rank) if at != axis)]
@@ -93,7 +93,7 @@ def recurrence_form(g: Any, decay: Any, input: Any, dim: Any) -> Any:
 
 def running_logsumexp_form(g: Any, input: Any, dim: Any) -> Any:
     """The running logarithm of a sum of exponentials, of which the largest is taken out at every step."""
-    if not input.rank or is_empty(input):
+    if not input.rank or g.is_empty(input):
         return input
     axis = normalize_dim(dim, input.rank)
     largest = np.finfo(input.dtype).max
@@ -114,7 +114,7 @@ def running_extreme_form(largest: bool) -> dict[int, Any]:
     def form(g: Any, input: Any, dim: Any) -> tuple[Any, Any]:
         if not input.rank:
             return input, g.constant(0, _INT64)
-        if is_empty(input):
+        if g.is_empty(input):
             return input, g.full(input.shape, 0, _INT64)
         x = g.cast(input, ordered_type(g, input.dtype))
         axis = normalize_dim(dim, x.rank)

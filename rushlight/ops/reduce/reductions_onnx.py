@@ -35,14 +35,9 @@ def simple(name: str) -> dict[int, Any]:
 def mean_form(g: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """The mean; of nothing, which ONNX leaves open, 0 / 0."""
     x = g.cast(input, g.outputs[0].dtype)
-    if x.dtype.kind in "fV" and not is_empty(x):
+    if x.dtype.kind in "fV" and not g.is_empty(x):
         return fold(g, "ReduceMean", x, dim, keepdim)
     return g.Div(fold(g, "ReduceSum", x, dim, keepdim), g.number(count(x, dim), x.dtype))
-
-
-def is_empty(x: Any) -> bool:
-    """Whether a value is known to have no elements."""
-    return any(type(size) is int and size == 0 for size in x.shape)
 
 
 def nansum_form(g: Any, input: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -95,7 +90,7 @@ def moments(g: Any, x: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[A
 
 def variance_form(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The variance, in two passes."""
-    if is_empty(input):
+    if g.is_empty(input):
         return g.full(g.outputs[0].shape, math.nan, input.dtype)
     return moments(g, input, dim, correction, keepdim)[0]
 
@@ -107,7 +102,7 @@ def deviation_form(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool)
 
 def variance_mean_form(g: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
     """Variance and mean."""
-    if is_empty(input):
+    if g.is_empty(input):
         nothing = g.full(g.outputs[0].shape, math.nan, input.dtype)
         return nothing, nothing
     variance, mean = moments(g, input, dim, correction, keepdim)

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .reductions_onnx import is_empty
-
 _INT64 = np.dtype(np.int64)
 
 
@@ -19,7 +17,7 @@ def _flat(g: Any, x: Any) -> Any:
 
 def bincount_form(g: Any, input: Any, weights: Any, minlength: int) -> Any:
     """How often each number up to the largest is there."""
-    if is_empty(input):
+    if g.is_empty(input):
         return g.full((minlength,), 0, _INT64)
     x = g.cast(input, _INT64)
     count = g.Add(g.reduce("ReduceMax", x, None), g.constant(1, _INT64))
@@ -37,7 +35,7 @@ def bincount_form(g: Any, input: Any, weights: Any, minlength: int) -> Any:
 
 def _outer_edges(g: Any, values: Any, given: Any) -> tuple[Any, Any]:
     """The ends of a histogram: as given, or those of the values; never the same."""
-    if given is None and is_empty(values):
+    if given is None and g.is_empty(values):
         given = (0.0, 1.0)
     if given is not None:
         low, high = map(float, given)
@@ -51,7 +49,7 @@ def _outer_edges(g: Any, values: Any, given: Any) -> tuple[Any, Any]:
 
 def histc_form(g: Any, input: Any, bins: int, min: Any, max: Any) -> Any:
     """How many elements fall in each of equal bins."""
-    if is_empty(input):
+    if g.is_empty(input):
         return g.full((bins,), 0, input.dtype)
     values = _flat(g, input)
     low, high = _outer_edges(g, values, None if min == max else (min, max))
