@@ -34,7 +34,7 @@ def test_make_fx_takes_arguments_that_are_nested():
     )
     found = made([x * 5, x * 6], {"b": x * 7}, [])
     assert found["sum"].tolist() == [12, 12] and found["rest"][0].tolist() == [6, 6] and found["rest"][1] is None
-    with pytest.raises(ValueError, match="nested otherwise"):
+    with pytest.raises(ValueError, match="Trying to flatten user inputs with exported input tree spec"):
         made([x], {"b": x}, [])
 
 

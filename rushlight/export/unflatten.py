@@ -10,11 +10,11 @@ from typing import Any
 from ..compat import pytree
 from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
+from ..fx.pytree_codegen import flatten_inputs
 from ..graph.node import Node, map_arg
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .graph_signature import ConstantArgument, InputKind
-from .unlift import flat_inputs
 
 
 class FlatArgsAdapter(abc.ABC):
@@ -60,7 +60,7 @@ class UnflattenedModule(Module):
         """Run the program."""
         adapter = self.__dict__["adapter"]
         try:
-            flat = flat_inputs(args, kwargs, self.__dict__["in_spec"])
+            flat = flatten_inputs((args, kwargs), self.__dict__["in_spec"])
         except ValueError:
             if adapter is None:
                 raise
@@ -258,7 +258,7 @@ def _call_as_before(module: Any, signature: Any, given: list[str], leaving: list
     run = module.forward
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        values = dict(zip([each.name for each in signature.inputs], flat_inputs(args, kwargs, signature.in_spec)))
+        values = dict(zip([each.name for each in signature.inputs], flatten_inputs((args, kwargs), signature.in_spec)))
         results = run(*[values[name] for name in given])
         values.update(zip(leaving, (results,) if len(leaving) == 1 else results))
         made = [each.value if isinstance(each, ConstantArgument) else values[each.name] for each in signature.outputs]

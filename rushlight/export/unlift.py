@@ -7,70 +7,16 @@ import inspect
 from typing import Any
 
 from ..capture.graph_module import Replay, assign
-from ..compat import pytree
 from ..core.base import TensorBase
 from ..core.state import state
-from ..fx.graph import CodeGen, Graph, Writer, placeholder_named
+from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
+from ..fx.pytree_codegen import PyTreeCodeGen, flatten_inputs
 from ..graph.node import map_arg
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from ..ops.overloads import find_overload
 from .graph_signature import InputKind, OutputKind
-
-
-class _Flattening:
-    """``fx_pytree``: takes the arguments of a call apart."""
-
-    @staticmethod
-    def tree_flatten_spec(tree: Any, spec: Any) -> list[Any]:
-        """The leaves of a tree of a given structure."""
-        return flat_inputs(tree[0], tree[1], spec)
-
-
-def flat_inputs(args: Any, kwargs: dict[str, Any], spec: Any) -> list[Any]:
-    """The leaves of the arguments; raises where they are not nested as the example was."""
-    named = spec.children_specs[1].context if spec.children_specs[1].type is dict else []
-    if kwargs and set(kwargs) == set(named):
-        kwargs = {key: kwargs[key] for key in named}
-    leaves, found = pytree.tree_flatten((tuple(args), kwargs))
-    if found != spec:
-        raise ValueError(
-            f"Trying to flatten user inputs with exported input tree spec: \n{spec}\nbut actually got inputs with tree spec of: \n{found}.\n"
-            "Please check that the inputs have the same number and type of args and kwargs as the ones you used when tracing."
-        )
-    return list(leaves)
-
-
-class PyTreeCodeGen(CodeGen):
-    """Writes a ``forward`` whose arguments and results are nested as the program's were."""
-
-    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
-        super().__init__()
-        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
-
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        flat = [each.split(":")[0].split("=")[0].strip() for each in free_vars if each != "self"]
-        positional = len(self.in_spec.children_specs[0].children_specs)
-        keys = list(self.in_spec.children_specs[1].context or [])
-        names = [each if each.isidentifier() else f"_{at}" for at, each in enumerate(self.names)]
-        first = ", ".join(names[:positional])
-        rest = ", ".join(f"{key!r}:{name}" for key, name in zip(keys, names[positional:]))
-        head = f"def {self._func_name}({', '.join(['self', *names])}){maybe_return_annotation}:"
-        given = f"fx_pytree.tree_flatten_spec(([{first}], {{{rest}}}), self._in_spec)"
-        return f"{head}\n    {', '.join(flat)}, = {given}" if flat else f"{head}\n    {given}"
-
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
-        return f"return pytree.tree_unflatten({Writer(None, 'self', self).value(output_args)}, self._out_spec)"
-
-    def additional_globals(self) -> list[tuple[str, Any]]:
-        return [("fx_pytree", _Flattening), ("pytree", pytree)]
-
-    def process_inputs(self, *args: Any) -> Any:
-        return flat_inputs(args, {}, self.in_spec)
-
-    def process_outputs(self, outputs: Any) -> Any:
-        return pytree.tree_unflatten(list(outputs), self.out_spec)
 
 
 class GuardsFn(Module):
@@ -128,10 +74,10 @@ class ExportedModule(GraphModule):
         def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
             if state.capture is not None:
                 args, kwargs = by_position(args, kwargs, codegen)
-                return codegen.process_outputs(_Replay(self, self._graph).run(*flat_inputs(args, kwargs, codegen.in_spec)))
+                return codegen.process_outputs(_Replay(self, self._graph).run(*flatten_inputs((args, kwargs), codegen.in_spec)))
             names = codegen.names[len(args) :]
             if any(name not in names for name in kwargs) or len(args) + len(kwargs) != len(codegen.names):
-                flat_inputs(*by_position(args, kwargs, codegen), codegen.in_spec)  # says what does not fit
+                flatten_inputs(by_position(args, kwargs, codegen), codegen.in_spec)  # says what does not fit
             return generated(self, *args, **kwargs)
 
         forward._graph_forward = generated  # type: ignore[attr-defined]

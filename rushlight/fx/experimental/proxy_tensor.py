@@ -19,8 +19,9 @@ from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.aten_calls import packet
 from ...ops.overloads import OpOverload
-from ..graph import CodeGen, Graph, Writer
+from ..graph import Graph
 from ..graph_module import GraphModule
+from ..pytree_codegen import PyTreeCodeGen
 
 _PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
 # Ops of the table that PyTorch calls something else.
@@ -133,44 +134,6 @@ def _argument_names(f: Any, count: int) -> list[str]:
     return [found[at] if at < len(found) else f"arg{at}" for at in range(count)]
 
 
-class _Flattening:
-    """``fx_pytree``: takes the arguments of a call apart."""
-
-    @staticmethod
-    def tree_flatten_spec(tree: Any, spec: Any) -> list[Any]:
-        """The leaves of a tree, which has to have a given structure."""
-        leaves, found = pytree.tree_flatten(tree)
-        if found != spec:
-            raise ValueError(f"the arguments are nested otherwise than those that were traced: expected {spec}, but got {found}")
-        return list(leaves)
-
-
-class _NestedArguments(CodeGen):
-    """Writes a ``forward`` whose arguments and results are nested as those of the traced function."""
-
-    def __init__(self, names: list[str], in_spec: Any, out_spec: Any) -> None:
-        super().__init__()
-        self.names, self.in_spec, self.out_spec = names, in_spec, out_spec
-
-    def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
-        flat = [each.split(":")[0].split("=")[0].strip() for each in free_vars if each != "self"]
-        head = f"def {self._func_name}({', '.join(['self', *self.names])}){maybe_return_annotation}:"
-        given = f"fx_pytree.tree_flatten_spec([{', '.join(self.names)}], self._in_spec)"
-        return f"{head}\n    {', '.join(flat)}, = {given}" if flat else f"{head}\n    {given}"
-
-    def generate_output(self, output_args: Any, *, descs: Any = None) -> str:
-        return f"return pytree.tree_unflatten({Writer(None, 'self', self).value(output_args)}, self._out_spec)"
-
-    def additional_globals(self) -> list[tuple[str, Any]]:
-        return [("fx_pytree", _Flattening), ("pytree", pytree)]
-
-    def process_inputs(self, *args: Any) -> Any:
-        return _Flattening.tree_flatten_spec(list(args), self.in_spec)
-
-    def process_outputs(self, outputs: Any) -> Any:
-        return pytree.tree_unflatten(list(outputs), self.out_spec)
-
-
 def _plain(result: Any) -> Any:
     """A result whose named tuples of ops (``return_types``) are tuples."""
     if isinstance(result, (list, tuple)):
@@ -208,7 +171,7 @@ def _trace(f: Any, args: tuple[Any, ...]) -> GraphModule:
     made = _converted(tracer, output)
     if nested:
         made.__dict__["_in_spec"], made.__dict__["_out_spec"] = structure, out_structure
-        made.graph.set_codegen(_NestedArguments(names, structure, out_structure))
+        made.graph.set_codegen(PyTreeCodeGen(names, structure, out_structure))
         made.recompile()
     return made
 
