@@ -299,3 +299,10 @@ def test_a_program_that_differs_is_told_and_shrunk() -> None:
 
     assert "instead of 9" in difference(torch, source, lies)
     assert len(shrunk(source, lambda text: "form: it differs" if "return" in text else "", most=40)) < len(source)
+
+
+def test_items_of_sizes_of_one_of_several_results():
+    def sizes(x):
+        return x.sort()[0].shape[0], x.max(dim=0)[1].shape[-1]
+
+    assert torch.jit.script(sizes)(torch.ones(2, 3)) == (2, 3)

@@ -1,6 +1,7 @@
 """Graphs of scripts and traces as PyTorch shows them: text, nodes and blocks, passes, and the program as TorchScript."""
 
 import enum
+import io
 from typing import Dict  # noqa: UP035
 
 import pytest
@@ -14,6 +15,14 @@ from rushlight.capture.script.aten_graph.rewriting import rewrite
 from rushlight.capture.script.aten_graph.run import run
 from rushlight.compat.trace_graph import _get_trace_graph
 from rushlight.testing import FileCheck
+
+
+def reloaded(program):
+    """A program as PyTorch's archive has it."""
+    file = io.BytesIO()
+    jit.save(program, file, format="torchscript")
+    file.seek(0)
+    return jit.load(file)
 
 
 @jit.script
@@ -113,7 +122,7 @@ def test_code_is_torchscript():
     FileCheck().check("def forward(self,\n    x: Tensor,\n    n: int").check("torch.zeros").check("for ").check("while ").check(
         "__torch__"
     ).run(code)
-    assert jit.trace(lambda x: x + 1, torch.ones(1)).code.splitlines()[1].strip() == "_1 = torch.add(x, 1)"
+    assert jit.trace(lambda x: x + 1, torch.ones(1)).code.splitlines()[1].strip() == "return torch.add(x, 1)"
 
 
 def test_graphs_are_the_captured_ones_too():
@@ -178,7 +187,7 @@ def test_a_graph_that_was_changed_is_shown_anew():
 def test_tensors_that_a_trace_closed_over_are_constants():
     held = torch.tensor([1.0, 2.0])
     traced = jit.trace(lambda x: x + held, torch.ones(2))
-    assert "torch.add(x, _1)" in traced.code and "_1 = CONSTANTS.c0" in traced.code
+    assert "return torch.add(x, CONSTANTS.c0)" in traced.code
     FileCheck().check("prim::Constant[value=<Tensor>]").check("aten::add(%x").run(traced.graph)
 
 
@@ -346,3 +355,52 @@ def test_arguments_of_the_wrong_type_are_refused() -> None:
     for given in (("1", "a", True, None), (1, 2, True, None), (1, "a", "no", None), (1, "a", True, "x")):
         with pytest.raises(RuntimeError):
             program(*given)
+
+
+def test_code_and_graphs_have_the_names_of_variables_and_expressions_inside_of_others():
+    def f(x, y, n: int):
+        z = x + y * 2
+        for i in range(n):
+            if i > 2:
+                z = z * x.exp()
+            else:
+                z = torch.relu(z) + i
+        w = [z, x]
+        return torch.cat(w), n + 1
+
+    scripted = jit.script(f)
+    assert scripted.code.partition("\n")[2].partition("\n")[2].splitlines()[1:-2] == [
+        "  z = torch.add(x, torch.mul(y, 2))",
+        "  z0 = z",
+        "  for i in range(n):",
+        "    if torch.gt(i, 2):",
+        "      z1 = torch.mul(z0, torch.exp(x))",
+        "    else:",
+        "      z1 = torch.add(torch.relu(z0), i)",
+        "    z0 = z1",
+    ]
+    assert "return (torch.cat(w), torch.add(n, 1))" in scripted.code
+    shown = str(scripted.graph)
+    assert "%z.1 : Tensor = aten::add(%x.1" in shown and "block0(%i.1 : int, %z." in shown and "%w.1 : Tensor[]" in shown
+
+
+def test_code_computes_in_the_order_of_the_program():
+    def f(x, values: list[int]):
+        first = x.add_(1).clone()
+        values.append(1)
+        second = x * 2
+        return second + first.mul_(len(values)), values.pop() + values.pop()
+
+    scripted = jit.script(f)
+    for each in (scripted, reloaded(scripted)):
+        total, popped = each(torch.ones(2), [3])
+        assert total.tolist() == [8.0, 8.0] and popped == 4
+
+
+def test_a_value_that_is_used_twice_is_computed_once():
+    def g(x: torch.Tensor, sizes: tuple[int, int]):
+        return x.add_(1).expand(sizes) + x
+
+    scripted = jit.script(g)
+    assert scripted.code.count("add_(") == 1
+    assert reloaded(scripted)(torch.zeros(1), (2, 2)).tolist() == [[2.0, 2.0], [2.0, 2.0]]

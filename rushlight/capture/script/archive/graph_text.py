@@ -44,6 +44,7 @@ from ..script_class import Blank, ScriptClass
 from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
+from .statement_text import StatementText
 from .text_parts import is_open, is_open_list, number, quoted, uses
 
 _INFIX: dict[Any, str] = {
@@ -71,18 +72,15 @@ def given_always(signature: Signature) -> list[ScriptParameter]:
     return signature.parameters[: last + 1]
 
 
-class GraphText:
+class GraphText(StatementText):
     """The text of one function or method."""
 
-    def __init__(self, writer: Any, owner: str | None) -> None:
+    def __init__(self, writer: Any, owner: str | None, nested: bool = True) -> None:
+        super().__init__(nested)
         self.writer = writer  # which knows names of classes and functions, and keeps constants
         self.owner = owner
         self.inner = owner is not None  # whether it is in a class
-        self.lines: list[str] = []
-        self.names: dict[Node, str] = {}
         self.types: dict[Node, Type] = {}
-        self.count = 0
-        self.taken: set[str] = set()
 
     # -- functions -------------------------------------------------------------------------------------------------------
 
@@ -116,17 +114,6 @@ class GraphText:
         indent = "  " if self.inner else ""
         return f"{indent}def {name}({', '.join(parameters)}){result}:\n" + "\n".join(self.lines) + "\n"
 
-    def put(self, depth: int, text: str) -> None:
-        """A line."""
-        self.lines.append("  " * depth + text)
-
-    def fresh(self) -> str:
-        """A name that nothing else has."""
-        while True:
-            self.count += 1
-            if f"_{self.count}" not in self.taken:
-                return f"_{self.count}"
-
     def block(self, graph: Graph, depth: int, result: Type | None = None) -> Any:
         """The lines of a graph; what it gives, where it is no whole function."""
         for node in graph.nodes:
@@ -135,17 +122,12 @@ class GraphText:
                 if result is None:
                     return given
                 if given is None and result not in (NONE, ANY) and not isinstance(result, (OptionalType, UnionType)):  # it has raised
-                    self.put(depth, f"return uninitialized({self.writer.type_text(result, 'what is returned')})")
+                    self.put(depth, f"return uninitialized({self.writer.type_text(result, 'what is returned')})", True)
                 else:
-                    self.put(depth, f"return {self.used(given, result if result != ANY else None)}")
+                    self.put(depth, f"return {self.used(given, result if result != ANY else None)}", True)
             elif node.op != "placeholder":
                 self.node(node, depth)
         return ()
-
-    def assign(self, node: Node, text: str, depth: int) -> None:
-        """A node as a variable."""
-        self.names[node] = name = self.fresh()
-        self.put(depth, f"{name} = {text}")
 
     # -- nodes -------------------------------------------------------------------------------------------------------------
 
@@ -159,11 +141,14 @@ class GraphText:
         elif node.op == "call_method":
             self.method_call(node, depth)
         elif target in (branch, loop, within):
+            if target is not branch:
+                self.settle()
             {branch: self.branch, loop: self.loop, within: self.within}[target](node, depth)
         elif target is operator.getitem and isinstance(node.args[0], Node) and node.args[0].target in (branch, loop, within):
             self.names[node] = self.names.get((node.args[0], node.args[1]), "None")  # type: ignore[call-overload]
         else:
             self.function_call(node, depth)
+        self.settle_name(node)
 
     def path(self, target: str) -> str:
         """An attribute of ``self``, or of a Module below it."""
@@ -352,7 +337,8 @@ class GraphText:
                 self.put(depth, f"{name} = unchecked_cast(Any, {self.used(given[at])})")
                 continue
             declared = f" : {self.writer.type_text(kind, 'a variable')}" if isinstance(kind, (OptionalType, UnionType)) else ""
-            self.put(depth, f"{name}{declared} = {self.kept(given[at], kind)}")
+            self.put(depth, f"{name}{declared} = {self.kept(given[at], kind)}", True)
+        self.settle()
         if len(self.lines) == before:
             self.put(depth, "pass")
 
@@ -377,11 +363,12 @@ class GraphText:
 
     def branch(self, node: Node, depth: int) -> None:
         """``if``."""
-        wanted = {at: (self.fresh(), each.type) for at, each in sorted(self.results(node).items())}
+        wanted = {at: (self.fresh(each.meta.get("variable", "")), each.type) for at, each in sorted(self.results(node).items())}
         for at, (name, _) in wanted.items():
             self.names[node, at] = name  # type: ignore[index]
         known = self.known(node.args[0])
         if known is not None:  # the other side may be of values that are None, which no operator takes
+            self.settle()
             self.side(node, node.bodies["then" if known else "otherwise"], depth, wanted, node.args[1:], {})
             return
         self.put(depth, f"if {self.used(node.args[0])}:")
@@ -427,7 +414,7 @@ class GraphText:
         count, start, carried, outer = (*node.args, ())[:4]
         body = node.bodies["body"]
         inputs = [each for each in body.nodes if each.op == "placeholder"]
-        index, variables = self.fresh(), [self.fresh() for _ in carried]
+        index, *variables = [self.fresh(each.meta.get("variable", "")) for each in inputs[: len(carried) + 1]]
         for name, initial, inner in zip(variables, carried, inputs[1:]):
             self.put(depth, f"{name} = {self.kept(initial, inner.type)}")
         given = [each for each in body.nodes if each.op == "output"][0].args[0]
@@ -452,7 +439,7 @@ class GraphText:
             )
             names, ends = [*names, index, going], [*ends, further, again]
         if names:
-            self.put(depth + 1, f"{', '.join(names)} = {', '.join(ends)}")
+            self.put(depth + 1, f"{', '.join(names)} = {', '.join(ends)}", True)
         else:
             self.put(depth + 1, "pass")
         for at, name in enumerate(variables):
@@ -462,7 +449,7 @@ class GraphText:
         """``with``: modes of gradients, ranges of the profiler and objects of scripted classes have a form in archives."""
         context = node.args[0]
         mode = getattr(context.target, "__name__", "") if isinstance(context, Node) else ""
-        wanted = {at: (self.fresh(), each.type) for at, each in sorted(self.results(node).items())}
+        wanted = {at: (self.fresh(each.meta.get("variable", "")), each.type) for at, each in sorted(self.results(node).items())}
         for at, (name, _) in wanted.items():
             self.names[node, at] = name  # type: ignore[index]
         if mode not in ("no_grad", "enable_grad", "exiting", "record_function"):
@@ -476,7 +463,7 @@ class GraphText:
         self.enter(node, node.bodies["body"], node.args[1:])
         given = self.block(node.bodies["body"], depth)
         for at, (name, kind) in wanted.items():
-            self.put(depth, f"{name} = {self.kept(given[at], kind)}")
+            self.put(depth, f"{name} = {self.kept(given[at], kind)}", True)
         if mode == "exiting":
             self.put(depth, f"{before} = ({self.value(context.args[0])}).__exit__(None, None, None, )")
         elif mode == "record_function":

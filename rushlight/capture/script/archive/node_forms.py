@@ -46,6 +46,7 @@ def _item(text: GraphText, node: Node, depth: int) -> None:
 
 def _set_item(text: GraphText, node: Node, depth: int) -> None:
     base, index, value = node.args
+    text.settle()  # Python computes the right side first
     shown = ", ".join(map(text.value, index)) if isinstance(index, tuple) else text.used(index)
     kind = text.type_of(base) if isinstance(base, Node) else ANY
     kind = kind.inner if isinstance(kind, OptionalType) else kind  # of which the program has made sure that it is there

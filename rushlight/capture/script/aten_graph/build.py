@@ -107,7 +107,7 @@ class GraphBuilder(ExpressionBuilder):
     def assign(self, target: ast.expr, value: AtenValue) -> None:
         """Bind a name, or write to an item or attribute."""
         if isinstance(target, ast.Name):
-            self.scope[target.id] = value
+            self.scope[target.id] = self.named(value, target.id)
         elif isinstance(target, ast.Tuple):
             kind = value._type
             parts = kind.elements if isinstance(kind, TupleType) else [getattr(kind, "element", ANY)] * len(target.elts)
@@ -129,6 +129,17 @@ class GraphBuilder(ExpressionBuilder):
         else:
             raise CaptureError(f"an assignment to {ast.unparse(target)} has no form in a graph")
 
+    def named(self, value: AtenValue, name: str) -> AtenValue:
+        """A value under the name of the user's variable that it is: ``%z.2`` is the second one of ``z``."""
+        variable = self.text.variables.get(name)
+        if variable is not None and value._name is None and value._node.kind() != "prim::Constant":
+            while True:
+                self.counts[variable] = self.counts.get(variable, 0) + 1
+                if f"{variable}.{self.counts[variable]}" not in self.made._names:
+                    break
+            value.setDebugName(f"{variable}.{self.counts[variable]}")
+        return value
+
     def do_If(self, statement: ast.If) -> None:
         """A branch: what it assigns and is used after it are its results."""
         node = self.emit("prim::If", [self.expression(statement.test)])
@@ -147,7 +158,7 @@ class GraphBuilder(ExpressionBuilder):
             values = [scope[name] for _, scope in sides]
             known = self.nodes.get(name)
             kind = self.hint(ast.Name(name)) if known is not None else None
-            self.scope[name] = node.addOutput(kind if kind is not None else values[0]._type)
+            self.scope[name] = self.named(node.addOutput(kind if kind is not None else values[0]._type), name)
             for (block, _), value in zip(sides, values):
                 block.registerOutput(value)
 
@@ -189,14 +200,14 @@ class GraphBuilder(ExpressionBuilder):
         self.block = node.addBlock()
         number = self.block._param.addOutput(INT)
         if index is not None:
-            self.scope[index.id] = number
+            self.scope[index.id] = self.named(number, index.id)
         for name in carried:
-            self.scope[name] = self.block._param.addOutput(scope[name]._type)
+            self.scope[name] = self.named(self.block._param.addOutput(scope[name]._type), name)
         self.statements(body)
         self.block._return._inputs = [self.constant(True) if going is None else self.scope[going], *(self.scope[name] for name in carried)]
         self.block, self.scope = before, scope
         for name in carried:
-            self.scope[name] = node.addOutput(scope[name]._type)
+            self.scope[name] = self.named(node.addOutput(scope[name]._type), name)
 
     def do_With(self, statement: ast.With) -> None:
         """A block between ``__enter__`` and ``__exit__``."""

@@ -93,7 +93,7 @@ class ExpressionBuilder:
         self.writer = ProgramWriter(owner)
         if owner is not None:
             self.writer.current.append(owner)
-        self.text = GraphText(self.writer, None if owner is None else "")
+        self.text = GraphText(self.writer, None if owner is None else "", nested=False)
         code = self.text.function(graph, signature, name)
         self.code = ast.parse(dedented(code)).body[0]
         self.nodes: dict[str, Node] = {}
@@ -105,6 +105,7 @@ class ExpressionBuilder:
         self.pool: dict[Any, AtenValue] = {}
         self.pooled: list[AtenNode] = []
         self.scope: dict[str, AtenValue] = {}
+        self.counts: dict[str, int] = {}  # of values that are named after a variable
         self.source = ""
         self.loaded: dict[str, int] = {}
         for each in ast.walk(self.code):

@@ -35,6 +35,8 @@ class Draft:
             nodes[each] = node = made.create_node("placeholder", each.target, each.args, None, None, each.type)
             if each.line:
                 node.meta = {"source": self.place(each.line), "module": ""}
+            if each.meta is not None:
+                node.meta.update(each.meta)
         for each, name in inputs:
             nodes[each] = made.create_node("placeholder", name, (), None, None, each.type)
         for each in code.steps:
@@ -53,7 +55,7 @@ class Draft:
             for at, result in enumerate(each.results):
                 if result is not NOWHERE:
                     nodes[result] = made.create_node("call_function", operator.getitem, (node, at), None, result.name, result.type)
-                    nodes[result].meta = {"source": self.place(each.line), "module": ""}
+                    nodes[result].meta = {"source": self.place(each.line), "module": "", **(result.meta or {})}
         made.output(map_steps(code.output, nodes.__getitem__), code.result)
         return made
 

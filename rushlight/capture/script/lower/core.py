@@ -85,6 +85,8 @@ class Core:
             step.results.append(NOWHERE)
             return ScriptValue(NONE, None)
         made = ScriptStep("result", "", (), None, type, name.strip("$") if name is not None else None, 0, 0)
+        if name is not None and name[0] != "$":
+            made.meta = {"variable": name}
         step.results.append(made)
         return ScriptValue(type, made)
 

@@ -38,7 +38,7 @@ from ..ir import graph_functions
 from ..ir.steps import ScriptStep
 from .conditions import Conditions
 from .core import number_type
-from .scope import ModuleValue, ScriptValue, Static, Unrolled
+from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 OPERATORS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
@@ -408,6 +408,8 @@ class Expressions(Conditions):
             return self.known_item(base, node)
         if isinstance(base, Static):
             raise ScriptError("only values, ModuleLists and ModuleDicts have items in scripts", self.source, node)
+        if isinstance(base, Bound):  # an attribute of a value of no known type
+            base = self.plain(base, node)
         if isinstance(base.type, TupleType):
             return self.tuple_item(base, node)
         base = self.materialized(base)

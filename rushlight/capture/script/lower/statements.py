@@ -233,6 +233,8 @@ class Statements(SimpleStatements):
         if block.parent is not None and value.__class__ is ScriptValue and (value.type.__class__ is TupleType or value.type == BOOL):
             outer = block.parent.find(name)  # inside a branch or a loop a variable keeps its type, and these are converted to it
             value = self.converted(value, outer.type) if outer.__class__ is ScriptValue else value
+        if value.__class__ is ScriptValue and value.arg.__class__ is ScriptStep and name[0] != "$":
+            value.arg.meta = {"variable": name} if value.arg.meta is None else {"variable": name, **value.arg.meta}
         block.env[name] = value
         block.assigned.add(name)
 
@@ -516,7 +518,8 @@ class Statements(SimpleStatements):
             inner = self.block = ScriptBlock(outer)
             index = inner.parameter("i", INT)
             for name, kind in zip(names, types):
-                inner.env[name] = inner.parameter(name.strip("$"), kind)
+                inner.env[name] = variable = inner.parameter(name.strip("$"), kind)
+                variable.arg.meta = {"variable": name.strip("$")}
             if begin is not None:
                 begin(index)
             self.statements(node.body, again)
