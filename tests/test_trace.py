@@ -449,3 +449,13 @@ def test_damaged_contents_are_refused_in_words(tmp_path):
         torch.save({**whole, **change}, tmp_path / "damaged.pt")
         with pytest.raises(jit.CaptureError, match="the file"):
             raise AssertionError(f"{change} is taken: {jit.load(tmp_path / 'damaged.pt')}")
+
+
+def test_detach_in_place_is_part_of_a_trace():
+    def f(x):
+        return (x * 2).detach_() * x
+
+    for example in (torch.ones(2), torch.ones(2, requires_grad=True)):
+        x = torch.full((2,), 3.0, requires_grad=True)
+        torch.jit.trace(f, (example,))(x).sum().backward()
+        assert x.grad.tolist() == [6.0, 6.0]

@@ -352,6 +352,8 @@ class Tensor(OpMethods):
                 "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, "
                 "use gradient_as_bucket_view=False"
             )
+        if flags.special and state.capture is not None:
+            state.capture.detached(self, self.detach())
         self._grad_fn, self._requires_grad, self._output_index = None, False, 0
         return self
 

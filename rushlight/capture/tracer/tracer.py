@@ -404,6 +404,11 @@ class Tracer(SymbolicSizes):
         self.bind(tensor, self.entries[id(seen)].node, self.shape_of(seen))
         self.aliases.forget(seen)
 
+    def detached(self, tensor: Any, seen: Any) -> None:
+        """A tensor has been taken out of the gradient graph in place: from here on it is what ``detach`` gave of it."""
+        self.bind(tensor, self.entries[id(seen)].node, self.shape_of(seen))
+        self.aliases.forget(seen)
+
     def keep_constant(self, tensor: Any) -> None:
         """Before a write: a node that is a constant of the capture keeps the elements it has."""
         entry = self.entries.get(id(tensor))
