@@ -298,9 +298,16 @@ def reset_code(code: Any) -> None:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """Mark a function whose result is taken for a constant."""
+    """A function whose result programs take for a constant: what it is when they are captured, by ``compile`` or by a strict export."""
+
+    @functools.wraps(fn)
+    def constant(*args: Any, **kwargs: Any) -> Any:
+        capture = state.capture
+        return fn(*args, **kwargs) if capture is None else capture.constant_result(fn, args, kwargs)
+
     mark(fn, "constant")
-    return fn
+    mark(constant, "constant")
+    return constant
 
 
 def cudagraph_mark_step_begin() -> None:

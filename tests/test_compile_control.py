@@ -339,3 +339,12 @@ def test_a_reentrant_checkpoint_of_inputs_without_gradients() -> None:
         x = torch.ones(2, 3, requires_grad=requires_grad)
         found = compiled(x)
         assert found.requires_grad is requires_grad and torch.allclose(found, layer(x).sin() * 2)
+
+
+def test_cond_refuses_what_is_no_branch_or_no_tuple():
+    pred, x = torch.tensor(True), torch.ones(2)
+    with pytest.raises(RuntimeError, match="Expect both branches to be callable."):
+        torch.cond(pred, 3, torch.neg, (x,))
+    for operands in (x, {"x": x}):
+        with pytest.raises(RuntimeError, match="Expect operands to be a tuple of possibly nested dict/list/tuple"):
+            torch.cond(pred, torch.sin, torch.neg, operands)

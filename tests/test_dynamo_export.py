@@ -7,6 +7,7 @@ import pytest
 import rushlight as torch
 from rushlight.compat import dynamo
 from rushlight.export import Dim
+from rushlight.export.errors import GuardOnDataDependentSymNode
 from rushlight.fx.experimental.symbolic_shapes import ConstraintViolationError
 
 
@@ -53,3 +54,47 @@ def test_static_and_constrained_sizes():
     assert dynamo.export(f, assume_static_by_default=True)(torch.ones(3))[0](torch.ones(3)).item() == 3
     with pytest.raises(ConstraintViolationError, match="Constraints violated"):
         dynamo.export(f, dynamic_shapes=({0: Dim("size")},))(torch.ones(3))
+
+
+@dynamo.assume_constant_result
+def constant_of_a_size(size):
+    return size
+
+
+class OfConstantResults(torch.nn.Module):
+    """A choice by the values of a tensor, and tensors among the results of functions marked as constant."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.full((2,), 3.0))
+
+    @dynamo.assume_constant_result
+    def choice(self, x):
+        return 5 if x.sum() > 0 else None
+
+    @dynamo.assume_constant_result
+    def parts(self, x):
+        return {"rows": torch.nonzero(x), "same": x, "scale": self.scale}
+
+    def forward(self, x):
+        taken = self.parts(x - 1)
+        if self.choice(x * 2) is None:
+            return x - taken["same"]
+        return x * 10 + taken["rows"].sum() + taken["same"].sum() + taken["scale"].sum()
+
+
+def test_constant_results():
+    module, x = OfConstantResults(), torch.tensor([1.0, 3.0])
+    wanted = lambda given: given * 10 + 1 + 2 + 6
+    graph, _ = dynamo.export(module)(x)
+    for given in (x, -x, torch.arange(5.0)):
+        assert torch.equal(graph(given), wanted(given))
+    strict = torch.export.export(module, (x,), strict=True).module()
+    assert torch.equal(strict(-x), wanted(-x))
+    assert torch.equal(module(-x), -x - (-x - 1))  # eager mode as ever
+    with pytest.raises(GuardOnDataDependentSymNode):
+        torch.export.export(OfConstantResults(), (x,), strict=False)
+    with pytest.raises(dynamo.exc.Unsupported, match="assume_constant_result argument conversion failed"):
+        dynamo.export(lambda x: x * constant_of_a_size(x.shape[0]))(x)
+    compiled = torch.compile(OfConstantResults(), backend="eager")
+    assert torch.equal(compiled(x), module(x))

@@ -19,7 +19,7 @@ from .errors import ConstraintViolationError, UserError
 from .exported_program import ExportedProgram, ModuleCallEntry, ModuleCallSignature, symbol_of
 from .input_checks import input_checks
 from .lifting import Lifted, input_names, lift
-from .tracing import Capture, NeedsValues, trace
+from .tracing import Capture, ConstantResults, NeedsValues, trace
 
 _ADVICE = (
     "\n\nThe error above occurred when calling torch.export.export. If you would like to view some more information about this error, and get a list of all "
@@ -33,7 +33,8 @@ def export(
 ) -> ExportedProgram:  # fmt: skip
     """Capture a Module on example inputs as a program of PyTorch's operators, for all sizes that ``dynamic_shapes`` names.
 
-    The Module runs on tensors without data, and is left as it was.  Both values of ``strict`` capture in the same way.  How the Modules of the paths
+    The Module runs on tensors without data, and is left as it was.  Both values of ``strict`` capture in the same way, except that a strict export takes
+    the results of functions marked by ``assume_constant_result`` for constants.  How the Modules of the paths
     ``preserve_module_call_signature`` are called is kept: :func:`unflatten` gives them the same inputs and outputs again.
 
     >>> model = torch.nn.Linear(4, 2)
@@ -64,17 +65,18 @@ def export(
         return list(values)
 
     with_values = [False]
+    preserved, assumed = tuple(preserve_module_call_signature), ConstantResults() if strict else None
 
     def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int]) -> Capture:
         def run(values: bool) -> Capture:
             rebuild = lambda flat: pytree.tree_unflatten(flat, in_spec)  # noqa: E731
             enabled = state.grad_enabled  # which the program may change
             try:
-                return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, tuple(preserve_module_call_signature))
+                return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, preserved, assumed)
             finally:
                 state.grad_enabled = enabled
 
-        if not with_values[0]:
+        if not with_values[0] or assumed is not None and assumed.known:  # those results are known after one run with values
             try:
                 return run(False)
             except NeedsValues:
@@ -212,7 +214,7 @@ def draft_export(
     What the program demands instead is in ``range_constraints`` and in the guards of ``module()``.
     """
     try:
-        return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes)
+        return export(mod, args, kwargs, dynamic_shapes=dynamic_shapes, strict=strict)
     except UserError:
         if dynamic_shapes is None:
             raise
@@ -222,4 +224,4 @@ def draft_export(
     for each in found:
         at, dim = each.at
         relaxed[at] = Dim.AUTO if dim < 0 else {**(relaxed[at] or {}), dim: Dim.AUTO}
-    return export(mod, args, kwargs, dynamic_shapes=pytree.tree_unflatten(relaxed, spec))
+    return export(mod, args, kwargs, dynamic_shapes=pytree.tree_unflatten(relaxed, spec), strict=strict)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..amp.autocast_mode import entered, is_autocast_cache_enabled, is_casting, set_autocast_cache_enabled
+from ..capture.compile.record.graph_breaks import Unsupported
 from ..capture.trace.capture import Scopes
 from ..compat import pytree
 from ..core import symbolic
@@ -21,6 +22,7 @@ from ..core.base import Spec, TensorBase, make, spec_of
 from ..core.declare import Op, table
 from ..core.devices import device as Device
 from ..core.dtypes import BY_NUMPY
+from ..core.errors import CaptureError
 from ..core.state import state
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
@@ -92,6 +94,42 @@ def _combined(name: str) -> Callable[[Any, Any], Any]:
     return run
 
 
+class ConstantResults:
+    """The results of functions that are marked as constant (``assume_constant_result``), in the order of their calls.
+
+    One export captures its program several times, with other sizes too, of which there are no values: the results are those of the example.
+    """
+
+    def __init__(self) -> None:
+        self.known: list[tuple[Any, Any]] = []  # function and result
+        self.calls = 0  # in the capture that is being made
+
+    def result(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of the next call."""
+        if self.calls == len(self.known):
+            args, kwargs = pytree.tree_map(_constant, (args, kwargs))
+            self.known.append((function, pytree.tree_map(_constant, function(*args, **kwargs))))
+        called, found = self.known[self.calls]
+        if called is not function:
+            raise CaptureError("a program calls other functions with constant results where sizes differ")
+        self.calls += 1
+        return found
+
+
+def _constant(value: Any) -> Any:
+    """A value without what a capture knows of it: of a tensor a copy."""
+    if isinstance(value, TensorBase):
+        if value._array.__class__ is Spec:
+            raise NeedsValues
+        return value.detach().clone()
+    if isinstance(value, (SymbolicInt, SymbolicFloat)):
+        raise Unsupported(
+            "assume_constant_result argument conversion failed: a function marked with torch._dynamo.assume_constant_result is given a number that "
+            "depends on dynamic sizes"
+        )
+    return value
+
+
 class ExportTracer(ControlFlow):
     """Records PyTorch's operators while a program runs."""
 
@@ -110,6 +148,7 @@ class ExportTracer(ControlFlow):
         self.result: Any = None  # of a branch or body: what it returns
         self.outside: list[Node] = []  # and the nodes around it that are its inputs
         self.graphs: dict[str, Any] = {}  # the graphs of branches and bodies, by name
+        self.assumed: ConstantResults | None = None if parent is None else parent.assumed
         if parent is not None:
             self.symbols, self.derived = parent.symbols, parent.derived
             self.without_values = parent.without_values
@@ -328,6 +367,17 @@ class ExportTracer(ControlFlow):
         self.refuse(how, "it depends on the value of a tensor")
         return None
 
+    def constant_result(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that is marked as constant, of the values that the example has: nothing of it is recorded."""
+        if self.assumed is None or state.capture is not self:
+            return super().constant_result(function, args, kwargs)
+        around = list(state.interceptors)
+        state.capture, state.interceptors[:] = None, [each for each in around if each is not self]
+        try:
+            return self.assumed.result(function, args, kwargs)
+        finally:
+            state.capture, state.interceptors[:] = self, around
+
     def refuse(self, how: str, why: str) -> None:
         """A branch on the value of a tensor can't be exported."""
         source, _ = self.where()
@@ -388,7 +438,7 @@ class Capture:
 def trace(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], rebuild: Callable[[list[Any]], Any], names: list[str],
     dims: dict[tuple[int, int], Any], values: bool, sizes: dict[tuple[int, int], int] | None = None, flatten: Callable[[Any], list[Any]] = list,
-    preserved: tuple[str, ...] = (),
+    preserved: tuple[str, ...] = (), assumed: ConstantResults | None = None,
 ) -> Capture:  # fmt: skip
     """Run a Module on stand-ins for its inputs, parameters and buffers, and record its operators.
 
@@ -397,6 +447,8 @@ def trace(
     with swapped(mod, values) as (standing, constants):
         tracer = ExportTracer([*constants, *reversed(standing)])
         tracer.without_values = not values
+        if assumed is not None:
+            tracer.assumed, assumed.calls = assumed, 0
         inputs: list[Any] = []
         given: list[Any] = []
         tensors: list[Any] = []

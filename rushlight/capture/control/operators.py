@@ -25,6 +25,12 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     if isinstance(pred, TensorBase):
         if pred._array.size != 1:
             raise OperationError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+        if not callable(true_fn) or not callable(false_fn):
+            raise OperationError("Expect both branches to be callable.")
+        if not isinstance(operands, (tuple, list)):
+            raise OperationError(
+                f"Expect operands to be a tuple of possibly nested dict/list/tuple that only consists of tensor leaves, but got {operands}."
+            )
         if state.capture is not None:
             if getattr(state.capture, "keeps_control", False):
                 return state.capture.control("cond", pred, {"true_graph": true_fn, "false_graph": false_fn}, tuple(operands))

@@ -503,6 +503,10 @@ class Tracer(SymbolicSizes):
     def left_as_it_is(self, tensor: Any, dtype: Any) -> None:
         """``tensor.to(dtype)`` is the tensor itself; nothing is recorded."""
 
+    def constant_result(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a function that is marked as constant: a call like any other, unless a capture keeps its promise."""
+        return function(*args, **kwargs)
+
     def elements(self, tensor: Any) -> Any:
         """The elements of a tensor as Python values, where they can be guarded; a capture without guards can't."""
         return NotImplemented

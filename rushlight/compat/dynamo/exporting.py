@@ -52,9 +52,9 @@ def export(
     def inner(*args: Any, **kwargs: Any) -> ExportResult:
         try:
             if dynamic_shapes is not None or assume_static_by_default:
-                program = export_program(module, args, kwargs, dynamic_shapes=dynamic_shapes)
+                program = export_program(module, args, kwargs, dynamic_shapes=dynamic_shapes, strict=True)
             else:
-                program = draft_export(module, args, kwargs, dynamic_shapes=_all_dynamic(module, args, kwargs))
+                program = draft_export(module, args, kwargs, dynamic_shapes=_all_dynamic(module, args, kwargs), strict=True)
         except UserError as error:
             if str(error).startswith("Constraints violated"):
                 raise ConstraintViolationError(str(error)) from error

@@ -64,6 +64,7 @@ class Kind(Enum):
     SIZE = auto()  # (dimension, all sizes)
     STRIDES = auto()
     CONTIGUOUS = auto()
+    STRIDE_ORDER = auto()  # what `stride_order` gives
     LEAF = auto()
 
     RELATION = auto()  # Relation between symbolic numbers
@@ -246,6 +247,7 @@ _WORDS: Mapping[Kind, Callable[[Any, str], str]] = {
     Kind.SIZE: lambda g, s: f"tensor {s}: size {g.expected[0]} is {g.expected[1][g.expected[0]]}",
     Kind.STRIDES: lambda g, s: f"strides of {s}",
     Kind.CONTIGUOUS: lambda g, s: f"{s} is contiguous",
+    Kind.STRIDE_ORDER: lambda g, s: f"order of the strides of {s}",
     Kind.LEAF: lambda g, s: f"{s} is a leaf without hooks",
     Kind.RELATION: lambda g, s: _relation_words(g),
 }

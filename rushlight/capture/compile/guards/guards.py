@@ -21,7 +21,7 @@ from ....nn.modules.module import Module
 from ...tracer.tracer import PACKAGE_FOLDER
 from .guard import Guard, Kind, Read, Relation, TensorProperties, describe, failure, sources_in
 from .modes import ambient
-from .python_guards import MISSING, GuardPrinter, namespace_of, read_source
+from .python_guards import MISSING, GuardPrinter, namespace_of, read_source, stride_order
 from .sources import Attribute, Item, Known, Names, OwnDict, Slot, Source, Stacked, root_of
 
 # Values that are compared by equality, and are the same wherever they come from.
@@ -204,6 +204,13 @@ class Guards:
         else:
             self.strides(source, value)
 
+    def stride_order(self, source: Source, value: Any) -> None:
+        """A tensor is contiguous, or its dimensions are in the same order in memory: whatever is computed from it has the same layout."""
+        if value.is_contiguous():
+            self.add(Kind.CONTIGUOUS, source)
+        else:
+            self.add(Kind.STRIDE_ORDER, source, stride_order(value))
+
     def relation(self, op: str, left: Any, right: Any, outcome: bool, symbols: Mapping[str, tuple[Source, int | None]]) -> None:
         """The outcome of a comparison that the program has made (see :class:`.guard.Relation`); ``symbols`` are those that occur in it."""
         read = [*[source for source, _ in symbols.values()], *sources_in(left), *sources_in(right)]
@@ -262,7 +269,8 @@ class Guards:
         return failure(guard, now)
 
 
-TENSOR_KINDS = frozenset((Kind.TENSOR, Kind.DEVICE, Kind.SHAPE, Kind.RANK, Kind.SIZE))
+# What launchers compare by themselves.
+TENSOR_KINDS = frozenset((Kind.TENSOR, Kind.DEVICE, Kind.SHAPE, Kind.RANK, Kind.SIZE, Kind.CONTIGUOUS, Kind.STRIDE_ORDER))
 
 
 def _place(guard: Guard) -> str:

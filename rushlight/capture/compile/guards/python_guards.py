@@ -147,6 +147,7 @@ _PRINTERS: Mapping[Kind, Callable[[GuardPrinter, Guard, str], str]] = {
     Kind.SIZE: lambda p, g, v: f"a.shape[{g.expected[0]}] == {g.expected[1][g.expected[0]]}",
     Kind.STRIDES: lambda p, g, v: f"{v}.stride() == {g.expected}",
     Kind.CONTIGUOUS: lambda p, g, v: f"{v}.is_contiguous()",
+    Kind.STRIDE_ORDER: lambda p, g, v: f"{p.names.of(stride_order)}({v}) == {g.expected}",
     Kind.LEAF: lambda p, g, v: f"{v}._grad_fn is None and not {v}._backward_hooks and not {v}._post_accumulate_hooks",
     Kind.RELATION: GuardPrinter.relation,
 }
@@ -195,6 +196,13 @@ def lacks(value: Any, name: str) -> bool:
     except AttributeError:
         return True
     return False
+
+
+def stride_order(value: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions of a tensor from the largest stride to the smallest, and those that are expanded; those of size 1 are left out."""
+    strides = value.stride()
+    dims = [dim for dim, size in enumerate(value._array.shape) if size != 1]
+    return tuple(sorted(dims, key=lambda dim: -strides[dim])), tuple([dim for dim in dims if not strides[dim]])
 
 
 def same_array(value: Any, known: Any) -> bool:

@@ -59,6 +59,12 @@ without_ones: Facet[bool] = Facet(
 without_ones.set(True, "squeeze", "squeeze_", "squeeze_copy")
 by_layout: Facet[bool] = Facet("by layout", "gives a view or a copy, as the layout of its operand has it")
 by_layout.set(True, "reshape", "reshape_as", "flatten", "ravel", "contiguous")
+checks_strides: Facet[bool] = Facet("checks strides", "whether it refuses its operand, or gives it back as it is, follows from strides")
+checks_strides.set(True, "view", "view_as", "view_dtype", "contiguous")
+resizes: Facet[bool] = Facet(
+    "resizes", "gives its operand another number of elements, in place: those of memory that a graph does not have"
+)
+resizes.set(True, "resize_", "resize_as_")
 memory_order: Facet[bool] = Facet("memory order", "draws numbers in the order of its operand's memory")
 memory_order.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "rand_like")
 
@@ -95,6 +101,7 @@ class CompileTracer(Tracer):
         self.large: list[TracedTensor] = []  # values whose elements take much memory
         self.deferring = False  # whether the op that is being called is one of them
         self.assumed: list[tuple[Node, Callable[[Any], Any], Any]] = []  # values that became Python values: by what, and which
+        self.laid_out = 0  # how many inputs have guards on the order of their strides
         self.viewed: dict[int, int] = {}  # of memory whose views might be copies, for other layouts of the inputs: the tensor whose it is
 
     def node_of(self, tensor: Any) -> Node:
@@ -175,6 +182,8 @@ class CompileTracer(Tracer):
     def __call__(self, op: Any, args: tuple[Any, ...], out: Any) -> Any:
         if op.source_module.startswith(_SPARSE_OPS) or holds_sparse(args):
             raise Break("sparse", name=f"{op.public_name}()")
+        if op in resizes:
+            raise Break("tensor", name=op.public_name)
         if self.large:
             self.release_large()
         self.deferring = self.deferred is not None and self.deferred.can_defer(op, args, out)
@@ -188,6 +197,8 @@ class CompileTracer(Tracer):
             self.compute_deferred()
         if op.of_storage and op not in changes_shape and self.is_non_contiguous(args[0]):
             self.recorder.discard_reason = f"{op.public_name}() of a value that is not contiguous, as values of graphs are"
+        if op in checks_strides:
+            self.guard_strides(op, args[0])
         if self.symbols and op in without_ones:
             self.compare_with_one(args[0], args[1])
         try:
@@ -247,10 +258,24 @@ class CompileTracer(Tracer):
         base = tensor if tensor._view is None else tensor._view.base
         if base._array.__class__ is not np.ndarray or id(base) in self.recorder.sources:
             return False
-        for source, value in self.inputs:
-            if isinstance(value, TensorBase) and not isinstance(value, Parameter):
-                self.recorder.guards.layout(source, value)
+        self.guard_stride_orders()
         return not base._array.flags.c_contiguous
+
+    def guard_strides(self, op: Any, tensor: Any) -> None:
+        """Guard what the strides of an op's operand follow from, unless it is a view of an input, whose strides the graph's own op sees."""
+        base = tensor if tensor._view is None else tensor._view.base
+        if id(base) not in self.recorder.sources:
+            self.guard_stride_orders()
+        elif op is _contiguous:
+            self.node_of(base)
+            self.guard_stride_orders()
+
+    def guard_stride_orders(self) -> None:
+        """Guard the order of the strides of all inputs: the layouts of computed values follow from it."""
+        for source, value in self.inputs[self.laid_out :]:
+            if isinstance(value, TensorBase) and not isinstance(value, Parameter):
+                self.recorder.guards.stride_order(source, value)
+        self.laid_out = len(self.inputs)
 
     def in_memory_order(self, op: Any, args: tuple[Any, ...]) -> Any:
         """Call an op that draws numbers in memory order on a permuted value, whose dimensions are in that order."""
