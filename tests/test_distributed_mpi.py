@@ -71,6 +71,7 @@ FAULTS = {
     "dies": ("if rank == 1: os.kill(os.getpid(), 9)", r"rank 1 has died"),
     "hangs": ("if rank == 1: time.sleep(60)", r"has not ended within 2 seconds: rank 1 has not called it: it is at program.py:9"),
     "ends": ("if rank == 1: sys.exit(3)", r"rank 1 has ended with exit status 3"),
+    "leaves": ("if rank == 1: os._exit(0)", r"rank 1 has died"),
     "comes to its end": ("if rank == 1: sys.exit()", r"rank 1 has come to the end of its program"),
     "calls another": ("if rank == 1: dist.broadcast(x, 0)", r"rank 1 .*broadcast\(torch.float32, 3, 0\) at program.py:9"),
 }
@@ -87,7 +88,7 @@ def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path
         told = [each for each in done.stderr.splitlines() if each.startswith(f"[{rank}] ") and f"on rank {rank}" in each]
         assert any("all_reduce at program.py:" in each for each in told), done.stderr
     assert re.search(words, done.stderr), done.stderr
-    if fault in ("raises", "dies", "ends"):
+    if fault in ("raises", "dies", "ends", "leaves"):
         assert "rank 1 failed first" in done.stderr
 
 
