@@ -180,7 +180,7 @@ if dist.get_rank() == 0:
 else:
     time.sleep(2)
 """))  # fmt: skip
-    assert done.returncode == 0 and "Ranks 1 failed to pass monitoredBarrier in 1000 ms" in done.stdout, done.stderr
+    assert done.returncode == 0 and "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 1000 ms" in done.stdout, done.stderr
     assert done.stderr.count("exchanged by MPI") == 1  # gloo means MPI, which is said once
 
 

@@ -527,15 +527,23 @@ class ProcessGroup(RecordedCalls):
 
     all_gather_single, reduce_scatter_single, all_to_all_single = _allgather_base, _reduce_scatter_base, alltoall_base
 
-    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    def monitored_barrier(self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False) -> None:
         """Wait for all processes, and name those that do not come in time."""
-        seconds = self._seconds if timeout is None else timeout.total_seconds()
+        seconds = self._seconds if timeout is None else timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
         absent = self._engine.roll_call(seconds) if self.size() > 1 else []
-        if absent:
-            names = ", ".join(str(self._ranks[each]) for each in absent)
+        if not absent:
+            return
+        rank, limit, first = self._ranks[self.rank()], f"{seconds * 1000:.0f} ms (at {user_line()})", self._ranks[0]
+        missing = [self._ranks[each] for each in absent]
+        late = f"Ranks {', '.join(map(str, missing))}" if wait_all_ranks else f"Rank {missing[0]}"
+        if rank != first:
             raise RuntimeError(
-                f"[Rank {self._ranks[self.rank()]}]: Ranks {names} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms (at {user_line()})"
+                f"[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank "
+                f"{first}: {late} failed to pass monitoredBarrier in {limit}"
             )
+        if seconds <= 0:
+            raise RuntimeError(f"[Rank {rank}]: Rank {rank} timed out in monitoredBarrier after {limit}: {late} did not reach it")
+        raise RuntimeError(f"[Rank {rank}]: {late} failed to pass monitoredBarrier in {limit}")
 
     def get_group_store(self) -> Store:
         """The store of the group."""
