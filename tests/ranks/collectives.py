@@ -327,7 +327,21 @@ def stores() -> None:
     assert store.add("count", 0) == 2 * size
 
 
-for check in (reductions, moves, strides, later, dropped_handles, from_one_to_one, objects, groups, bad_calls, stores):
+for check in (
+    reductions,
+    moves,
+    strides,
+    later,
+    dropped_handles,
+    from_one_to_one,
+    objects,
+    groups,
+    groups_of_groups,
+    several_at_once,
+    profiled,
+    bad_calls,
+    stores,
+):
     check()
 dist.destroy_process_group()
 print("done", rank)
