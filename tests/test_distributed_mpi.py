@@ -77,6 +77,14 @@ FAULTS = {
 }
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("ending", ["sys.exit(4)", "sys.exit()", "raise ValueError('in the child')"])
+def test_the_end_of_a_forked_child_is_not_that_of_its_rank(ending, tmp_path) -> None:
+    child = f"if rank == 1:\n    child = os.fork()\n    if not child: {ending}\n    os.waitpid(child, 0)\n"
+    done = launch(2, write_program(tmp_path, f"{START}{child}dist.all_reduce(x)\nprint('sum', x[0].item())\n"))
+    assert done.returncode == 0 and done.stdout.count("sum 4.0") == 2, done.stderr
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path) -> None:
     line, words = FAULTS[fault]

@@ -90,6 +90,8 @@ class Watch:
         self._hook, sys.excepthook = sys.excepthook, self._uncaught
         world.failing = self._exits
         atexit.register(self._at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
         if self._mark is not None:
             with open(self._mark, "wb"):
                 pass
@@ -99,6 +101,12 @@ class Watch:
         """Take over the time limit of the default group."""
         if group is world.default:
             self._seconds = group._seconds
+
+    def _forked(self) -> None:
+        """In a child that this process has forked: it is no rank, and neither its errors nor its end are told to the others."""
+        self._ended, world.failing = True, None
+        if sys.excepthook == self._uncaught:
+            sys.excepthook = self._hook
 
     def _uncaught(self, kind: Any, error: Any, traceback: Any) -> None:
         """Show an error that ends the program, and tell the others."""
