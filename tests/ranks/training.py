@@ -15,7 +15,7 @@ import rushlight.distributed.checkpoint as dcp
 import rushlight.nn.functional as F
 from ranks.models import BATCH, Block, adam, batches, loss_of, made
 from rushlight import nn
-from rushlight.distributed.algorithms.ddp_comm_hooks import DDPCommHookType, default_hooks, powerSGD_hook, register_ddp_comm_hook
+from rushlight.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
 from rushlight.distributed.algorithms.join import Join
 from rushlight.distributed.checkpoint.state_dict import (
     get_model_state_dict,
@@ -248,34 +248,6 @@ def check_uneven_inputs() -> None:
         close(a, b, 1e-4)
     with model.join(), warnings.catch_warnings():
         loss_of(model(x), y).backward()
-
-
-def check_uneven_inputs_with_a_hook() -> None:
-    for name in ("ALLREDUCE", "FP16_COMPRESS", None):  # two that exist, and one of the program
-        calls = []
-
-        def halved(_state, bucket, calls=calls):
-            calls.append(bucket.buffer().numel())
-            sent = dist.all_reduce(bucket.buffer() / (2 * size), async_op=True).get_future()
-            return sent.then(lambda done: done.value()[0])
-
-        model = DistributedDataParallel(nn.Linear(3, 2))
-        plain = nn.Linear(3, 2)
-        plain.load_state_dict(model.module.state_dict())
-        if name is None:
-            model.register_comm_hook(None, halved)
-        else:
-            register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)
-        x = torch.arange(12.0).reshape(4, 3) / 8
-        plain(x).square().sum().backward()
-        with model.join():
-            for at in range(1 + rank):  # processes that have ended take part with zeros, and the mean is over all
-                model.zero_grad()
-                model(x).square().sum().backward()
-                share = (size - at) / size * (1.0 if name else 0.5)
-                for mine, whole in zip(model.parameters(), plain.parameters()):
-                    close(mine.grad, whole.grad * share, 2e-3 if name == "FP16_COMPRESS" else 1e-5)
-        assert name is not None or calls == [8] * size  # those of other processes too
 
 
 def check_different_models_are_refused() -> None:
