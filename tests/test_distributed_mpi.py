@@ -71,9 +71,18 @@ FAULTS = {
     "dies": ("if rank == 1: os.kill(os.getpid(), 9)", r"rank 1 has died"),
     "hangs": ("if rank == 1: time.sleep(60)", r"has not ended within 2 seconds: rank 1 has not called it: it is at program.py:9"),
     "ends": ("if rank == 1: sys.exit(3)", r"rank 1 has ended with exit status 3"),
+    "leaves": ("if rank == 1: os._exit(0)", r"rank 1 has died"),
     "comes to its end": ("if rank == 1: sys.exit()", r"rank 1 has come to the end of its program"),
     "calls another": ("if rank == 1: dist.broadcast(x, 0)", r"rank 1 .*broadcast\(torch.float32, 3, 0\) at program.py:9"),
 }
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.parametrize("ending", ["sys.exit(4)", "sys.exit()", "raise ValueError('in the child')"])
+def test_the_end_of_a_forked_child_is_not_that_of_its_rank(ending, tmp_path) -> None:
+    child = f"if rank == 1:\n    child = os.fork()\n    if not child: {ending}\n    os.waitpid(child, 0)\n"
+    done = launch(2, write_program(tmp_path, f"{START}{child}dist.all_reduce(x)\nprint('sum', x[0].item())\n"))
+    assert done.returncode == 0 and done.stdout.count("sum 4.0") == 2, done.stderr
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -87,7 +96,7 @@ def test_a_fault_of_one_rank_ends_all_with_its_name_and_the_line(fault, tmp_path
         told = [each for each in done.stderr.splitlines() if each.startswith(f"[{rank}] ") and f"on rank {rank}" in each]
         assert any("all_reduce at program.py:" in each for each in told), done.stderr
     assert re.search(words, done.stderr), done.stderr
-    if fault in ("raises", "dies", "ends"):
+    if fault in ("raises", "dies", "ends", "leaves"):
         assert "rank 1 failed first" in done.stderr
 
 
@@ -179,7 +188,7 @@ if dist.get_rank() == 0:
 else:
     time.sleep(2)
 """))  # fmt: skip
-    assert done.returncode == 0 and "Ranks 1 failed to pass monitoredBarrier in 1000 ms" in done.stdout, done.stderr
+    assert done.returncode == 0 and "[Rank 0]: Rank 1 failed to pass monitoredBarrier in 1000 ms" in done.stdout, done.stderr
     assert done.stderr.count("exchanged by MPI") == 1  # gloo means MPI, which is said once
 
 

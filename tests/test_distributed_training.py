@@ -51,9 +51,33 @@ def test_a_rank_that_dies_in_the_middle_of_a_save_leaves_the_last_whole_checkpoi
     assert not set(left) & {each.name for each in tmp_path.glob("*.distcp")}
 
 
-def test_states_of_sharded_models_go_to_other_numbers_of_processes(tmp_path) -> None:
-    assert run_ranks(2, RANKS / "states.py", str(tmp_path), "save").count("done") == 2
-    assert run_ranks(3, RANKS / "states.py", str(tmp_path), "load").count("done") == 3
+@pytest.mark.parametrize(("saved", "loaded"), [(2, 3), (4, 2)])
+def test_states_of_sharded_models_go_to_other_numbers_of_processes(saved, loaded, tmp_path) -> None:
+    assert run_ranks(saved, RANKS / "states.py", str(tmp_path), "save").count("done") == saved
+    assert run_ranks(loaded, RANKS / "states.py", str(tmp_path), "load").count("done") == loaded
+
+
+def test_methods_of_planners_and_writers_that_would_be_ignored_are_refused(tmp_path) -> None:
+    class Planner(dcp.DefaultSavePlanner):
+        def create_local_plan(self):
+            raise AssertionError("not reached")
+
+    class Writer(dcp.FileSystemWriter):
+        def write_data(self, plan, planner):
+            raise AssertionError("not reached")
+
+    class Reader(dcp.FileSystemReader):
+        def read_data(self, plan, planner):
+            raise AssertionError("not reached")
+
+    state = {"a": torch.ones(2)}
+    with pytest.raises(NotImplementedError, match=r"Planner\.create_local_plan"):
+        dcp.save(state, checkpoint_id=tmp_path, planner=Planner())
+    with pytest.raises(NotImplementedError, match=r"Writer\.write_data"):
+        dcp.save(state, storage_writer=Writer(tmp_path))
+    dcp.save(state, checkpoint_id=tmp_path)
+    with pytest.raises(NotImplementedError, match=r"Reader\.read_data"):
+        dcp.load(state, storage_reader=Reader(tmp_path))
 
 
 def test_checkpoints_of_one_process(tmp_path) -> None:

@@ -11,6 +11,7 @@ import functools
 import os
 import sys
 import threading
+from collections.abc import Callable
 from time import perf_counter_ns
 from typing import Any
 
@@ -74,6 +75,20 @@ class EventRecorder:
                 last.cpu_memory_usage = sum(each.cpu_memory_usage for each in last.cpu_children)
             if last is event:
                 return
+
+    def asynchronous(self, name: str, tensors: Any) -> Callable[[], None]:
+        """An event begins that does not nest in the program, such as an exchange between processes; the result ends it, in any thread."""
+        event = self.begin(name, OP_SCOPE, shapes_of(tensors) if self.shapes else None)
+        event.is_async = True
+        self.open.pop()
+        if self.open:
+            self.open[-1].cpu_children.remove(event)
+            event.cpu_parent = None
+
+        def end() -> None:
+            event.time_range.end = (perf_counter_ns() - self.began) / 1000
+
+        return end
 
     def record(self, op: Op, args: tuple[Any, ...], out: Any) -> Any:
         """An op is called: time it, listening to the ops inside it."""

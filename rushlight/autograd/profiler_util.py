@@ -146,7 +146,7 @@ class FunctionEvent(_Times):
             f"<FunctionEvent id={self.id} name={self.name} overload_name= device_type={self.device_type} node_id={self.node_id} "
             f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} end_us={self.time_range.end} "
             f"cpu_children={[each.id for each in self.cpu_children]} {self.use_device}_time=0.000us name={self.name} thread={self.thread} "
-            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} {self.use_device}_memory_usage=0 is_async=False "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} {self.use_device}_memory_usage=0 is_async={self.is_async} "
             f"is_remote=False seq_nr={self.sequence_nr} is_legacy=False>"
         )
 

@@ -392,6 +392,8 @@ def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
     """Start sends and receives."""
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError("Invalid ``p2p_op_list``. Each op is expected to to be of type ``torch.distributed.P2POp``.")
+    if len({id(member(each.group)) for each in p2p_op_list}) > 1:
+        raise ValueError("All ops need to use the same group.")
     return [each.op(each.tensor, each.peer, each.group, each.tag) for each in p2p_op_list]
 
 

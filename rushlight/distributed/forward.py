@@ -19,8 +19,14 @@ import time
 from typing import Any
 
 FRAME = struct.Struct("<iBH")  # rank, kind, length
-STDOUT, STDERR, STARTED, ENDED = range(4)
+STDOUT, STDERR, STARTED, ENDED, LEFT = range(5)
 _LONGEST = 4096 - FRAME.size  # writes to a pipe up to this size are atomic
+
+
+def mark_of(rank: int | str) -> str | None:
+    """The file that a process has while MPI runs in it: one that ends without removing it has left the others in the middle of the program."""
+    pipe = os.environ.get("RUSHLIGHT_PIPE")
+    return None if pipe is None or not os.path.exists(pipe) else f"{pipe}.mpi.{rank}"
 
 
 def number(*names: str) -> int | None:
@@ -150,8 +156,12 @@ def main(command: list[str]) -> int:
     status = child.wait()
     for thread in threads:
         thread.join(1)  # a grandchild may hold the pipe
+    mark = mark_of(forwarder.rank)
+    left = not status and mark is not None and os.path.exists(mark)
+    if left:
+        forwarder.frame(LEFT, b"")
     forwarder.frame(ENDED, str(status).encode())
-    if status:
+    if status or left:
         time.sleep(float(os.environ.get("RUSHLIGHT_GRACE", "10")))
     return 128 - status if status < 0 else status
 

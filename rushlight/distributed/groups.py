@@ -494,8 +494,9 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None,
     group_desc: str | None = None,
 ) -> Any:  # fmt: skip
-    """Groups of equal size, and the one this process is in."""
-    size = get_world_size()
+    """Groups of equal size, of all processes or of those of a group, and the one this process is in."""
+    ranks = get_process_group_ranks(group)
+    size = len(ranks)
     if group_size is None:
         group_size = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     if group_size <= 0:
@@ -505,7 +506,7 @@ def new_subgroups(
     if size % group_size:
         raise ValueError(f"The world size ({size}) must be divisible by 'group_size={group_size}'")
     return new_subgroups_by_enumeration(
-        [list(range(start, start + group_size)) for start in range(0, size, group_size)], timeout, backend, pg_options, group_desc
+        [ranks[start : start + group_size] for start in range(0, size, group_size)], timeout, backend, pg_options, group_desc
     )
 
 

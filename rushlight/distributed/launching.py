@@ -37,6 +37,7 @@ class Process:
     rank: int
     pid: int | None = None
     status: int | None = None
+    left: bool = False  # with status 0, in the middle of the program
     ended_at: float = 0.0
     trace_at: float = 0.0
     trace: list[str] = field(default_factory=list)
@@ -50,6 +51,8 @@ class Process:
         """How it has ended, in words."""
         if self.status is None:
             return "did not end"
+        if self.left:
+            return "ended with exit status 0 in the middle of the program, without its end (os._exit?)"
         if self.status < 0:
             return f"was killed by signal {-self.status} ({signal.Signals(-self.status).name})"
         return f"ended with exit status {self.status}"
@@ -175,7 +178,7 @@ class Launcher:
         while child.poll() is None:
             select.select([reader], [], [], 0.1)
             self._read(reader)
-            failed = [each for each in self.processes if each.status]
+            failed = [each for each in self.processes if each.status or each.left]
             if (failed or self.signalled is not None) and last is None:
                 last = time.monotonic() + self.grace
             if last is not None and (all(each.status is not None for each in self.processes) or time.monotonic() > last):
@@ -220,6 +223,8 @@ class Launcher:
     def _take(self, process: Process, kind: int, data: bytes) -> None:
         if kind == forward.STARTED:
             process.pid = int(data)
+        elif kind == forward.LEFT:
+            process.left = True
         elif kind == forward.ENDED:
             process.status, process.ended_at = int(data), time.monotonic()
             for stream in (forward.STDOUT, forward.STDERR):
@@ -246,7 +251,7 @@ class Launcher:
 
     def _verdict(self, status: int | None) -> int:
         """Say who failed first, and give the exit status."""
-        failed = sorted((each for each in self.processes if each.status), key=Process.failed_at)
+        failed = sorted((each for each in self.processes if each.status or each.left), key=Process.failed_at)
         unended = [each for each in self.processes if each.status is None]
         if self.signalled is not None:
             return 128 + self.signalled
@@ -261,7 +266,7 @@ class Launcher:
         later = [f"rank {each.rank} {each.ending()}" for each in failed[1:]]
         if later:
             self.say(f"rushlight launch: after it {'; '.join(later)}")
-        return 128 - (first.status or 0) if (first.status or 0) < 0 else int(first.status or 0)
+        return 128 - (first.status or 0) if (first.status or 0) < 0 else int(first.status or 1)
 
 
 def _is_hydra(launcher: str) -> bool:

@@ -28,10 +28,11 @@ from .debug import debug
 from .engines import nccl
 from .engines.alone import AloneEngine
 from .engines.fake import FakeEngine, NoEngine
-from .recorded_calls import AfterOthers, RecordedCalls, _new_call, observers
+from .list_calls import ListCalls, _touch
+from .recorded_calls import AfterOthers, _new_call, observers
 from .reductions import ReduceOp, reduction
 from .stores import DistBackendError, HashStore, Store
-from .work import Work, Works, pace
+from .work import Work, pace
 
 KEPT = 2000  # calls that are kept for comparison with other processes
 
@@ -57,12 +58,7 @@ def _in_one_piece(array: Any) -> Any:
     return array if array.flags.c_contiguous else array.copy(order="C")
 
 
-def _touch(tensor: Any) -> None:
-    """Count the write, as every operation in place does, so that autograd notices it."""
-    storage_of(tensor).version += 1
-
-
-class ProcessGroup(RecordedCalls):
+class ProcessGroup(ListCalls):
     """Processes that exchange tensors; this process is one of them."""
 
     _own = True  # no class of a program
@@ -182,11 +178,15 @@ class ProcessGroup(RecordedCalls):
     # -- collectives ---------------------------------------------------------------------------------------------
 
     def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
-        """Reduce a tensor over all processes, in place."""
+        """Reduce a tensor over all processes, in place; several on all processes together, and each has the result."""
+        if not isinstance(tensors, Tensor) and len(tensors) > 1:
+            return self._allreduce_together(tensors, _op(opts))
         tensor, op = _one(tensors), _op(opts)
+        if tensor.is_sparse:
+            return self._allreduce_sparse(tensor, op)
         name, factor = reduction(op, tensor.dtype, "all_reduce")
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("all_reduce", tensor.dtype, tensor.numel(), op)
+        call = self._note("all_reduce", tensor.dtype, tensor.numel(), op, tensors=[tensor])
         piece = _in_one_piece(array)
         if factor is not None:
             piece *= getattr(factor, "_array", factor)
@@ -208,7 +208,7 @@ class ProcessGroup(RecordedCalls):
             self.allreduce(tensor, op).wait()
             return
         segment = self._engine.segment
-        if segment is None or watch is None or watch.fault is not None or debug.detail or observers:
+        if segment is None or watch is None or watch.fault is not None or debug.detail or observers or state.profiler is not None:
             self.allreduce(tensor, op).wait()
             return
         storage_of(tensor).version += 1
@@ -251,11 +251,6 @@ class ProcessGroup(RecordedCalls):
 
         return finish
 
-    def allreduce_coalesced(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
-        """Reduce several tensors."""
-        different = list({id(each): each for each in tensors}.values())  # one that is given twice is reduced once
-        return Works([self.allreduce(each, opts) for each in different], list(tensors))
-
     def reduce(self, tensors: Any, opts: Any = 0, op: Any = None, timeout: Any = None) -> Work:
         """Reduce a tensor to one process, in place there."""
         tensor, root = _one(tensors), _root(opts)
@@ -263,7 +258,7 @@ class ProcessGroup(RecordedCalls):
         name, factor = reduction(op, tensor.dtype, "reduce")
         self._check_root("reduce", root)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("reduce", tensor.dtype, tensor.numel(), op, root)
+        call = self._note("reduce", tensor.dtype, tensor.numel(), op, root, tensors=[tensor])
         piece = _in_one_piece(array)
         if factor is not None:
             piece = piece * getattr(factor, "_array", factor)
@@ -275,11 +270,16 @@ class ProcessGroup(RecordedCalls):
         return self._start(call, lambda: engine.reduce(piece, name, root), [tensor], finish)
 
     def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None, root: int | None = None) -> Work:
-        """Copy a tensor of one process to all."""
+        """Copy a tensor of one process to all, and to all that are given."""
+        if not isinstance(tensors, Tensor) and len(tensors) > 1:
+            chosen = tensors[getattr(opts, "rootTensor", 0)]
+            return self._spread_result(
+                self.broadcast(chosen, opts, timeout, root), [chosen, *(each for each in tensors if each is not chosen)]
+            )
         tensor, root = _one(tensors), _root(opts) if root is None else root
         self._check_root("broadcast", root)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note("broadcast", tensor.dtype, tensor.numel(), root)
+        call = self._note("broadcast", tensor.dtype, tensor.numel(), root, tensors=[tensor])
         piece = _in_one_piece(array)
         finish = None
         if self.rank() != root:
@@ -298,7 +298,7 @@ class ProcessGroup(RecordedCalls):
         if output.numel() != input.numel() * self.size():
             raise ValueError("output tensor size must be equal to world_size times input tensor size")
         engine, array = self._carrier(input), output._array
-        call = self._note("all_gather_into_tensor", input.dtype, input.numel())
+        call = self._note("all_gather_into_tensor", input.dtype, input.numel(), tensors=[input])
         piece, into = _in_one_piece(input._array), array if array.flags.c_contiguous else array.copy(order="C")
         _touch(output)
         finish = None if into is array else self._back([(array, into)])
@@ -306,6 +306,8 @@ class ProcessGroup(RecordedCalls):
 
     def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
         """A list of all processes' tensors; their sizes may differ, if each process gives the right ones."""
+        if not isinstance(input_tensors, Tensor) and len(input_tensors) > 1:
+            return self._allgather_together(output_tensors, input_tensors)
         outputs = output_tensors[0] if output_tensors and isinstance(output_tensors[0], (list, tuple)) else output_tensors
         tensor = _one(input_tensors)
         self._check_list("all_gather", "tensor_list", outputs, tensor)
@@ -315,7 +317,7 @@ class ProcessGroup(RecordedCalls):
             )
         engine = self._carrier(tensor)
         counts, into = self._place(outputs)
-        call = self._note("all_gather", tensor.dtype, sum(each.numel() for each in outputs))
+        call = self._note("all_gather", tensor.dtype, sum(each.numel() for each in outputs), tensors=[tensor])
         piece = _in_one_piece(tensor._array)
         return self._start(call, lambda: engine.all_gather(into, piece, counts), outputs, self._spread(outputs, into))
 
@@ -357,15 +359,6 @@ class ProcessGroup(RecordedCalls):
             at += each.numel()
         return counts, into
 
-    def allgather_coalesced(self, output_lists: Any, input_list: Any, opts: Any = None) -> Work:
-        """Gather several tensors."""
-        works = [self.allgather([outputs[at] for outputs in output_lists], each) for at, each in enumerate(input_list)]
-        return Works(works, output_lists)
-
-    def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        """Gather several tensors, each into one."""
-        return Works([self._allgather_base(out, each) for out, each in zip(outputs, inputs, strict=True)], list(outputs))
-
     def gather(self, output_tensors: Any, input_tensors: Any, opts: Any = 0) -> Work:
         """A list of all processes' tensors, for one process."""
         tensor, root = _one(input_tensors), _root(opts)
@@ -375,7 +368,7 @@ class ProcessGroup(RecordedCalls):
         here = self.rank() == root
         if here:
             self._check_list("gather", "gather_list", outputs, tensor)
-        call = self._note("gather", tensor.dtype, tensor.numel(), root)
+        call = self._note("gather", tensor.dtype, tensor.numel(), root, tensors=[tensor])
         into = self._place(outputs)[1] if here else None
         piece = _in_one_piece(tensor._array)
         finish = self._spread(outputs, into) if here else None
@@ -393,7 +386,7 @@ class ProcessGroup(RecordedCalls):
             if any(each.numel() != tensor.numel() for each in inputs):
                 raise ValueError("scatter: the tensors of scatter_list must have as many elements as tensor")
             source = self._joined(inputs)[1]
-        call = self._note("scatter", tensor.dtype, tensor.numel(), root)
+        call = self._note("scatter", tensor.dtype, tensor.numel(), root, tensors=inputs if source is not None else [tensor])
         piece = _in_one_piece(array)
         _touch(tensor)
         finish = None if piece is array else self._back([(array, piece)])
@@ -424,15 +417,11 @@ class ProcessGroup(RecordedCalls):
         if factor is not None:
             source = source * getattr(factor, "_array", factor)
         engine, array = self._carrier(tensor), tensor._array
-        call = self._note(collective, tensor.dtype, source.size, op)
+        call = self._note(collective, tensor.dtype, source.size, op, tensors=[tensor])
         piece = _in_one_piece(array)
         _touch(tensor)
         finish = self._back([(array, piece)], op, tensor) if piece is not array or op is ReduceOp.AVG else None
         return self._start(call, lambda: engine.reduce_scatter(piece, source, name, counts), [tensor], finish)
-
-    def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = ReduceOp.SUM) -> Work:
-        """Reduce several tensors; each process gets a part of each."""
-        return Works([self._reduce_scatter_base(out, each, opts) for out, each in zip(outputs, inputs, strict=True)], list(outputs))
 
     def alltoall(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
         """A tensor for each process, and one from each."""
@@ -442,7 +431,7 @@ class ProcessGroup(RecordedCalls):
         source = self._joined(input_tensors)[1]
         into = self._place(output_tensors)[1]
         outs, ins = [each.numel() for each in output_tensors], [each.numel() for each in input_tensors]
-        call = self._note("all_to_all", input_tensors[0].dtype)
+        call = self._note("all_to_all", input_tensors[0].dtype, tensors=input_tensors)
         return self._start(
             call, lambda: engine.all_to_all(into, source, outs, ins), list(output_tensors), self._spread(output_tensors, into)
         )
@@ -453,7 +442,7 @@ class ProcessGroup(RecordedCalls):
             raise RuntimeError("output tensor and input tensor must have the same dtype")
         engine, array = self._carrier(input), output._array
         outs, ins = self._splits(output, output_split_sizes), self._splits(input, input_split_sizes)
-        call = self._note("all_to_all_single", input.dtype)
+        call = self._note("all_to_all_single", input.dtype, tensors=[input])
         source, into = _in_one_piece(input._array), _in_one_piece(array)
         _touch(output)
         finish = None if into is array else self._back([(array, into)])
@@ -489,6 +478,7 @@ class ProcessGroup(RecordedCalls):
         call = Call(self._count, "send", (tensor.dtype, tensor.numel(), f"to {self._ranks[dst]}"), user_line(), self._name, monotonic())
         self._now = call
         self._check_fault(call)
+        self._profile("send", [tensor])
         piece = _in_one_piece(tensor._array)
         return self._start(call, lambda: engine.send(piece, dst, tag), [tensor], lambda: piece is None)
 
@@ -500,6 +490,8 @@ class ProcessGroup(RecordedCalls):
         call = Call(self._count, "recv", (tensor.dtype, tensor.numel(), f"from {origin}"), user_place(), self._name, monotonic())
         self._now = call
         self._check_fault(call)
+        self._profile("recvAnySource" if src is None else "recv", [tensor])
+        ended, self._ended = self._ended, None
         piece = _in_one_piece(array)
         _touch(tensor)
         request: Any = None
@@ -508,6 +500,8 @@ class ProcessGroup(RecordedCalls):
             if piece is not array:
                 array[...] = piece
             work._outputs = [tensor] if src is not None else (tensor, request.source)
+            if ended is not None:
+                ended()
 
         try:
             request = engine.receive(piece, src, tag)
@@ -527,15 +521,23 @@ class ProcessGroup(RecordedCalls):
 
     all_gather_single, reduce_scatter_single, all_to_all_single = _allgather_base, _reduce_scatter_base, alltoall_base
 
-    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    def monitored_barrier(self, timeout: timedelta | float | None = None, wait_all_ranks: bool = False) -> None:
         """Wait for all processes, and name those that do not come in time."""
-        seconds = self._seconds if timeout is None else timeout.total_seconds()
+        seconds = self._seconds if timeout is None else timeout.total_seconds() if isinstance(timeout, timedelta) else float(timeout)
         absent = self._engine.roll_call(seconds) if self.size() > 1 else []
-        if absent:
-            names = ", ".join(str(self._ranks[each]) for each in absent)
+        if not absent:
+            return
+        rank, limit, first = self._ranks[self.rank()], f"{seconds * 1000:.0f} ms (at {user_line()})", self._ranks[0]
+        missing = [self._ranks[each] for each in absent]
+        late = f"Ranks {', '.join(map(str, missing))}" if wait_all_ranks else f"Rank {missing[0]}"
+        if rank != first:
             raise RuntimeError(
-                f"[Rank {self._ranks[self.rank()]}]: Ranks {names} failed to pass monitoredBarrier in {seconds * 1000:.0f} ms (at {user_line()})"
+                f"[Rank {rank}]: Rank {rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv from rank "
+                f"{first}: {late} failed to pass monitoredBarrier in {limit}"
             )
+        if seconds <= 0:
+            raise RuntimeError(f"[Rank {rank}]: Rank {rank} timed out in monitoredBarrier after {limit}: {late} did not reach it")
+        raise RuntimeError(f"[Rank {rank}]: {late} failed to pass monitoredBarrier in {limit}")
 
     def get_group_store(self) -> Store:
         """The store of the group."""

@@ -55,6 +55,24 @@ class AfterOthers:
         return not self._others and self._request is None
 
 
+_PROFILED = {
+    "all_gather_into_tensor": "_all_gather_base",
+    "all_to_all_single": "all_to_all",
+    "reduce_scatter_tensor": "_reduce_scatter_base",
+}
+
+
+def _both(first: Callable[[], Any] | None, second: Callable[[], None]) -> Callable[[], None]:
+    """A function that calls two."""
+
+    def both() -> None:
+        if first is not None:
+            first()
+        second()
+
+    return both
+
+
 class RecordedCalls:
     """What a process group knows of its calls; the base of ``ProcessGroup``."""
 
@@ -65,9 +83,15 @@ class RecordedCalls:
     _count: int
     _calls: deque[Call]
     _now: Call | None
+    _ended: Callable[[], None] | None = None  # ends the profiler's event of the call that is about to start
     _started: dict[Work, None]  # exchanges that run: kept, also where a program drops their handles, and waited for by a barrier
 
-    def _note(self, name: str, *signature: Any, depth: int = 2) -> Call:
+    def _profile(self, name: str, tensors: Any) -> None:
+        """Begin the event of a call that a profiler shows: ``gloo:all_reduce``, with the shapes of its tensors."""
+        if state.profiler is not None:
+            self._ended = state.profiler.asynchronous(f"{self.name()}:{name}", tensors)  # type: ignore[attr-defined]
+
+    def _note(self, name: str, *signature: Any, depth: int = 2, tensors: Any = ()) -> Call:
         """Record a call; a fault that another process has reported is raised here.
 
         A program that is being captured communicates nothing: its graph breaks before the call, which then runs eagerly.
@@ -76,6 +100,8 @@ class RecordedCalls:
             raise Break("exchange", name=name, reason="only collectives that write one tensor, and are waited for, are nodes of graphs")
         if observers:
             observe(name)
+        if state.profiler is not None:
+            self._profile(_PROFILED.get(name, name), tensors)
         self._count += 1
         call = _new_call(Call, (self._count, name, signature, user_place(depth), self._name, monotonic()))
         if self._watch is not None:
@@ -94,6 +120,8 @@ class RecordedCalls:
             raise
         except Exception as error:
             raise self._broken(call, error) from error
+        if self._ended is not None:
+            finish, self._ended = _both(finish, self._ended), None
         made = Work(outputs, request, finish, self, call)
         if request is not None:
             self._started[made] = None

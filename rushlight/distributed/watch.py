@@ -28,6 +28,7 @@ from typing import Any
 from ..core.process_group import world
 from .adoption import is_adopted
 from .calls import Call, line_of_thread
+from .forward import mark_of
 from .messages import Mailbox, MpiStore
 from .stores import DistBackendError
 from .work import Work, pace
@@ -71,6 +72,7 @@ class Watch:
         if sum(host == self._peers[self.rank][0] for host, _ in self._peers) > _cores():
             pace.crowded()
         self._hook: Any = None
+        self._mark = mark_of(os.environ.get("RANK", ""))
 
     # -- life ----------------------------------------------------------------------------------------------------
 
@@ -88,12 +90,23 @@ class Watch:
         self._hook, sys.excepthook = sys.excepthook, self._uncaught
         world.failing = self._exits
         atexit.register(self._at_exit)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forked)
+        if self._mark is not None:
+            with open(self._mark, "wb"):
+                pass
         self._thread.start()
 
     def set_limit(self, group: Any) -> None:
         """Take over the time limit of the default group."""
         if group is world.default:
             self._seconds = group._seconds
+
+    def _forked(self) -> None:
+        """In a child that this process has forked: it is no rank, and neither its errors nor its end are told to the others."""
+        self._ended, world.failing = True, None
+        if sys.excepthook == self._uncaught:
+            sys.excepthook = self._hook
 
     def _uncaught(self, kind: Any, error: Any, traceback: Any) -> None:
         """Show an error that ends the program, and tell the others."""
@@ -126,6 +139,9 @@ class Watch:
             os._exit(self._exit_status)
         if not self.mpi.Is_finalized() and not is_adopted():  # a rank taken over ends with its stand-in
             self.mpi.Finalize()
+        if self._mark is not None:
+            with contextlib.suppress(OSError):  # the launcher has ended, and its folder with it
+                os.unlink(self._mark)
 
     def _farewell(self) -> None:
         """Send the last calls, and wait until all processes are at their end, or one has failed."""

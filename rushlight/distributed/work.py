@@ -151,6 +151,8 @@ class Work:
         """The process that a received tensor came from."""
         return int(self._outputs[1]) if isinstance(self._outputs, tuple) else 0
 
+    _source_rank = source_rank
+
     def synchronize(self) -> None:
         """Wait."""
         self.wait()

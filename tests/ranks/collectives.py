@@ -274,6 +274,49 @@ def bad_calls() -> None:
             raise AssertionError(words)
 
 
+def several_at_once() -> None:
+    group = dist.group.WORLD
+    given = [torch.full((2,), float(10 * rank + each)) for each in range(3)]
+    group.allreduce(list(given)).wait()  # of all tensors of all processes
+    for each in given:
+        same(each, torch.full((2,), sum(10.0 * of + number for of in range(size) for number in range(3))))
+    given = [torch.full((2,), float(10 * rank + each)) for each in range(3)]
+    group.broadcast(list(given), size - 1).wait()
+    for each in given:
+        same(each, torch.full((2,), 10.0 * (size - 1)))
+    lists = [[torch.zeros(1) for _ in range(2 * size)] for _ in range(2)]
+    group.allgather(lists, [torch.tensor([2.0 * rank]), torch.tensor([2.0 * rank + 1])]).wait()
+    for each in lists:
+        same(torch.cat(each), torch.arange(2.0 * size))
+    sparse = torch.sparse_coo_tensor([[rank, size]], [1.0, 2.0], (size + 1,))
+    dist.all_reduce(sparse)
+    same(sparse.to_dense(), torch.tensor([1.0] * size + [2.0 * size]))
+
+
+def profiled() -> None:
+    with torch.autograd.profiler.profile(record_shapes=True) as found:
+        dist.all_reduce(torch.ones(2, 3))
+        dist.all_gather([torch.zeros(4) for _ in range(size)], torch.ones(4), async_op=True).wait()
+    events = {each.name: each for each in found.function_events if each.is_async}
+    assert [(name, each.input_shapes) for name, each in events.items()] == [("mpi:all_reduce", [[2, 3]]), ("mpi:all_gather", [[4]])]
+    assert all(each.cpu_time >= 0 for each in events.values())
+
+
+def groups_of_groups() -> None:
+    mine, made = dist.new_subgroups_by_enumeration([[*range(0, size, 2)], [*range(1, size, 2)]])
+    own, parts = dist.new_subgroups(1, group=mine)
+    assert own.size() == 1 and len(parts) == mine.size() and dist.get_process_group_ranks(own) == [rank]
+    peers = [each for each in dist.get_process_group_ranks(mine) if each != rank]
+    if peers:
+        ops = [dist.P2POp(dist.isend, torch.ones(1), peers[0], group) for group in (mine, None)]
+        try:
+            dist.batch_isend_irecv(ops)
+        except ValueError as error:
+            assert "All ops need to use the same group" in str(error)
+        else:
+            raise AssertionError("operations of two groups in one batch")
+
+
 def stores() -> None:
     store = dist.distributed_c10d._get_default_store()
     store.set(f"key{rank}", f"value{rank}")
@@ -284,7 +327,21 @@ def stores() -> None:
     assert store.add("count", 0) == 2 * size
 
 
-for check in (reductions, moves, strides, later, dropped_handles, from_one_to_one, objects, groups, bad_calls, stores):
+for check in (
+    reductions,
+    moves,
+    strides,
+    later,
+    dropped_handles,
+    from_one_to_one,
+    objects,
+    groups,
+    groups_of_groups,
+    several_at_once,
+    profiled,
+    bad_calls,
+    stores,
+):
     check()
 dist.destroy_process_group()
 print("done", rank)

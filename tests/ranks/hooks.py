@@ -95,5 +95,37 @@ assert state["step"] == 1
 optimizer.averager.step = 9
 optimizer.load_state_dict(state)
 assert optimizer.averager.step == 1 and optimizer.zero_grad() is None
+
+
+def check_uneven_inputs_with_a_hook() -> None:
+    for name in ("ALLREDUCE", "FP16_COMPRESS", None):  # two that exist, and one of the program
+        calls = []
+
+        def halved(_state, bucket, calls=calls):
+            calls.append(bucket.buffer().numel())
+            sent = dist.all_reduce(bucket.buffer() / (2 * size), async_op=True).get_future()
+            return sent.then(lambda done: done.value()[0])
+
+        model = DistributedDataParallel(torch.nn.Linear(3, 2))
+        plain = torch.nn.Linear(3, 2)
+        plain.load_state_dict(model.module.state_dict())
+        if name is None:
+            model.register_comm_hook(None, halved)
+        else:
+            register_ddp_comm_hook(DDPCommHookType[name], model, dist.group.WORLD)
+        x = torch.arange(12.0).reshape(4, 3) / 8
+        plain(x).square().sum().backward()
+        with model.join():
+            for at in range(1 + rank):  # processes that have ended take part with zeros, and the mean is over all
+                model.zero_grad()
+                model(x).square().sum().backward()
+                share = (size - at) / size * (1.0 if name else 0.5)
+                for mine, whole in zip(model.parameters(), plain.parameters()):
+                    within = 2e-3 if name == "FP16_COMPRESS" else 1e-5
+                    assert torch.allclose(mine.grad, whole.grad * share, rtol=within, atol=within)
+        assert name is not None or calls == [8] * size  # those of other processes too
+
+
+check_uneven_inputs_with_a_hook()
 print("done", rank)
 dist.destroy_process_group()

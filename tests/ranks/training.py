@@ -153,6 +153,17 @@ def check_unused_parameters() -> None:
     plain.load_state_dict(model.module.state_dict())
     loss_of(plain(x, True), y).backward()
     close(model.module.first.weight.grad, plain.first.weight.grad / size)
+    accumulated = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    accumulated.module.load_state_dict(plain.state_dict())
+    for _ in range(2):  # what was used without synchronization is exchanged by the next iteration with it, which uses another layer
+        accumulated.zero_grad()
+        with accumulated.no_sync():
+            loss_of(accumulated(x, True), y).backward()
+        loss_of(accumulated(x, False), (y + rank) % 3).backward()
+        close(accumulated.module.first.weight.grad, plain.first.weight.grad)
+        gathered = [torch.empty(3, 6) for _ in range(size)]
+        dist.all_gather(gathered, accumulated.module.second.weight.grad)
+        assert all(torch.equal(each, gathered[0]) for each in gathered)
     strict = DistributedDataParallel(Branches())
     loss_of(strict(x, True), y).backward()
     try:
@@ -162,6 +173,12 @@ def check_unused_parameters() -> None:
         assert f"did not receive grad for rank {rank}: 2 3 4 5" in str(error)
     else:
         raise AssertionError("no error for unused parameters")
+    try:
+        accumulated._set_static_graph()
+    except RuntimeError as error:
+        assert "should be called before training loop starts" in str(error)
+    else:
+        raise AssertionError("a graph was declared static after it was used")
 
 
 def check_buffers_are_broadcast() -> None:

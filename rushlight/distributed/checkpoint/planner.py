@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...core.errors import NotSupported
 from ...core.missing import missing
 
 __all__ = ["LoadPlan", "LoadPlanner", "ReadItem", "SavePlan", "SavePlanner", "WriteItem"]
@@ -58,10 +59,21 @@ class LoadPlanner:
     allow_partial_load: bool = False
 
 
-def checked(planner: Any, kind: type) -> Any:
-    """A planner that a user has given."""
-    if not isinstance(planner, kind):
-        raise TypeError(
-            f"a {kind.__name__} is needed, not {type(planner).__name__}: planners with methods of their own are not called here"
+# Methods of PyTorch's planners, writers and readers that a save or load does not call: a class that has one expects it to be.
+_UNCALLED = (
+    "commit_tensor", "create_global_plan", "create_local_plan", "finish_plan", "load_bytes", "lookup_object", "lookup_tensor", "prepare_global_plan",
+    "prepare_local_plan", "read_data", "resolve_bytes", "resolve_data", "resolve_tensor", "set_up_planner", "set_up_storage_reader",
+    "set_up_storage_writer", "transform_object", "transform_tensor", "write_data",
+)  # fmt: skip
+
+
+def checked(given: Any, kind: type) -> Any:
+    """A planner, writer or reader that a user has given; one whose methods would be ignored is refused."""
+    if not isinstance(given, kind):
+        raise TypeError(f"a {kind.__name__} is needed, not {type(given).__name__}")
+    ignored = [name for name in _UNCALLED if hasattr(given, name)]
+    if ignored:
+        raise NotSupported(
+            f"{type(given).__name__}.{ignored[0]}: methods of planners, writers and readers of a program are not called here"
         )
-    return planner
+    return given

@@ -15,7 +15,7 @@ from ..tensor.placement_types import Partial, Replicate, _StridedShard
 from ._items import flatten, object_of, plain_state, put
 from .api import gathered
 from .default_planner import DefaultLoadPlanner, _EmptyStateDictLoadPlanner
-from .filesystem import FileSystemReader
+from .filesystem import FileSystemReader, StorageReader
 from .metadata import Metadata, MetadataIndex, TensorStorageMetadata
 from .planner import LoadPlanner, checked
 from .stateful import Stateful
@@ -34,7 +34,7 @@ def load(
             raise RuntimeError("`checkpoint_id` must be specificed if storage_reader/storage_writer is None.")
         storage_reader = FileSystemReader(checkpoint_id)
     else:
-        storage_reader.reset(checkpoint_id)
+        checked(storage_reader, StorageReader).reset(checkpoint_id)
     plan = checked(planner, LoadPlanner) if planner is not None else DefaultLoadPlanner()
     alone = no_dist or world.default is None
     plain = plain_state(state_dict)

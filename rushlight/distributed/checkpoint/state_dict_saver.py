@@ -18,7 +18,7 @@ from ..tensor._api import DTensor
 from ._items import flatten, item_of, plain_state, stored_paths
 from .api import gathered
 from .default_planner import DefaultSavePlanner
-from .filesystem import FileSystemWriter
+from .filesystem import FileSystemWriter, StorageWriter
 from .metadata import (
     BytesStorageMetadata,
     ChunkStorageMetadata,
@@ -39,7 +39,7 @@ def _writer(checkpoint_id: Any, storage_writer: Any) -> Any:
         if checkpoint_id is None:
             raise RuntimeError("`checkpoint_id` must be specificed if storage_reader/storage_writer is None.")
         return FileSystemWriter(checkpoint_id)
-    storage_writer.reset(checkpoint_id)
+    checked(storage_writer, StorageWriter).reset(checkpoint_id)
     return storage_writer
 
 

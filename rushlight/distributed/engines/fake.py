@@ -7,27 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .alone import AloneEngine
 
-class FakeEngine:
+
+class FakeEngine(AloneEngine):
     """One process of a group whose others do not exist: every collective completes at once, as if all processes had this one's arrays."""
 
     name = "fake"
-    segment = None
 
     def __init__(self, rank: int, size: int) -> None:
         self.rank, self.size = rank, size
-
-    def all_reduce(self, array: Any, op: str) -> Any:
-        """Leave the array as it is."""
-        return None
-
-    def reduce(self, array: Any, op: str, root: int) -> Any:
-        """Leave the array as it is."""
-        return None
-
-    def broadcast(self, array: Any, root: int) -> Any:
-        """Leave the array as it is."""
-        return None
 
     def all_gather(self, out: Any, array: Any, counts: Sequence[int] | None = None) -> Any:
         """This process's array at every place that has its length."""
@@ -64,10 +53,6 @@ class FakeEngine:
         """Leave the array as it is."""
         return None
 
-    def barrier(self) -> Any:
-        """Wait for nobody."""
-        return None
-
     def roll_call(self, seconds: float, ranks: Sequence[int] | None = None) -> list[int]:
         """Nobody is missing."""
         return []
@@ -75,9 +60,6 @@ class FakeEngine:
     def part(self, ranks: Sequence[int]) -> FakeEngine:
         """The engine of some of the processes."""
         return FakeEngine(list(ranks).index(self.rank), len(ranks))
-
-    def close(self) -> None:
-        """Nothing is held."""
 
 
 class NoEngine:

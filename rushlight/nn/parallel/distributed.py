@@ -303,6 +303,10 @@ class DistributedDataParallel(Module, Joinable):
 
     def _set_static_graph(self) -> None:
         """Declare that every iteration uses the same parameters, equally often, in the same way."""
+        if self.reducer.iterations:
+            raise RuntimeError(
+                "set_static_graph() should be called before training loop starts and after DistributedDataParallel is constructed."
+            )
         self.static_graph = self.reducer.static_graph = True
 
     # -- facts -------------------------------------------------------------------------------------------------------

@@ -68,6 +68,23 @@ def leaves_of(outputs: Iterable[Any]) -> set[int]:
     return leaves
 
 
+def sum_sparse(given: Any, group: Any) -> Any:
+    """The sum of a sparse tensor over a group: the entries of all processes, coalesced."""
+    calls, size = world.collectives, world.collectives.get_world_size(group)
+    given = given.detach().coalesce()
+    counts = [exports["", "zeros"](1, dtype=BY_NAME["int64"]) for _ in range(size)]
+    calls.all_gather(counts, tensor([given._nnz()], dtype=BY_NAME["int64"]), group=group)
+    longest = max(int(each.item()) for each in counts)
+    gathered = []
+    for part in (given.indices().t().contiguous(), given.values()):
+        padded = exports["", "zeros"](longest, *part.shape[1:], dtype=part.dtype)
+        padded[: part.shape[0]] = part
+        parts = [exports["", "empty"](padded.shape, dtype=part.dtype) for _ in range(size)]
+        calls.all_gather(parts, padded, group=group)
+        gathered.append(exports["", "cat"]([each[: int(n.item())] for each, n in zip(parts, counts)]))
+    return exports["", "sparse_coo_tensor"](gathered[0].t(), gathered[1], given.shape).coalesce()
+
+
 class ReadyHook:
     """The hook of a parameter: signals that its gradient was accumulated.  A compiled graph hands the gradient over before that."""
 
@@ -102,6 +119,7 @@ class Reducer:
         self.hook: tuple[Any, Callable[[Any, Any], Any]] | None = None
         self.expecting = self.unfinished = self.rebuilt = self.learned = False
         self.unused: list[int] = []
+        self.used = self._none_used()
         self.order: list[int] = []  # parameters as their gradients became ready in the first iteration
         self.triggered = [0] * len(self.parameters)  # static graph: how often each hook ran in the first iteration
         self.join_work: tuple[Any, Any, bool] | None = None
@@ -163,7 +181,6 @@ class Reducer:
         elif self.find_unused and outputs is not None:
             used = leaves_of(outputs)
             self.unused = [at for at, each in enumerate(self.parameters) if id(each) not in used]
-        self.used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
         self.times = {"forward_end": time.time_ns()}
 
     @property
@@ -213,9 +230,15 @@ class Reducer:
         bucket.pending = 0
         self._launch_ready()
 
+    def _none_used(self) -> Any:
+        """Which parameters were used since gradients were last exchanged, also in iterations that exchange nothing: a flag for each."""
+        return exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
+
     def _ready(self, index: int) -> None:
         """The gradient of a parameter was accumulated."""
         if not self.expecting:
+            if self.find_unused:
+                self.used[index] = 1
             return
         if index in self.early:
             if self.views:
@@ -389,6 +412,8 @@ class Reducer:
         self.times["comm_end"] = time.time_ns()
         self.expecting = self.unfinished = False
         self.early = {}
+        if self.find_unused or self.static_graph:
+            self.used = self._none_used()
         for bucket in self.buckets:
             bucket.begun = False
         self.iterations += 1
@@ -425,24 +450,8 @@ class Reducer:
     def _reduce_sparse(self, bucket: Bucket) -> None:
         """The average of sparse gradients: all processes' entries, put together."""
         parameter = bucket.parameters[0]
-        gradient = parameter.grad
-        if gradient is None or self.size == 1:
-            return
-        calls = world.collectives
-        gradient = gradient.coalesce()
-        count = tensor([gradient._nnz()], dtype=BY_NAME["int64"])
-        counts = [exports["", "zeros"](1, dtype=BY_NAME["int64"]) for _ in range(self.size)]
-        calls.all_gather(counts, count, group=self.group)
-        longest = max(int(each.item()) for each in counts)
-        gathered = []
-        for part in (gradient.indices().t().contiguous(), gradient.values()):
-            padded = exports["", "zeros"](longest, *part.shape[1:], dtype=part.dtype)
-            padded[: part.shape[0]] = part
-            parts = [exports["", "empty"](padded.shape, dtype=part.dtype) for _ in range(self.size)]
-            calls.all_gather(parts, padded, group=self.group)
-            gathered.append(exports["", "cat"]([each[: int(n.item())] for each, n in zip(parts, counts)]))
-        total = exports["", "sparse_coo_tensor"](gathered[0].t(), gathered[1] / self.divisor(), gradient.shape)
-        parameter.grad = total.coalesce()
+        if parameter.grad is not None and self.size > 1:
+            parameter.grad = sum_sparse(parameter.grad, self.group) / self.divisor()
 
     # -- joining -----------------------------------------------------------------------------------------------------
 
@@ -459,7 +468,7 @@ class Reducer:
             else:
                 works.append(self._exchange(bucket))
         if self.find_unused or self.static_graph:
-            used = exports["", "zeros"](len(self.parameters), dtype=BY_NAME["int32"])
+            used = self._none_used()
             world.collectives.all_reduce(used, group=self.group)
         with no_grad():
             for bucket, work in zip(self.buckets, works):
