@@ -379,3 +379,21 @@ def test_istft_takes_a_window_of_truth_values():
     assert torch.allclose(whole, torch.arange(16.0), atol=1e-4)
     with pytest.raises(RuntimeError, match="eps must be non-negative"):
         F.cosine_similarity(torch.ones(1, 2), torch.ones(1, 2), eps=-1.0)
+
+
+def test_a_number_over_a_tensor_is_the_reciprocal_times_the_number():
+    x = torch.tensor([3.0, 7.0], requires_grad=True)
+    y = 2.5 / x
+    assert y[0].item() == 0.8333333730697632  # rounded twice; the quotient itself rounds to 0.8333333134651184
+    assert torch.equal(torch.compile(lambda x: 2.5 / x)(x), y)
+    assert torch.equal(torch.jit.script(_two_and_a_half_over)(x), y)
+    assert type(y.grad_fn).__name__ == "MulBackward0"
+    y.sum().backward()
+    assert torch.allclose(x.grad, -2.5 / x.detach() ** 2)
+    assert (5 / torch.tensor([2, 4])).tolist() == [2.5, 1.25]
+    with pytest.raises(TypeError, match="unsupported operand type"):
+        [1, 2] / x
+
+
+def _two_and_a_half_over(x):
+    return 2.5 / x

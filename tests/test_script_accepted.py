@@ -12,8 +12,10 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
+from rushlight.compat.c_names import _get_tracing_state
 from rushlight.compat.trace_graph import _get_trace_graph
 from rushlight.nn.common_types import _size_2_t
+from rushlight.nn.modules.utils import _pair, _quadruple, _single, _triple
 
 
 def loaded(made):
@@ -338,3 +340,19 @@ def test_a_traced_module_of_others_is_refused():
 
     with pytest.raises(RuntimeError, match="Cannot call a ScriptModule that is not a submodule of the caller"):
         torch.jit.script(calls)
+
+
+def test_numbers_for_each_dimension():
+    def sizes(k: int):
+        return _single(k), _pair(k), _triple([k, k, 1]), _quadruple(k)
+
+    assert torch.jit.script(sizes)(4) == ([4], [4, 4], [4, 4, 1], [4, 4, 4, 4])
+
+
+def test_a_script_is_not_traced():
+    def traced(x):
+        if _get_tracing_state():
+            return x + 1
+        return x
+
+    assert torch.jit.script(traced)(torch.ones(1)).item() == 1

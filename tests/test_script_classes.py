@@ -312,3 +312,70 @@ def test_an_attribute_must_first_be_set_outside_of_branches():
 
     with pytest.raises(RuntimeError, match="assignment cannot be in a control-flow block"):
         jit.script(Sometimes)
+
+
+class Scaling:
+    """A class whose objects can be called."""
+
+    def __init__(self, by: int):
+        self.by = by
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return x * self.by
+
+
+class Shift:
+    """A class that an annotation names."""
+
+    def __init__(self, by: int):
+        self.by = by
+
+    def decode(self, x: Tensor) -> Tensor:
+        return x + self.by
+
+
+class ShiftBelow(Shift):
+    """A class below it, with an attribute that scripts have no type for."""
+
+    def __init__(self, by: int):
+        super().__init__(by)
+        self.unknown = object()
+
+
+class Decoder(torch.nn.Module):
+    """A Module that holds an object that can be called, and one of a class below the declared one."""
+
+    shift: Shift
+
+    def __init__(self):
+        super().__init__()
+        self.scaling = Scaling(3)
+        self.shift = ShiftBelow(4)
+
+    def forward(self, x):
+        return self.shift.decode(self.scaling(x))
+
+
+def test_objects_in_attributes_of_modules_are_of_scripted_classes():
+    scripted = jit.script(Decoder())
+    assert type(scripted.shift) is Shift
+    assert scripted(torch.ones(2)).tolist() == [7.0, 7.0]
+    scripted.scaling.by = 5  # read when the program runs
+    assert scripted(torch.ones(2)).tolist() == [9.0, 9.0]
+
+
+def test_an_object_that_can_be_called_but_not_scripted_says_why():
+    class Generic:
+        def __call__(self, *args, **kwargs):
+            return args[0]
+
+    class Holder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.generic = Generic()
+
+        def forward(self, x):
+            return self.generic(x)
+
+    with pytest.raises(RuntimeError):
+        jit.script(Holder())

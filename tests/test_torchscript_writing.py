@@ -253,3 +253,23 @@ def test_items_of_a_list_that_may_be_none() -> None:
     assert all(each.startswith("unchecked_cast(Dict[str, Tensor], ") for each in written)
     file.seek(0)
     assert torch.jit.load(file)(torch.ones(2), [{}, {}]).tolist() == [2, 2]
+
+
+class Resized(nn.Module):
+    """Images resized to sizes that are computed, and by factors."""
+
+    def forward(self, x, y, k: int):
+        like = nn.functional.interpolate(x, size=y.shape[-2:], mode="bilinear", align_corners=False)
+        nearest = nn.functional.interpolate(x, size=y.shape[-2:], mode="nearest")
+        square = nn.functional.interpolate(x, size=k, mode="bicubic", align_corners=True)
+        factor = nn.functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False)
+        ratio = nn.functional.interpolate(x, scale_factor=1.7, mode="bilinear", align_corners=False, recompute_scale_factor=True)
+        return like, nearest, square, factor, ratio
+
+
+def test_images_resized_to_sizes_that_are_computed() -> None:
+    made = torch.jit.script(Resized())
+    x, y = torch.arange(30.0).reshape(1, 1, 5, 6).sin(), torch.zeros(1, 1, 7, 9)
+    expected = Resized()(x, y, 4)
+    assert not torch.allclose(expected[3], expected[4])  # a factor is not the ratio of the sizes
+    assert same(expected, again(made)(x, y, 4))

@@ -314,14 +314,14 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
     for parameter in op.parameters[2:]:
         namespace[f"default_{parameter.name}"] = parameter.default
     rest = "".join(f", default_{p.name}" for p in op.parameters[2:])
+    body = ""
     if form == "reflected":
         lines = ["def entry(input, other):"]
         call = f"other, input{rest}"
-        if (
-            namespace["this"].__name__ == "__rtruediv__"
-        ):  # the one reflected operator that takes arrays, since PyTorch multiplies by the reciprocal
-            namespace["ndarray"] = np.ndarray
-            lines += ["    if other.__class__ is ndarray:", "        return input.reciprocal() * other"]
+        if namespace["this"].__name__ == "__rtruediv__":  # as PyTorch, which rounds twice: elements of its files and traces are such
+            namespace["TAKEN"] = (*NUMBERS, np.ndarray)
+            lines += ["    if isinstance(other, TAKEN) and not flags.special:", "        return input.reciprocal() * other"]
+            body = "input.reciprocal() * other"
     else:
         lines = ["def entry(input, other):"]
         call = f"input, other{rest}"
@@ -338,7 +338,7 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
     lines.append(f"        handled = ask_operator({named}, input, other)")
     lines.append("        if handled is not NotImplemented:")
     lines.append("            return handled")
-    lines.append(f"    return {f'dispatch(op, ({call},))' if op.kernel is not None else f'op.call({call})'}")
+    lines.append(f"    return {body or (f'dispatch(op, ({call},))' if op.kernel is not None else f'op.call({call})')}")
     return "\n".join(lines)
 
 

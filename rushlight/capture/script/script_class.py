@@ -168,6 +168,13 @@ class ScriptClass:
             self.methods["__init__"](made, *args)
         return made
 
+    def holding(self, found: Any) -> Any:
+        """An object of this class with the attributes of another, which is of a class below it."""
+        made: Any = object.__new__(self.kind)
+        for name in self.attributes:
+            object.__setattr__(made, name, getattr(found, name))
+        return made
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"a scripted class ({self.name}) can't be pickled: write what uses it with jit.save()")
 

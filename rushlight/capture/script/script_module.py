@@ -24,10 +24,10 @@ from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
 from .frontend.instance_annotations import warn_of_empty
-from .frontend.types import ClassType, EnumType, is_open, type_of
+from .frontend.types import CLASS_MAKERS, ClassType, EnumType, is_open, type_of
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
-from .lower.attributes import declared
+from .lower.attributes import declared, is_plain_class
 from .overloads import overloads_of
 from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
 from .run.program import ScriptProgram
@@ -496,7 +496,19 @@ def _take(made: Any, module: Any) -> None:
             made.__dict__[name] = value.value
             made.__dict__["_script_types"] = {**made.__dict__.get("_script_types", {}), name: value.type}
         elif name not in _OWN:
-            made.__dict__[name] = own_containers(value) if isinstance(value, (list, dict)) and is_known(made, name, value) else value
+            made.__dict__[name] = (
+                own_containers(value) if isinstance(value, (list, dict)) and is_known(made, name, value) else as_declared(made, name, value)
+            )
+
+
+def as_declared(made: Any, name: str, value: Any) -> Any:
+    """An attribute as an object of the class that its annotation names, where its own class is one below that."""
+    hint = declared(made)[0].get(name)
+    if isinstance(hint, str):  # annotations of the class are not evaluated
+        hint = next((each for each in type(value).__mro__ if each.__name__ == hint.rpartition(".")[2]), None)
+    if not isinstance(hint, type) or type(value) is hint or not isinstance(value, hint) or not is_plain_class(hint):
+        return value
+    return CLASS_MAKERS[0](hint).described.holding(value)
 
 
 def is_known(made: Any, name: str, value: Any) -> bool:

@@ -8,8 +8,10 @@ from typing import Any
 from ....core.declare import Op
 from ....core.errors import CaptureError
 from ....core.schema import Argument, SchemaType
+from ....graph import Node
 from ....ops.aten_calls import _SPELLINGS as SPELLINGS
 from ....ops.overloads import OpOverload
+from ..frontend.types import INT, ListType
 from .schema_calls import overloads_of
 
 Render = Callable[[Any, "SchemaType | None"], str]  # a value as text, as an argument of a type
@@ -172,19 +174,30 @@ def _gelu(given: dict[str, Any], render: Render) -> str:
 
 
 def _interpolated(given: dict[str, Any], render: Render) -> str:
+    """Images resized to a size, which may be a list that the program computes, or by factors that are constants."""
     mode = given.get("mode", "nearest")
-    if mode not in ("nearest", "bilinear") or given.get("antialias"):
+    if mode not in ("nearest", "bilinear", "bicubic") or given.get("antialias"):
         raise CaptureError(f"interpolate() of mode {mode!r} is not written to archives")
-    size, factor = given.get("size"), given.get("scale_factor")
-    if not isinstance(size, (list, tuple)) and not isinstance(factor, (list, tuple, int, float)):
-        raise CaptureError("interpolate() with a size that is one number is not written to archives: give one for each dimension")
-    numbers = [float(each or 1) for each in (factor if isinstance(factor, (list, tuple)) else [factor] * 2)] if size is None else None
-    sizes = "None" if size is None else f"[{', '.join(render(each, None) for each in size)}]"
-    scales = "None" if numbers is None else str(numbers)
-    if numbers is not None and len(numbers) != 2:
-        raise CaptureError("interpolate() is written to archives for images alone")
-    middle = f"{sizes}, " if mode == "nearest" else f"{sizes}, {bool(given.get('align_corners'))}, "
-    return f"torch.upsample_{mode}2d({render(given['input'], None)}, {middle}{scales})"
+    x, size, factor = render(given["input"], None), given.get("size"), given.get("scale_factor")
+    sizes = scales = "None"
+    if isinstance(size, (list, tuple)):
+        sizes = f"[{', '.join(render(each, None) for each in size)}]"
+    elif isinstance(size, int) or (isinstance(size, Node) and size.type == INT):
+        sizes = f"[{render(size, None)}, {render(size, None)}]"
+    elif isinstance(size, Node) and size.type == ListType(INT):
+        sizes = render(size, None)
+    elif size is None and isinstance(factor, (list, tuple, int, float)):
+        numbers = [float(each or 1) for each in (factor if isinstance(factor, (list, tuple)) else [factor] * 2)]
+        if len(numbers) != 2:
+            raise CaptureError("interpolate() is written to archives for images alone")
+        if given.get("recompute_scale_factor"):  # the ratio of the sizes, which differs from the factor where the size is rounded
+            sizes = f"[{', '.join(f'torch.floor(torch.mul(torch.size({x}, {at}), {each}))' for at, each in enumerate(numbers, 2))}]"
+        else:
+            scales = str(numbers)
+    else:
+        raise CaptureError("interpolate() with a size or a factor that may be None, or a computed factor, is not written to archives")
+    middle = "" if mode == "nearest" else f"{bool(given.get('align_corners'))}, "
+    return f"torch.upsample_{mode}2d({x}, {sizes}, {middle}{scales})"
 
 
 def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:

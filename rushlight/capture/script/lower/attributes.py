@@ -14,6 +14,7 @@ from ....core.declare import PACKAGE
 from ....core.missing import home_module, is_own
 from ....nn.modules.module import Module
 from ...graph_module import GraphModule
+from ..frontend.annotations import mark_of
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import MISSING
 from ..frontend.type_checks import checker
@@ -172,7 +173,9 @@ class AttributeLowering(ObjectLowering):
 
     def data_attribute(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> Any:
         """An attribute that is no tensor and no Module: read when the program runs, unless it is declared as constant."""
-        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and class_type(type(found)) is None:
+        hints, constants = declared(base.module)
+        hint = hints.get(name)
+        if callable(found) and not isinstance(found, (Module, TensorBase, enum.Enum)) and not self.is_scripted_object(found, hint):
             if getattr(found, "owner", getattr(found, "__self__", None)) is base.module:
                 return Bound(base, name)
             return Static(found)
@@ -182,8 +185,6 @@ class AttributeLowering(ObjectLowering):
                 self.source,
                 node,
             )
-        hints, constants = declared(base.module)
-        hint = hints.get(name)
         if name in constants or typing.get_origin(hint) is typing.Final or hint is typing.Final:
             return self.wrap(found, node)
         if hint is not None:
@@ -207,6 +208,24 @@ class AttributeLowering(ObjectLowering):
         if isinstance(kind, ClassType):
             self.check_object(found, kind, node)
         return self.emit(base.below(name), (), kind, op="get_attr")
+
+    def is_scripted_object(self, found: Any, hint: Any) -> bool:
+        """Whether what can be called is an object of a scripted class: by its annotation, or by its own class, which is scripted if it can be."""
+        if (
+            isinstance(found, type)
+            or not inspect.isfunction(method := inspect.getattr_static(type(found), "__call__", None))
+            or is_own(type(found))
+        ):
+            return False
+        if class_type(type(found)) is not None or (isinstance(hint, type) and isinstance(found, hint) and is_plain_class(hint)):
+            return True
+        if hint is not None or mark_of(method) is not None or not is_plain_class(type(found)):
+            return False
+        try:
+            CLASS_MAKERS[0](type(found), self.frames)
+        except ScriptError:
+            return False  # a call of it says why
+        return True
 
     def not_converted(self, base: ModuleValue, name: str, found: Any, node: ast.AST) -> ScriptError:
         """The error for an attribute that scripts have no type for."""

@@ -20,6 +20,7 @@ from ....core.missing import is_own
 from ....core.size import Size
 from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
+from ....nn.modules.utils import _pair, _quadruple, _single, _triple
 from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
 from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
@@ -63,6 +64,7 @@ _PYTHON = frozenset(
 )  # fmt: skip
 
 
+_REPEATED: dict[Any, int] = {_single: 1, _pair: 2, _triple: 3, _quadruple: 4}
 _ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
 _TENSORS_OF = frozenset("named_buffers buffers named_parameters parameters".split())
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
@@ -141,7 +143,7 @@ class Calls(Construction):
             return ScriptValue(kind, value.arg)
         if found is is_scripting:
             return ScriptValue(BOOL, True)
-        if getattr(found, "__name__", "") == "is_tracing" and found.__module__ == f"{PACKAGE}.jit":  # a script is not, whoever calls it
+        if getattr(found, "__name__", "") in ("is_tracing", "_get_tracing_state") and is_own(found):  # a script is not, whoever calls it
             return ScriptValue(BOOL, False)
         if (
             len(node.args) == 2 and getattr(found, "__name__", "") == "_assert" and found.__module__ == PACKAGE
@@ -153,6 +155,11 @@ class Calls(Construction):
             if inner.type == NONE:
                 raise ScriptError("the type could not be inferred from actual type None, which has no value", self.source, node)
             return self.emit(graph_functions.present, (inner.arg,), without_none(inner.type), impure=True)
+        if found in _REPEATED and len(node.args) == 1:
+            given = self.value(node.args[0])
+            if not isinstance(given.type, (ListType, TupleType)):
+                return ScriptValue(ListType(given.type), [given.arg] * _REPEATED[found])
+            return given if isinstance(given.type, ListType) else self.listed_beside(given, ListType(given.type.elements[0]))  # type: ignore[attr-defined]
         if found is wait and len(node.args) == 1:  # what was forked has run
             return self.expression(node.args[0])
         if found is fork and node.args:
