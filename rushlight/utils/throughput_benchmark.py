@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import random
 import threading
@@ -12,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..autograd.grad_mode import is_grad_enabled, set_grad_enabled
-from ..profiler import profile
 
 __all__ = ["ExecutionStats", "ThroughputBenchmark", "format_time"]
 
@@ -87,7 +87,9 @@ class ThroughputBenchmark:
         if not self._inputs:
             raise RuntimeError("Please provide benchmark inputs. Did you forget to call add_input()?")
         config = _Config(num_calling_threads, num_warmup_iters, num_iters, profiler_output_path)
-        profiled: Any = profile() if profiler_output_path else contextlib.nullcontext()
+        profiled: Any = contextlib.nullcontext()
+        if profiler_output_path:  # the profiler is a later room
+            profiled = importlib.import_module(f"{__name__.partition('.')[0]}.profiler").profile()
         clock: list[float] = []
 
         def begin() -> None:
@@ -120,7 +122,7 @@ class ThroughputBenchmark:
             profiled.__exit__(None, None, None)
         for failure in sorted(failures, key=lambda each: isinstance(each, threading.BrokenBarrierError)):
             raise failure
-        if isinstance(profiled, profile):
+        if profiler_output_path:
             profiled.export_chrome_trace(profiler_output_path)
         made = sum(future.result() for future in counts)
         return ExecutionStats(took * 1000.0 * num_calling_threads / made if made else 0.0, made, config)
