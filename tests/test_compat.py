@@ -490,3 +490,10 @@ def test_shim_wheel(tmp_path: Path) -> None:
         record = archive.read("torch-2.13.0.dist-info/RECORD").decode().splitlines()
         assert names == {line.split(",")[0] for line in record} and "torch/__init__.py" in names
         assert f"Requires-Dist: rushlight (=={release.VERSION})" in archive.read("torch-2.13.0.dist-info/METADATA").decode()
+
+
+def test_parts_of_packages_that_are_one_file_here(alias) -> None:
+    memory = import_module("torch.accelerator.memory")
+    assert memory.memory_allocated is rushlight.accelerator.memory_allocated
+    exporter = import_module("torch.package.package_exporter").PackageExporter
+    assert exporter is rushlight.package.PackageExporter

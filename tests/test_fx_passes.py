@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 import rushlight as torch
+from rushlight.fx.annotate import annotate
 from rushlight.fx.experimental.proxy_tensor import make_fx
 from rushlight.fx.passes.dialect.common.cse_pass import CSEPass, get_CSE_banned_ops
+from rushlight.fx.tensor_type import Dyn, TensorType, is_consistent, is_more_precise
 
 
 def nodes_left(function, banned=None) -> tuple[int, int]:  # type: ignore[no-untyped-def]
@@ -73,3 +77,19 @@ def test_patterns_match_operators_whose_arguments_are_given_in_another_form() ->
         return torch.ops.aten.max_pool2d_with_indices.default(x, kernel_size, stride, padding=[0, 0])
 
     assert len(torch.fx.replace_pattern(torch.fx.symbolic_trace(pools), pattern, pattern)) == 1
+
+
+def test_values_are_annotated_once():
+    traced = torch.fx.symbolic_trace(lambda x: annotate(x + 1, int) * 2)
+    assert [node.type for node in traced.graph.nodes] == [None, int, None, None]
+    assert annotate(3, int) == 3
+    with pytest.raises(RuntimeError, match="already had a type"):
+        torch.fx.symbolic_trace(lambda x: annotate(annotate(x + 1, int), int))
+
+
+def test_types_of_tensors():
+    known, open_ = TensorType[1, 2], TensorType((1, Dyn))
+    assert repr(open_) == "TensorType[(1, Dyn)]" and TensorType[3].dims == (3,) and known == TensorType([1, 2])
+    assert is_consistent(known, open_) and is_consistent(open_, known) and not is_consistent(known, TensorType[1, 3])
+    assert is_more_precise(known, open_) and not is_more_precise(open_, known) and is_more_precise(known, Dyn)
+    assert not is_more_precise(known, TensorType[1, 2, 3]) and is_consistent(int, Dyn) and not is_consistent(int, known)

@@ -529,3 +529,30 @@ def test_expanded_tensors_are_written_to_as_in_pytorch() -> None:
     assert expanded.fill_(4.0).tolist() == [4.0, 4.0, 4.0]
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         expanded.add_(1)
+
+
+@pytest.mark.parametrize(
+    "operation, message",
+    [
+        (
+            lambda: rushlight.zeros(2, 3).copy_(rushlight.zeros(4, 5)),
+            "The size of tensor a (3) must match the size of tensor b (5) at non-singleton dimension 1",
+        ),
+        (
+            lambda: rushlight.zeros(2, 3).copy_(rushlight.zeros(4, 2, 3)),
+            "output with shape [2, 3] doesn't match the broadcast shape [4, 2, 3]",
+        ),
+        (
+            lambda: rushlight.zeros(2, 3, 4) + rushlight.zeros(3, 4, 5),
+            "The size of tensor a (4) must match the size of tensor b (5) at non-singleton dimension 2",
+        ),
+        (
+            lambda: rushlight.zeros(2, 3).__setitem__(slice(None), rushlight.zeros(4, 5)),
+            "The expanded size of the tensor (3) must match the existing size (5) at non-singleton dimension 1.  Target sizes: [2, 3].  Tensor sizes: [4, 5]",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(operation, message):
+    with pytest.raises(RuntimeError) as raised:
+        operation()
+    assert str(raised.value).startswith(message)

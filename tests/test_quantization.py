@@ -438,3 +438,25 @@ def test_a_scripted_model_between_stubs_is_saved(tmp_path) -> None:
     scripted = torch.jit.script(torch.ao.quantization.convert(prepared))
     torch.jit.save(scripted, tmp_path / "model.pt")
     assert torch.equal(torch.jit.load(tmp_path / "model.pt")(x), scripted(x))
+
+
+def test_fused_modules_take_names():
+    conv, norm = nn.Conv2d(1, 2, 1), nn.BatchNorm2d(2)
+    fused = nn.intrinsic.ConvBn2d(bn=norm, conv=conv)
+    assert fused[0] is conv and fused[1] is norm
+    assert nn.intrinsic.BNReLU2d(batch_norm=norm, relu=nn.ReLU())[0] is norm
+    with pytest.raises(TypeError):
+        nn.intrinsic.ConvBn2d(conv, norm=norm)
+    with pytest.raises(TypeError):
+        nn.intrinsic.ConvBn2d(conv)
+    with pytest.raises(AssertionError):
+        nn.intrinsic.ConvBn2d(conv, conv)
+
+
+def test_a_histogram_is_begun_anew():
+    observer = Q.HistogramObserver(bins=8)
+    values = torch.arange(20.0) / 3
+    observer(values)
+    observer.reset_histogram(values, torch.tensor(1.0), torch.tensor(5.0))
+    assert observer.histogram.tolist() == [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 2.0]
+    assert (observer.min_val.item(), observer.max_val.item()) == (1.0, 5.0)

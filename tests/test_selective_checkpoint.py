@@ -123,3 +123,7 @@ def test_a_context_that_suppresses_an_error_of_the_forward_is_refused():
     x = torch.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="context_fn suppressed"):
         checkpoint(fail, x, use_reentrant=False, context_fn=lambda: (contextlib.suppress(ValueError), contextlib.nullcontext()))
+
+
+def test_policies_have_pytorchs_numbers() -> None:
+    assert [(each.name, each.value) for each in CheckpointPolicy][-2:] == [("MUST_CPU_OFFLOAD", 4), ("PREFER_CPU_OFFLOAD", 5)]

@@ -37,11 +37,14 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
             (1,) * (len(shape) - len(result)) + tuple(result),
             (1,) * (len(result) - len(shape)) + tuple(shape),
         )
-        merged = []
+        merged, mismatch = [], None
         for dim, (a, b) in enumerate(zip(first, second)):
             if a != b and a != 1 and b != 1:
-                raise ShapeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}")
+                mismatch = a, b, dim
             merged.append(b if a == 1 else a)
+        if mismatch:  # of several, PyTorch names the last: it aligns shapes from their ends
+            a, b, dim = mismatch
+            raise ShapeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}")
         result = tuple(merged)
     return tuple(result)
 

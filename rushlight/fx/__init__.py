@@ -22,7 +22,19 @@ from .subgraph_rewriter import replace_pattern
 _attach(_HouseGraphModule)
 
 __getattr__ = _missing(
-    __name__, lazy=("_compatibility", "_lazy_graph_module", "_pytree", "_utils", "config", "experimental", "passes", "subgraph_rewriter")
+    __name__,
+    lazy=(
+        "_compatibility",
+        "_lazy_graph_module",
+        "_pytree",
+        "_utils",
+        "annotate",
+        "config",
+        "experimental",
+        "passes",
+        "subgraph_rewriter",
+        "tensor_type",
+    ),
 )
 
 __all__ = [

@@ -17,7 +17,7 @@ from ..core.declare import Op, table
 from ..core.devices import device_type_of, on_device, sole_accelerator
 from ..core.dispatch import attach, wrap
 from ..core.dtypes import legacy_name
-from ..core.errors import ArgumentError, DimensionError, OverlapError, ValueRangeError
+from ..core.errors import ArgumentError, DimensionError, OverlapError, ShapeError, ValueRangeError
 from ..core.in_place import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.node import refresh
 from ..core.overrides import ask_plain
@@ -123,7 +123,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
     if indices:
         target.index_put_(indices, value)
     else:
-        target.copy_(value)
+        try:
+            target.copy_(value)
+        except ShapeError:
+            value.expand(target.shape)  # says what does not fit
+            raise
 
 
 def _without_leading_ones(value: Any, excess: int | None) -> Any:

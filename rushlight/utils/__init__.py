@@ -28,6 +28,8 @@ else:
             "module_tracker",
             "safetensors",
             "tensorboard",
+            "throughput_benchmark",
             "weak",
         ),
+        names={"throughput_benchmark": "ThroughputBenchmark"},
     )

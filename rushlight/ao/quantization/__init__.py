@@ -66,6 +66,7 @@ _PARTS: dict[str, str] = {
         "get_default_static_sparse_quant_module_mappings get_fuser_method_new get_quantized_operator prepare_dynamic_jit prepare_jit quantize_dynamic_jit quantize_jit "
         "script_qconfig script_qconfig_dict"
     ),
+    "utils": "",
     "stubs": "DeQuantStub QuantStub QuantWrapper",
 }
 _HOME = {name: part for part, names in _PARTS.items() for name in names.split()}

@@ -56,6 +56,16 @@ class HistogramObserver(UniformQuantizationObserverBase):
         self.max_val._array[...] = high
         return x_orig
 
+    def reset_histogram(self, x: Any, min_val: Any, max_val: Any) -> None:
+        """Forget what was counted, and count a tensor's values in the bins of a given range."""
+        if min_val.numel() != 1 or max_val.numel() != 1:
+            raise AssertionError("histogram min/max values must be scalar.")
+        counted = x.histc(self.bins, min=min_val.item(), max=max_val.item())
+        for name, value in (("min_val", min_val), ("max_val", max_val), ("histogram", counted)):
+            kept = getattr(self, name)
+            kept.resize_(value.shape)
+            kept.copy_(value)
+
     def _counted(self, values: Any, low: Any, high: Any) -> Any:
         """How many values fall into each bin of a range."""
         if low == high:  # a range of one value is widened, so that it has bins

@@ -89,6 +89,14 @@ class ObserverBase(ABC, _WithArguments):
         """The scale and the zero point that suit what was seen."""
 
 
+def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
+    """Refuse a range that is empty or leaves out zero."""
+    if not quant_min <= 0 <= quant_max:
+        raise AssertionError("Used-specified quantization range must include 0.")
+    if not quant_min < quant_max:
+        raise AssertionError("qmin must be strictly less than qmax for user-specified quantization range.")
+
+
 class UniformQuantizationObserverBase(ObserverBase):
     """Observers that find the smallest and the largest value, and spread the integers evenly between them."""
 
@@ -118,10 +126,7 @@ class UniformQuantizationObserverBase(ObserverBase):
             self.quant_min, self.quant_max = (least // 2, most // 2) if narrow else (least, most)
 
     def _validate_qmin_qmax(self, quant_min: int, quant_max: int) -> None:
-        if not quant_min <= 0 <= quant_max:
-            raise AssertionError("Used-specified quantization range must include 0.")
-        if not quant_min < quant_max:
-            raise AssertionError("qmin must be strictly less than qmax for user-specified quantization range.")
+        validate_qmin_qmax(quant_min, quant_max)
 
     def _calculate_qparams(self, min_val: Any, max_val: Any) -> tuple[Any, Any]:
         """Scale and zero point (each a tensor) from the smallest and the largest values."""

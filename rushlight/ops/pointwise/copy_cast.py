@@ -10,7 +10,7 @@ from ...core.declare import composite, primitive, table
 from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
 from ...core.errors import ShapeError
-from ...core.families import same
+from ...core.families import broadcast_shapes, same
 from ...core.upcast import COMPLEX32, narrowed, widened
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous
 
@@ -94,10 +94,8 @@ def _fits(input: Any, src: Any, non_blocking: bool = False) -> Spec:
         return Spec(shape, input.dtype)
     missing = len(shape) - len(src.shape)
     if missing < 0 or any(a != b and b != 1 for a, b in zip(shape[missing:], src.shape)):
-        raise ShapeError(
-            f"The expanded size of the tensor does not match: a tensor of shape {list(src.shape)} can't be copied to one of "
-            f"shape {list(shape)}"
-        )
+        broadcast = broadcast_shapes([shape, tuple(src.shape)])  # raises where sizes differ
+        raise ShapeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(broadcast)}")
     return Spec(shape, input.dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from .... import nn
@@ -12,17 +13,28 @@ class _FusedModule(nn.Sequential):
     """A sequence of modules that is quantized as one."""
 
     _kinds: tuple[tuple[type, ...], ...] = ()
+    __signature__ = inspect.Signature()  # the modules by PyTorch's names
 
-    def __init__(self, *modules: Any) -> None:
+    def __init__(self, *given: Any, **named: Any) -> None:
+        bound = self.__signature__.bind(*given, **named)
+        modules = tuple(bound.arguments.values())
         wanted = " and ".join("/".join(kind.__name__ for kind in kinds) for kinds in self._kinds)
-        if len(modules) != len(self._kinds) or not all(type(each) in kinds for each, kinds in zip(modules, self._kinds)):
-            given = ", ".join(type(each).__name__ for each in modules)
-            raise AssertionError(f"{type(self).__name__} takes {wanted}, but got {given}")
+        if not all(type(each) in kinds for each, kinds in zip(modules, self._kinds)):
+            kinds_given = ", ".join(type(each).__name__ for each in modules)
+            raise AssertionError(f"{type(self).__name__} takes {wanted}, but got {kinds_given}")
         super().__init__(*modules)
 
 
+_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+_NAMES = {nn.Linear: "linear", nn.ReLU: "relu"} | dict.fromkeys((nn.Conv1d, nn.Conv2d, nn.Conv3d), "conv") | dict.fromkeys(_NORMS, "bn")
+_BATCH_NORM_FIRST = "batch_norm"
+
+
 def _fused(name: str, what: str, *kinds: type) -> Any:
-    return type(name, (_FusedModule,), {"_kinds": tuple((each,) for each in kinds), "__doc__": what, "__module__": __name__})
+    named = [_BATCH_NORM_FIRST if not at and kind in _NORMS else _NAMES[kind] for at, kind in enumerate(kinds)]
+    signature = inspect.Signature([inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD) for each in named])
+    body = {"_kinds": tuple((each,) for each in kinds), "__signature__": signature, "__doc__": what, "__module__": __name__}
+    return type(name, (_FusedModule,), body)
 
 
 ConvReLU1d = _fused("ConvReLU1d", "A convolution and a ReLU.", nn.Conv1d, nn.ReLU)

@@ -47,6 +47,18 @@ _SAME = (
 )
 
 
+def _view_of(base: np.ndarray, shape: tuple[int, ...], dtype: np.dtype, offset: int, strides: tuple[int, ...]) -> np.ndarray:
+    """The view of a dense array that begins at an offset in bytes."""
+    return np.ndarray(shape, dtype, base if base.flags.c_contiguous else base.T, offset, strides)
+
+
+def _flat_from(array: np.ndarray, index: int) -> Any:
+    """The iterator over an array's elements, at an index."""
+    flat = array.flat
+    next(itertools.islice(flat, index, index), None)
+    return flat
+
+
 class CannotReconstruct(Exception):
     """A value that a later call can't reconstruct."""
 
@@ -168,7 +180,9 @@ class Reconstruction:
             given = f"{self.value(value.__thisclass__)}, {self.value(value.__self__)}"
             self.lines.append(f"{name} = super({given})")
         elif kind is np.ndarray:
-            self.lines.append(f"{name} = {self.names.of(value.copy())}.copy()")
+            self.lines.append(f"{name} = {self.array(value)}")
+        elif kind is np.flatiter:
+            self.lines.append(f"{name} = {self.names.of(_flat_from)}({self.value(value.base)}, {value.index})")
         elif isinstance(value, _SAME):
             self.made[id(value)] = self.names.of(value)
             return self.made[id(value)]
@@ -187,6 +201,14 @@ class Reconstruction:
         else:
             self.object(name, value)
         return name
+
+    def array(self, array: Any) -> str:
+        """A NumPy array: a view of another where it is one, so that what is written to either is seen in both."""
+        base = array.base
+        if type(base) is not np.ndarray or not (base.flags.c_contiguous or base.flags.f_contiguous):
+            return f"{self.names.of(array.copy('K'))}.copy('K')"
+        offset = array.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        return f"{self.names.of(_view_of)}({self.value(base)}, {array.shape}, {self.names.of(array.dtype)}, {offset}, {array.strides})"
 
     def traceback(self, traceback: Any) -> str:
         """A traceback with the same lines."""

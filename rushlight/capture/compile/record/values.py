@@ -11,6 +11,8 @@ import sys
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from ....core.base import TensorBase
 from ....core.missing import is_own
 from ....core.state import flags
@@ -400,7 +402,8 @@ class ValueRecorder(NameRecorder):
 
     def part_of(self, value: Any, name: str, result: Any) -> Any:
         """An attribute of an object without a source: a fresh object, or one that is constant."""
-        if id(value) in self.fresh or not (by_identity(value) or isinstance(value, FunctionType)):
+        made = id(value) in self.fresh or isinstance(value, np.ndarray)  # an array's `flat` and `T` are views of it
+        if made or not (by_identity(value) or isinstance(value, FunctionType)):
             if is_method(result) and is_users(type(value)):
                 found = class_attribute(type(value), name)
                 if isinstance(found, FunctionType) and self.should_inline(found):
@@ -408,9 +411,7 @@ class ValueRecorder(NameRecorder):
             elif is_users(type(value)) and not isinstance(value, type) and name not in getattr(value, "__dict__", ()):
                 self.guard_class_value(type(value), name, result)
             return result
-        if isinstance(value, enum.Enum) or is_method(result) and not isinstance(value, type):
-            return result
-        if isinstance(value, type) and is_method(result):
+        if isinstance(value, enum.Enum) or is_method(result):
             return result
         if (
             isinstance(value, (FunctionType, type))
