@@ -170,4 +170,6 @@ def test_settings_can_be_frozen() -> None:
         with torch.backends.cudnn.flags(enabled=False):
             assert not torch.backends.cudnn.enabled
         assert torch.backends.cudnn.enabled and torch.backends.flags_frozen()
+        torch.backends.cuda.matmul.allow_tf32 = True  # groups are not frozen, as they are not in PyTorch
+        assert torch.backends.cuda.matmul.allow_tf32
     """)

@@ -59,7 +59,10 @@ class FlagModule(ModuleType):
 
 
 class FlagGroup:
-    """Settings that belong together, such as ``backends.cuda.matmul``; there are no others than those it began with."""
+    """Settings that belong together, such as ``backends.cuda.matmul``; there are no others than those it began with.
+
+    They can be changed after ``disable_global_flags()`` too, as PyTorch's can: only modules' own settings are frozen.
+    """
 
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
@@ -67,7 +70,6 @@ class FlagGroup:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__ and not hasattr(type(self), name):
             raise AttributeError(f"Unknown attribute {name}", name=name)
-        check_not_frozen(name)
         check(name, getattr(self, name), value)
         super().__setattr__(name, value)
 
