@@ -301,7 +301,7 @@ def test_gradcheck_of_forward_mode():
     assert not gradcheck(WrongTangent.apply, (x,), check_forward_ad=True, raise_exception=False)
     options = {"check_backward_ad": False, "check_undefined_grad": False}
     assert gradcheck(OnlyForward.apply, (x,), check_forward_ad=True, **options)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(AssertionError, match="at least one"):
         gradcheck(torch.sin, (x,), **options)
 
 
@@ -390,3 +390,20 @@ def test_gradients_of_activations_in_half_precision_are_rounded_once(name, compi
     g = torch.tensor([0.7, -1.31, 0.093, 2.7, -0.53, 1.17]).bfloat16()
     (found,) = torch.autograd.grad((torch.compile(function) if compiled else function)(x), x, g)
     assert found.dtype is torch.bfloat16 and found.tolist() == ROUNDED_ONCE[name]
+
+
+def test_gradient_checks_refuse_modes_that_exclude_each_other() -> None:
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    check, twice = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+    for function, modes in (
+        (check, {"check_backward_ad": False}),
+        (check, {"check_backward_ad": False, "check_forward_ad": True, "check_batched_grad": True}),
+        (check, {"check_batched_forward_grad": True}),
+        (twice, {"check_rev_over_rev": False}),
+        (twice, {"check_rev_over_rev": False, "check_fwd_over_rev": True}),  # check_undefined_grad is on unless it is turned off
+        (twice, {"check_rev_over_rev": False, "check_fwd_over_rev": True, "check_undefined_grad": False, "check_batched_grad": True}),
+    ):
+        with pytest.raises(AssertionError, match="to be True"):
+            function(torch.sin, x, **modes)
+    assert check(torch.sin, x, check_backward_ad=False, check_forward_ad=True)
+    assert twice(torch.sin, x, check_rev_over_rev=False, check_fwd_over_rev=True, check_undefined_grad=False)

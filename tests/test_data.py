@@ -447,3 +447,9 @@ def test_no_worker_is_left_when_the_parent_goes(number, sleep):
     assert gone(pids)
     if number == signal.SIGINT:
         assert b"interrupted" in output and errors.count(b"KeyboardInterrupt") == 1
+
+
+def test_the_old_spelling_of_cumulative_sizes_warns() -> None:
+    joined = data.ConcatDataset([[1, 2], [3]])
+    with pytest.warns(FutureWarning, match="renamed to `cumulative_sizes`"):
+        assert joined.cummulative_sizes == [2, 3]

@@ -53,3 +53,13 @@ def test_powers_in_place_are_of_double_precision():
     assert rl.full((2,), 3.0, dtype=rl.float64).float_power_(2).tolist() == [9.0, 9.0]
     with pytest.raises(RuntimeError, match="float_power_ has dtype Float but the operation's result requires dtype Double"):
         rl.ones(2).float_power_(2)
+
+
+def test_byteswap_reverses_the_bytes_of_elements() -> None:
+    storage = rl.tensor([1, 2], dtype=rl.int16).untyped_storage()
+    storage.byteswap(rl.int16)
+    assert storage.tolist() == [0, 1, 0, 2]
+    numbers = rl.tensor([1 + 2j])
+    for _ in range(2):
+        numbers.untyped_storage().byteswap(rl.complex64)
+    assert numbers.tolist() == [1 + 2j]

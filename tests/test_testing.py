@@ -328,3 +328,32 @@ def test_impossible_tensors_are_refused() -> None:
     ]:
         with pytest.raises(ValueError, match=words):
             make_tensor(3, device="cpu", **options)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (rushlight.float32, [-8.923256874084473, -7.0997514724731445, -3.8548355102539062]),
+        (rushlight.float64, [-8.386052478290631, -3.8386759190164748, 4.912468997914518]),
+        (rushlight.bfloat16, [-8.9375, -7.09375, -3.859375]),
+        (rushlight.float16, [-8.921875, -7.1015625, -3.85546875]),
+        (rushlight.float8_e4m3fn, [-9.0, -7.0, -3.75]),
+    ],
+)
+def test_a_seed_gives_the_floats_of_pytorch(dtype: rushlight.dtype, expected: list[float]) -> None:
+    rushlight.manual_seed(3)
+    assert make_tensor(5, dtype=dtype, device="cpu").tolist()[:3] == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        (rushlight.float32, [-3.3738074512063045e38, -2.6843556145132147e38]),
+        (rushlight.bfloat16, [-3.362946829335837e38, -2.671748271527681e38]),
+        (rushlight.float16, [-64960.0, -51680.0]),
+    ],
+)
+def test_floats_of_the_whole_range_of_a_type(dtype: rushlight.dtype, expected: list[float]) -> None:
+    rushlight.manual_seed(3)
+    limits = rushlight.finfo(dtype)
+    assert make_tensor(3, dtype=dtype, device="cpu", low=limits.min, high=limits.max).tolist()[:2] == expected

@@ -124,7 +124,7 @@ def run_backward(
                     heappush(heap, (edge.sequence, edge))
                 elif isinstance(edge, TensorBase) and edge not in leaves:
                     array, own = result._array, edge._array
-                    fits = array.dtype is own.dtype and array.ndim == own.ndim and array.shape == own.shape
+                    fits = array.dtype is own.dtype and array.ndim == own.ndim and array.shape == own.shape and not flags.grad_dtypes
                     leaves[edge] = result if fits else _fit(current, results, edge, result)
                 else:  # one of several outputs, or a second gradient
                     _receive(edge, _fit(current, results, edge, result), pending, heap, leaves)
@@ -318,6 +318,9 @@ def _fit(current: Node, results: Any, edge: Any, gradient: Any) -> Any:
     if isinstance(edge, TensorBase):
         wanted = edge._array
         shape, dtype = wanted.shape, wanted.dtype
+        if flags.grad_dtypes and "_grad_dtype" in edge.__dict__:
+            chosen = edge.__dict__["_grad_dtype"]
+            dtype = gradient._array.dtype if chosen is None else chosen.numpy
     elif edge.outputs is not None:
         shape, dtype = edge.outputs[index]
     else:
@@ -545,7 +548,8 @@ def _has_grad_layout(gradient: Any, leaf: Any) -> bool:
         return True
     if not _dense(leaf):
         return bool(gradient.flags.c_contiguous)
-    return all(a == b for a, b, size in zip(gradient.strides, leaf.strides, leaf.shape) if size != 1)
+    width, own = gradient.itemsize, leaf.itemsize  # which differ where ``grad_dtype`` was set
+    return all(a * own == b * width for a, b, size in zip(gradient.strides, leaf.strides, leaf.shape) if size != 1)
 
 
 def _strides_of_gradient(leaf: Any) -> tuple[int, ...]:

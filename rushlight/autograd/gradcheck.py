@@ -159,13 +159,11 @@ def gradcheck(
     Jacobian in place of every element.
     """
     if not check_backward_ad and not check_forward_ad:
-        raise ValueError("Expected at least one of check_forward_ad, check_backward_ad to be True")
-    if check_undefined_grad and not check_backward_ad:
-        raise ValueError("Setting check_undefined_grad to True requires check_backward_ad to be True; pass check_undefined_grad=False")
+        raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
     if check_batched_grad and not check_backward_ad:
-        raise ValueError("Setting check_batched_grad to True requires check_backward_ad to be True")
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
-        raise ValueError("Setting check_batched_forward_grad to True requires check_forward_ad to be True")
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if holds_sparse(inputs) or holds_sparse(_outputs(func, inputs)):  # the algorithms of sparse tensors load when one is met
         func, inputs = importlib.import_module("rushlight.autograd.sparse_inputs").opened(func, inputs, bool(masked))
@@ -365,6 +363,11 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """Whether the gradients of the gradients of ``func`` agree with finite differences."""
+    if not check_fwd_over_rev and not check_rev_over_rev:
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, wanted in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        if wanted and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
     inputs = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
     if holds_sparse(inputs) or holds_sparse(_outputs(func, inputs)):  # the algorithms of sparse tensors load when one is met
         func, inputs = importlib.import_module("rushlight.autograd.sparse_inputs").opened(func, inputs, bool(masked))

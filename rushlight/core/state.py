@@ -56,11 +56,12 @@ from .process_safety import free_after_fork
 class Flags:
     """``special`` counts what keeps calls of ops off their fast paths, in any thread."""
 
-    __slots__ = ("leaf_hooks", "overrides", "special", "_lock")
+    __slots__ = ("grad_dtypes", "leaf_hooks", "overrides", "special", "_lock")
 
     def __init__(self) -> None:
         self.special = 0
         self.leaf_hooks = False  # whether a hook was ever put on the ``.grad`` of a leaf: backward then looks for these leaves
+        self.grad_dtypes = False  # whether ``grad_dtype`` was ever set on a tensor: backward then looks for it at each leaf
         self.overrides = 0  # how many tensors of subclasses with ``__torch_function__`` there are
         self._lock = free_after_fork(threading.Lock())
 

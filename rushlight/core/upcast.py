@@ -5,13 +5,14 @@ Complex numbers of half precision (``complex32``) are records of two halves for 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .base import Spec
-from .declare import Op
-from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex32, complex64
+from .declare import Op, table
+from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex32, complex64, float32
 
 _FLOAT32 = np.dtype(np.float32)
 COMPLEX32 = complex32.numpy
@@ -39,6 +40,19 @@ def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
     if op.returns is None:
         return _rounded(result, narrow)
     return [_rounded(each, narrow) for each in result]
+
+
+def in_single(body: Callable[..., Any], input: Any, *others: Any) -> Any:
+    """The result of a composite's body; of a narrow input it is computed in float32, forwards and backwards, and rounded once.
+
+    For composites that are one kernel in PyTorch.  The others are tensors or None.
+    """
+    narrow = input._array.dtype
+    if narrow not in LOW_PRECISION:
+        return body(input, *others)
+    cast = table["cast"].call
+    wide = (each if each is None or each._array.dtype not in LOW_PRECISION else cast(each, float32) for each in (input, *others))
+    return cast(body(*wide), BY_NUMPY[narrow])
 
 
 def _rounded(result: Any, narrow: Any) -> Any:

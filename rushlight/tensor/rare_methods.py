@@ -9,8 +9,9 @@ from typing import Any
 from ..core.base import TensorBase, storage_of
 from ..core.declare import PACKAGE, table
 from ..core.devices import device_type_of
-from ..core.dtypes import complex128, float64, legacy_name
+from ..core.dtypes import complex128, dtype, float64, legacy_name
 from ..core.errors import NotSupported, OperationError, ShapeError
+from ..core.state import flags
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
@@ -201,15 +202,25 @@ def _volatile(self: Any) -> bool:
 
 
 def _grad_dtype(self: Any) -> Any:
-    """The type of the gradients that a leaf accumulates: its own."""
+    """The type of the gradients that a leaf accumulates: its own unless it was set; None lets each gradient keep its type."""
     if self._grad_fn is not None:
         raise OperationError("grad_dtype can only be accessed on leaf tensors.")
-    return self.dtype
+    return self.__dict__.get("_grad_dtype", self.dtype)
 
 
-def _set_grad_dtype(self: Any, dtype: Any) -> None:
-    if dtype != _grad_dtype(self):
-        raise NotSupported(f"grad_dtype: gradients of another type ({dtype}) than the tensor's own ({self.dtype}) are not in rushlight")
+def _set_grad_dtype(self: Any, chosen: Any) -> None:
+    if chosen is not None and not isinstance(chosen, dtype):
+        raise OperationError(f"grad_dtype must be a torch.dtype or None, but got {type(chosen).__name__}")
+    if self._grad_fn is not None:
+        raise OperationError("grad_dtype can only be set on leaf tensors.")
+    if chosen is not None and self._grad is not None and self._grad.dtype != chosen:
+        raise OperationError(
+            f"Cannot set grad_dtype to '{legacy_name(chosen.numpy)}' because there is already a gradient with dtype "
+            f"'{legacy_name(self._grad._array.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or ensure the new "
+            "grad_dtype matches the existing gradient's dtype."
+        )
+    self.__dict__["_grad_dtype"] = chosen
+    flags.grad_dtypes = True
 
 
 def hash_tensor(self: Any, dim: Any = None, *, keepdim: bool = False, mode: int = 0) -> Any:

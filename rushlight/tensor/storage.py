@@ -162,6 +162,14 @@ class UntypedStorage:
             return UntypedStorage(len(self), device=META)
         return UntypedStorage(Storage(self._bytes.copy()))
 
+    def byteswap(self, dtype: Any) -> None:
+        """Reverse the bytes of each element of a type, in place; of each part of a complex number."""
+        if self.device.type != "cpu":
+            raise NotSupported(f"byteswap of a storage on {self.device}: move it to the CPU first")
+        width = dtype.itemsize // (2 if dtype.is_complex else 1)
+        data = self._bytes[: len(self) // dtype.itemsize * dtype.itemsize].reshape(-1, width)
+        data[...] = data[:, ::-1].copy()
+
     def cpu(self) -> UntypedStorage:
         """The storage in the memory of the CPU: itself, if it is there."""
         return self if self.device == CPU else UntypedStorage(Storage(self._host_bytes))

@@ -302,10 +302,11 @@ class Tensor(OpMethods):
                 raise GradientError("can't assign Variable as its own grad")
             if tuple(value._array.shape) != tuple(self._array.shape):
                 raise GradientError("assigned grad has data of a different size")
-            if value._array.dtype != self._array.dtype:
+            wanted = self.__dict__.get("_grad_dtype", self.dtype)
+            if wanted is not None and value.dtype != wanted:
                 raise GradientError(
-                    f"assigned grad has data of a different type: {legacy_name(value._array.dtype)} for a tensor of type "
-                    f"{legacy_name(self._array.dtype)}"
+                    f"attempting to assign a gradient with dtype '{legacy_name(value._array.dtype)}' to a tensor with grad_dtype "
+                    f"'{legacy_name(wanted.numpy)}'. Set the tensor's grad_dtype to another dtype, or to None to allow any."
                 )
         self._grad = value
 

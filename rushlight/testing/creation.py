@@ -109,8 +109,9 @@ def _draw(shape: Any, dtype: dtypes.dtype, low: float | None, high: float | None
 
 
 def _uniform(shape: Any, dtype: dtypes.dtype, low: float, high: float) -> Tensor:
-    if high - low > rushlight.finfo(dtypes.float32).max:  # too far apart for float32, or even for their difference
-        unit = rushlight.rand(shape, dtype=dtypes.float64)
-        return (low * (1 - unit) + high * unit).to(dtype)
-    unit = rushlight.rand(shape, dtype=dtypes.float64 if dtype is dtypes.float64 else dtypes.float32)
-    return (unit * (high - low) + low).to(dtype)
+    if dtype.itemsize == 1:  # numbers of 8 bits are not drawn as such
+        return _uniform(shape, dtypes.float32, low, high).to(dtype)
+    result = rushlight.empty(shape, dtype=dtype)
+    if high - low >= rushlight.finfo(dtype).max:  # uniform_ wants a range that its dtype can hold
+        return result.uniform_(low / 2, high / 2).mul_(2)
+    return result.uniform_(low, high)

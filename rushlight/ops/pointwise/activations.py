@@ -16,6 +16,7 @@ from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRa
 from ...core.families import elementwise, normalize_dim
 from ...core.fast_paths import shortcut
 from ...core.recording import dispensable, recomputed
+from ...core.upcast import in_single
 from . import activations_onnx as onnx_forms
 
 Number = int | float
@@ -402,7 +403,7 @@ def softplus(input: Tensor, beta: Number = 1.0, threshold: Number = 20.0) -> Ten
 @composite(namespace=None, method=False, in_place=True, onnx={18: lambda g, input: g.Mish(input)})
 def mish(input: Tensor) -> Tensor:
     """``input * tanh(softplus(input))``."""
-    return input * softplus(input).tanh()
+    return in_single(lambda wide: wide * softplus(wide).tanh(), input)
 
 
 functional_mish = _variant("mish", "``input * tanh(softplus(input))``.")
@@ -541,8 +542,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     size = array.shape[normalize_dim(dim, array.ndim)]
     if size % 2:
         raise ShapeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    first, gate = input.chunk(2, dim)
-    return first * gate.sigmoid()
+
+    def gated(wide: Any) -> Any:
+        first, gate = wide.chunk(2, dim)
+        return first * gate.sigmoid()
+
+    return in_single(gated, input)
 
 
 @composite(name="nn_functional_tanh", namespace="nn.functional")

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import legacy_name
+from ...core.dtypes import bfloat16, legacy_name
 from ...core.errors import NotSupported, OperationError
 from ..random.sampling import exponential_fill, stream_of
 from .activations import leaky_relu_plain
@@ -19,7 +19,7 @@ from .activations import leaky_relu_plain
 
 
 def _slopes_meta(input: Any, lower: float, upper: float, generator: Any) -> Spec:
-    if input.dtype not in (np.float32, np.float64):
+    if input.dtype not in (np.float32, np.float64, bfloat16.numpy):
         raise NotSupported(f"\"rrelu_with_noise_out_cpu\" not implemented for '{legacy_name(input.dtype)}'")
     return Spec(input.shape, input.dtype)
 

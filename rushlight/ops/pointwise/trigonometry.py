@@ -12,7 +12,7 @@ from ...core.declare import primitive
 from ...core.families import elementwise
 from ...core.recording import recomputed
 from .arithmetic import conjugate
-from .unary import rsqrt, sqrt
+from .unary import rsqrt
 from .where_clamp import where
 
 
@@ -112,7 +112,7 @@ def asinh(input: Tensor) -> Tensor:
 
 def _acosh_gradient(g: Any, input: Any) -> Any:
     if input._array.dtype.kind == "c":  # one root of the product would take the wrong branch on the left
-        return g / conjugate(sqrt(input - 1) * sqrt(input + 1))
+        return g * conjugate(rsqrt(input - 1) * rsqrt(input + 1))  # 0 at infinity
     return g * rsqrt(input * input - 1)
 
 

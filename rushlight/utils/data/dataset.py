@@ -118,6 +118,12 @@ class ConcatDataset(Dataset[T_co]):
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]  # type: ignore[no-any-return]
 
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """The old spelling of ``cumulative_sizes``."""
+        warnings.warn("`cummulative_sizes` attribute is renamed to `cumulative_sizes`", FutureWarning, stacklevel=2)
+        return self.cumulative_sizes
+
 
 class ChainDataset(IterableDataset[Any]):
     """Several iterable datasets one behind the other."""
