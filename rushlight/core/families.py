@@ -215,9 +215,7 @@ def elementwise(
     return Elementwise(promote, fast, refuse, wide_numbers)
 
 
-@lru_cache
-def _all_axes(ndim: int) -> tuple[int, ...]:
-    return tuple(range(ndim))
+_ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(65)])  # NumPy's arrays have at most 64 dimensions
 
 
 class Reduction:
@@ -253,7 +251,7 @@ class Reduction:
         wanted = None if dtype_at is None else values[dtype_at]
         others = {name: values[at] for name, at in rest} if rest else {}
         ndim = len(array.shape)
-        axes = _all_axes(ndim) if dim is None else normalize_dims(dim, ndim, empty_is_all=self.empty_is_all)
+        axes = _ALL_AXES[ndim] if dim is None else normalize_dims(dim, ndim, empty_is_all=self.empty_is_all)
         compute = array.dtype
         if wanted is None and (self.result == "same" or (compute is _FLOAT32 and self.result in ("int64", "float"))):
             return array, axes, keepdim, others, compute, compute
