@@ -543,7 +543,7 @@ class OpMethods(TensorBase):
         """Every product of an element of one vector with one of another."""
     @property
     def grad_dtype(self) -> Any:
-        """The type of the gradients that a leaf accumulates: its own."""
+        """The type of the gradients that a leaf accumulates: its own unless it was set; None lets each gradient keep its type."""
     def greater(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
         """``input > other``, element by element."""
     def greater_(self, other: Tensor | _Number) -> Tensor:
