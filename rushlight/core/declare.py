@@ -69,7 +69,7 @@ class Op:
     """An operation: its schema and its facets."""
 
     __slots__ = (
-        "accelerator_call", "host_call", "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
+        "accelerator_call", "body", "call", "differentiable", "doc", "exact", "factory", "family", "fast", "functional", "has_out", "in_place",
         "in_place_kernel", "kernel", "layout", "meta", "method", "name", "namespace", "node_name", "node_type", "aliases", "onnx", "onnx_reason",
         "parameters", "public_name", "quantized", "random", "record", "returns", "nondifferentiable", "apart", "one_value", "source_module",
         "tensor_positions", "ufunc", "view", "vjp", "widen", "notes", "data_dependent", "across_devices", "of_storage", "needs_variadic", "more_dims",
@@ -110,7 +110,6 @@ class Op:
         self.name = name
         self.record: Any = None
         self.accelerator_call: Any = None  # the entry point for tensors of the sole accelerator, generated on its first call there
-        self.host_call: Any = None  # the same for tensors of the CPU, of ops on several tensors or with several results
         self.node_type: Any = None
         self.functional: Op | None = None  # of an in-place variant: the op it derives from
         self.in_place: Op | None = None
@@ -376,19 +375,7 @@ def _onnx_forms(declared: Any) -> tuple[dict[int, Callable[..., Any]] | None, st
 
 # What an in-place variant does not take from its op.
 _OWN = frozenset(
-    (
-        "name",
-        "record",
-        "accelerator_call",
-        "host_call",
-        "node_type",
-        "functional",
-        "in_place",
-        "call",
-        "parameters",
-        "tensor_positions",
-        "random",
-    )
+    ("name", "record", "accelerator_call", "node_type", "functional", "in_place", "call", "parameters", "tensor_positions", "random")
 )
 
 

@@ -34,7 +34,7 @@ from .errors import (
     RushlightError,
     ShapeError,
 )  # fmt: skip
-from .fast_paths import PLAIN_NUMBERS, build_accelerator_call, build_host_call, write_on_accelerator
+from .fast_paths import PLAIN_NUMBERS, build_accelerator_call, write_on_accelerator
 from .in_place import check_in_place, check_partial_overlap, check_writable, overlaps_itself
 from .interception import intercept, offer
 from .layout import arranged
@@ -111,18 +111,8 @@ def dispatch_on_accelerator(op: Op, args: tuple[Any, ...]) -> Any:
     return call(*args)
 
 
-def dispatch_on_host(op: Op, args: tuple[Any, ...]) -> Any:
-    """A call on tensors of the CPU by a function compiled for the op; NotImplemented leaves it to the general path, which also words errors."""
-    call = op.host_call
-    if call is None:
-        fits = any(kind in ("tensor", "tensors") for _, kind in op.tensor_positions) and (op.returns == "list" or not op.view)
-        fits = fits and not op.random  # one that fails is run again by the general path, which must not draw numbers twice
-        call = op.host_call = build_host_call(op, attach, wrap) if fits else _decline
-    return call(*args)
-
-
 def _decline(*args: Any) -> Any:
-    """The call of an op that is left to the general path, as of one without tensors."""
+    """The call of an op without tensors, which is left to the general path."""
     return NotImplemented
 
 

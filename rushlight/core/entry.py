@@ -18,17 +18,7 @@ from .argument_checks import NUMBERS, argument_error, check_arguments
 from .base import Storage, TensorBase, View, make, runtime
 from .declare import MISSING, Op, Parameter, Plain, set_entry_builder, table
 from .devices import sole_accelerator
-from .dispatch import (
-    attach,
-    dispatch,
-    dispatch_general,
-    dispatch_in_place,
-    dispatch_on_accelerator,
-    dispatch_on_host,
-    settle,
-    wrap,
-    write_out,
-)
+from .dispatch import attach, dispatch, dispatch_general, dispatch_in_place, dispatch_on_accelerator, settle, wrap, write_out
 from .dtypes import BY_NUMPY, LOW_PRECISION, PYTHON_TYPES
 from .errors import ArgumentError
 from .facets import Facet
@@ -237,7 +227,7 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
         attach=attach, body=op.body, write_out=write_out, argument_error=argument_error, spread_variadic=spread_variadic,
         LARGE=LARGE, MANY=UFUNCS, many=faster_ufunc, only_tensors=only_tensors, PLAIN=PLAIN, ask_operator=ask_operator,
         holds_sparse=holds_sparse, with_numbers_between=with_numbers_between, refuse_switch=refuse_switch,
-        check_arguments=check_arguments, sole_accelerator=sole_accelerator, dispatch_on_accelerator=dispatch_on_accelerator, dispatch_on_host=dispatch_on_host, dispatch_general=dispatch_general,
+        check_arguments=check_arguments, sole_accelerator=sole_accelerator, dispatch_on_accelerator=dispatch_on_accelerator, dispatch_general=dispatch_general,
     )  # fmt: skip
     PLAIN.add(runtime.tensor_type)
     if form != "function":
@@ -281,12 +271,6 @@ def _entry_source(op: Op, namespace: dict[str, Any], form: str) -> str:
             lines += [
                 "            if t is not NotImplemented:",
                 "                return t",
-            ]
-            call = f"op.host_call({names}) if op.host_call is not None else dispatch_on_host(op, ({names},))"
-            lines.append(f"        t = {f'NotImplemented if out is not None else {call}' if op.has_out else call}")
-            lines += [
-                "        if t is not NotImplemented:",
-                "            return t",
                 f"        return dispatch_general(op, ({names},){out})",
             ]
         lines.append(f"    return dispatch(op, ({names},){out})")

@@ -1,5 +1,4 @@
-"""Short ways of calls on the CPU and on the one accelerator there is: compiled calls of ops, functions that gradient rules call without dispatch, and
-writes in place.
+"""Short ways of calls on the one accelerator there is: compiled calls of ops, functions that gradient rules call without dispatch, and writes in place.
 
 For each op, on its first call there, a function is compiled that unwraps just its parameters.  What it leaves to the general path, which also words
 errors, it answers with NotImplemented.
@@ -13,11 +12,9 @@ import numpy as np
 
 from . import generated_code
 from .base import TensorBase, make, runtime, storage_of
-from .declare import Op, Parameter, Plain
-from .devices import device_types, sole_accelerator
-from .dtypes import LOW_PRECISION
+from .declare import Op, Parameter
+from .devices import sole_accelerator
 from .errors import RushlightError
-from .layout import arranged
 from .named_results import named_result
 from .node import refresh
 from .state import flags, state
@@ -48,29 +45,6 @@ _LIST = """\
         if each._requires_grad:
             requires = True"""
 
-_HOST_TENSOR = """\
-    if {name}._storage is not None and {name}._view is not None:
-        refresh({name})
-    array_{name} = {name}._array
-    if array_{name}.__class__ is not kind{narrow}:
-        return NotImplemented
-    if {name}._requires_grad:
-        requires = True"""
-
-_HOST_LIST = """\
-    if {name}.__class__ is not tuple and {name}.__class__ is not list or not {name}:
-        return NotImplemented
-    array_{name} = []
-    for each in {name}:
-        if each._storage is not None and each._view is not None:
-            refresh(each)
-        array = each._array
-        if array.__class__ is not kind{narrow_each}:
-            return NotImplemented
-        array_{name}.append(array)
-        if each._requires_grad:
-            requires = True"""
-
 _RUN = """\
     own = home.kernel_for(op)
     try:
@@ -97,12 +71,12 @@ _VIEWS = """\
     result = tuple([wrap(op, {args}, each, index) for index, each in enumerate(made)])"""
 
 
-def _unwrapped(parameter: Parameter, tensor: str = _TENSOR, several: str = _LIST, widen: bool = False) -> str:
+def _unwrapped(parameter: Parameter) -> str:
     """The source that unwraps a parameter: of tensors, of tensors or numbers, or of lists of tensors."""
     kind, name = parameter.kind, parameter.name
     if kind == "tensors":
-        return several.format(name=name, narrow_each=" or array.dtype in LOW_PRECISION" if widen else "")
-    text = tensor.format(name=name, narrow=f" or array_{name}.dtype in LOW_PRECISION" if widen else "")
+        return _LIST.format(name=name)
+    text = _TENSOR.format(name=name)
     if kind == "tensor":
         return text
     lines = [f"    if isinstance({name}, TensorBase):", *("    " + line for line in text.split("\n"))]
@@ -163,42 +137,6 @@ def build_accelerator_call(op: Op, attach: Any, wrap: Any) -> Any:
         "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
     }  # fmt: skip
     exec(generated_code.compiled("\n".join(lines), f"<call of {op.name} on an accelerator>"), namespace)
-    return namespace["call"]
-
-
-def build_host_call(op: Op, attach: Any, wrap: Any) -> Any:
-    """The function of an op's arguments, in the order of its schema, for NumPy's arrays of types that kernels need not widen.
-
-    Whatever raises is left to the general path, which computes it again and words the error.
-    """
-    unwrapped = {op.parameters[position].name for position, _ in op.tensor_positions}
-    names, several = [each.name for each in op.parameters], op.returns is not None
-    args, values = f"({', '.join(names)},)", ", ".join(f"array_{name}" if name in unwrapped else name for name in names)
-    lines = [
-        f"def call({', '.join(names)}):",
-        "    requires = False",
-        "    if state.inference:",
-        "        return NotImplemented",
-        "    try:",
-    ]
-    for parameter in op.parameters:
-        if parameter.name in unwrapped:
-            lines += ["    " + line for line in _unwrapped(parameter, _HOST_TENSOR, _HOST_LIST, op.widen).split("\n")]
-    lines.append(f"        made = {'op.kernel(numpy, ' if isinstance(op.family, Plain) else 'op.family.execute(op, numpy, ('}{values}")
-    lines[-1] += ")" if isinstance(op.family, Plain) else ",))"
-    if op.layout:
-        lines.append(f"        made = arranged(op.layout, ({values},), {'list(made)' if several else 'made'})")
-    lines += ["    except Exception:", "        return NotImplemented"]
-    lines += (_VIEWS.format(args=args) if op.view else _SEVERAL if several else _ONE).split("\n")
-    lines += ["    if requires and state.grad_enabled:", *_recorded(op, args)]
-    named = several and op.returns != "list"
-    lines.append("    return as_tuple(named, result)" if named else "    return result")
-    namespace: dict[str, Any] = {
-        "home": device_types["cpu"], "kind": np.ndarray, "numpy": np, "arranged": arranged, "LOW_PRECISION": LOW_PRECISION, "flags": flags, "state": state,
-        "refresh": refresh, "op": op, "new": object.__new__, "Tensor": runtime.tensor_type, "TensorBase": TensorBase, "make": make, "attach": attach,
-        "wrap": wrap, "numbers": PLAIN_NUMBERS, "as_tuple": tuple.__new__, "named": named_result(op) if named else None,
-    }  # fmt: skip
-    exec(generated_code.compiled("\n".join(lines), f"<call of {op.name} on the CPU>"), namespace)
     return namespace["call"]
 
 
