@@ -203,6 +203,24 @@ def test_gradients_that_pass_through_views() -> None:
     assert parts.grad.sum().item() == 24
 
 
+def test_second_derivatives_of_ops_with_parameters_of_any_name() -> None:
+    """A compiled call's own variables hide no parameter: that of softmax's gradient is called ``result``."""
+    kind = ToyDevice()
+    kind.only = device("toy", 0)
+    unregister_device_type("toy")
+    register_device_type(kind)
+    start = torch.tensor([[0.5, -1.0, 2.0], [0.0, 1.0, 0.25]])
+
+    def second(where: str) -> torch.Tensor:
+        x = start.to(where).requires_grad_()
+        (first,) = torch.autograd.grad((x.softmax(-1) ** 2).sum(), x, create_graph=True)
+        (found,) = torch.autograd.grad((first**2).sum(), x)
+        return found.cpu()
+
+    assert second("cpu").abs().sum() > 0.01
+    assert_close(second("toy"), second("cpu"))
+
+
 @pytest.mark.parametrize("name", ["SGD", "Adam"])
 def test_an_optimizer_steps_each_device_by_itself(name: str) -> None:
     asked: list[set[int]] = []

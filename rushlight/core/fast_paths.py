@@ -71,9 +71,14 @@ _VIEWS = """\
     result = tuple([wrap(op, {args}, each, index) for index, each in enumerate(made)])"""
 
 
+def _local(name: str) -> str:
+    """The name of a parameter in a compiled call, whose own variables (``result``, ``kind``) ops have parameters of, too."""
+    return f"given_{name}"
+
+
 def _unwrapped(parameter: Parameter) -> str:
     """The source that unwraps a parameter: of tensors, of tensors or numbers, or of lists of tensors."""
-    kind, name = parameter.kind, parameter.name
+    kind, name = parameter.kind, _local(parameter.name)
     if kind == "tensors":
         return _LIST.format(name=name)
     text = _TENSOR.format(name=name)
@@ -106,8 +111,8 @@ def _recorded(op: Op, args: str) -> list[str]:
 
 def build_accelerator_call(op: Op, attach: Any, wrap: Any) -> Any:
     """The function of an op's arguments, in the order of its schema."""
-    unwrapped = {op.parameters[position].name for position, _ in op.tensor_positions}
-    names, several = [each.name for each in op.parameters], op.returns is not None
+    unwrapped = {_local(op.parameters[position].name) for position, _ in op.tensor_positions}
+    names, several = [_local(each.name) for each in op.parameters], op.returns is not None
     args = f"({', '.join(names)},)"
     if op.view or op.widen or "other devices" in op.notes:
         otherwise = "return NotImplemented"
@@ -123,7 +128,7 @@ def build_accelerator_call(op: Op, attach: Any, wrap: Any) -> Any:
     ]
     lines += ["        return NotImplemented", "    try:"]
     for parameter in op.parameters:
-        if parameter.name in unwrapped:
+        if _local(parameter.name) in unwrapped:
             lines += ["    " + line for line in _unwrapped(parameter).split("\n")]
     lines += ["    except (AttributeError, TypeError):", "        return NotImplemented"]
     lines += _RUN.format(values=values, otherwise=otherwise.format(values=values)).split("\n")

@@ -68,6 +68,18 @@ def test_rows(n: int) -> None:
         both(lambda x, w, b: F.layer_norm(x, (n,), w, b), rows, torch.randn(n), torch.randn(n), rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize(
+    "function", [lambda x: F.softmax(x, -1) ** 2, lambda x: F.log_softmax(x, -1) ** 2, lambda x: F.max_pool1d(x, 2) ** 3]
+)
+def test_second_derivatives(function: Any) -> None:
+    def second(x: torch.Tensor) -> torch.Tensor:
+        (first,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
+        return torch.autograd.grad((first**2).sum(), x)[0]
+
+    x = torch.randn(3, 8)
+    assert_close(second(x.cuda().requires_grad_()).cpu(), second(x.requires_grad_()))
+
+
 def test_a_row_of_nan_or_infinity() -> None:
     rows = torch.tensor([[1.0, float("nan"), 2.0], [float("-inf")] * 3, [1.0, float("inf"), 0.0], [float("-inf"), 0.0, 1.0]])
     assert_close(F.softmax(rows.cuda(), -1).cpu(), F.softmax(rows, -1), equal_nan=True)
