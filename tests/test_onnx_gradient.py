@@ -133,6 +133,20 @@ CLOSED = ("interpolate", "lstm_layer", "gru_layer", "rnn_layer", "lstm", "gru", 
 OPENED = [(name, 20, True) for name in DIFFERENTIATED if name not in CLOSED]
 
 
+@pytest.mark.parametrize("convolve", [torch.conv1d, torch.conv_transpose1d])
+def test_a_convolution_of_no_images(convolve):
+    """The weight's gradient is no convolution without channels, whose results ONNX Runtime leaves unwritten."""
+    weight, empty = torch.randn(2, 2, 3), torch.zeros(0, 2, 5)
+    loss = lambda x, w: convolve(x, w).sum()
+    fixed = export_gradient(loss, (empty, weight))
+    assert not any(node.op_type.startswith("Conv") and "Transpose" in node.input[0] for node in fixed.model_proto.graph.node)
+    open_batch = export_gradient(loss, (torch.zeros(2, 2, 5), weight), dynamic_axes={"x": [0]})
+    for exported in (fixed, open_batch):
+        assert exported.run(empty, weight)[2].count_nonzero() == 0
+    x = torch.randn(4, 2, 5)
+    torch.testing.assert_close(open_batch.run(x, weight)[2], torch.autograd.grad(loss(x, weight.requires_grad_()), weight)[0])
+
+
 @pytest.mark.parametrize("name, opset, dynamic", [(name, opset, False) for name in DIFFERENTIATED for opset in (13, 20)] + OPENED)
 def test_gradients_of_ops(name, opset, dynamic):
     outcomes = gradient_outcomes(table[name], opset, dynamic)

@@ -88,9 +88,14 @@ def _extended(
 
 
 def weight_gradient(g: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
-    """A convolution of the input by the gradient, with batch and channels exchanged, and stride and dilation too."""
+    """A convolution of the input by the gradient, with batch and channels exchanged, and stride and dilation too.
+
+    An empty batch makes that a convolution without channels, whose results ONNX Runtime leaves as the memory was.
+    """
     ndim = len(kernel)
     batch, channels, *size = input.shape
+    if g.is_empty(input) or g.is_empty(grad):
+        return g.full((grad.shape[1], channels // groups, *kernel), 0, grad.dtype)
     rest = range(2, ndim + 2)
     if groups == 1:
         swapped = g.swap(input, 0, 1)
@@ -105,7 +110,8 @@ def weight_gradient(g: Any, input: Any, grad: Any, kernel: Any, stride: Any, pad
     extra = [at for at, (n, k) in enumerate(zip(found, kernel), 2) if not g.same_size(n, k)]  # where the stride left some input unused
     if extra:
         made = g.slice(made, [0] * len(extra), [kernel[at - 2] for at in extra], extra)
-    return g.swap(made, 0, 1)
+    made = g.swap(made, 0, 1)
+    return made if type(batch) is int else g.where(g.equal(g.sizes([batch]), g.sizes([0])), 0, made)
 
 
 def _batched(g: Any, input: Any, ndim: int, convolve: Any) -> Any:
