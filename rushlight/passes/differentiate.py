@@ -14,6 +14,7 @@ from ..core.declare import table
 from ..core.errors import CaptureError
 from ..core.node import Node as GradientNode
 from ..core.node import next_sequence, refresh
+from ..core.process_safety import deferred
 from ..core.state import state
 from ..graph import Graph, Node, map_aggregate
 from .functionalize import FunctionalTracer, Rerun, check_calls, fake_of
@@ -102,7 +103,7 @@ def differentiate(gm: Any, example_inputs: Any, wanted: Any = None, *, gradients
     before = [each._grad_fn for each in given]
     mode, state.grad_enabled = state.grad_enabled, enabled and gradients
     try:
-        with tracer:
+        with deferred(), tracer:
             result = program.run(*given)
             outputs = _Outputs(tracer, given, before, joint)
             joint.structure = outputs.structure(result)
@@ -263,7 +264,7 @@ def _gradients(tracer: FunctionalTracer, origins: dict[Any, Node], roots: list[A
         return [None] * len(leaves), nodes
     hooks = [each.register_prehook(_Origin(tracer, node)) for each, node in origins.items()]
     try:
-        with tracer:
+        with deferred(), tracer:
             found = grad(roots, targets, tangents, allow_unused=True)
             state.capture = None
             made = iter([None if each is None else tracer.node_of(tracer.without_constants(each)) for each in found])
