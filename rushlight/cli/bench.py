@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import resource
 import statistics
 import time
@@ -58,7 +59,11 @@ def resident(name: str) -> int:
 
 
 def forget_peak() -> None:
-    """Let the most memory be counted from here on, so that what ran before does not hide what the next one needs."""
+    """Let the most memory be counted from here on, so that what ran before does not hide what the next one needs.
+
+    Nor does garbage of earlier calls, which a collection would release while the next one allocates.
+    """
+    gc.collect()
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 

@@ -110,5 +110,5 @@ def ragged_size_of(lengths_or_offsets: Any) -> RaggedSize:
     key = id(lengths_or_offsets)
     found = _known.get(key)
     if found is None or found[0]() is not lengths_or_offsets:
-        found = _known[key] = (weakref.ref(lengths_or_offsets, lambda _: _known.pop(key, None)), RaggedSize())
+        found = _known[key] = (weakref.ref(lengths_or_offsets, lambda _, forget=_known.pop: forget(key, None)), RaggedSize())
     return found[1]

@@ -49,7 +49,7 @@ def decode(code: CodeType) -> Bytecode:
     else:
         program = _decode(code)
         key = id(code)
-        _programs[key] = (weakref.ref(code, lambda _: _programs.pop(key, None)), program)
+        _programs[key] = (weakref.ref(code, lambda _, forget=_programs.pop: forget(key, None)), program)
     if isinstance(program, str):
         raise NotSupported(program)
     return program

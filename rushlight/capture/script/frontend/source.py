@@ -190,7 +190,7 @@ def text_of(function: Any) -> SourceText:
     key = id(code)
     found = _texts.get(key)
     if found is None:
-        found = _texts[key] = (weakref.ref(code, lambda _: _texts.pop(key, None)), SourceText(*source_lines(function)))
+        found = _texts[key] = (weakref.ref(code, lambda _, forget=_texts.pop: forget(key, None)), SourceText(*source_lines(function)))
     return found[1]
 
 
