@@ -22,7 +22,7 @@ import signal
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
@@ -151,6 +151,17 @@ def load_module(name: str) -> ModuleType:
     """
     with _deferral:
         return importlib.import_module(name)
+
+
+def removal_callback(entries: dict[Any, Any], key: Any) -> Callable[[Any], None]:
+    """The callback of a weak reference that removes an entry; it looks up no global, which is gone when the interpreter ends.
+
+    >>> entries = {1: "one"}
+    >>> removal_callback(entries, 1)(None)
+    >>> entries
+    {}
+    """
+    return lambda _: entries.pop(key, None)
 
 
 @contextlib.contextmanager

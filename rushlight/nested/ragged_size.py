@@ -6,6 +6,7 @@ import itertools
 import weakref
 from typing import Any, NoReturn
 
+from ..core.process_safety import removal_callback
 from ..core.symbolic.integers import SymbolicInt
 
 _numbers = itertools.count(1)
@@ -110,5 +111,5 @@ def ragged_size_of(lengths_or_offsets: Any) -> RaggedSize:
     key = id(lengths_or_offsets)
     found = _known.get(key)
     if found is None or found[0]() is not lengths_or_offsets:
-        found = _known[key] = (weakref.ref(lengths_or_offsets, lambda _, forget=_known.pop: forget(key, None)), RaggedSize())
+        found = _known[key] = (weakref.ref(lengths_or_offsets, removal_callback(_known, key)), RaggedSize())
     return found[1]

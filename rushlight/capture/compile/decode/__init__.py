@@ -13,6 +13,7 @@ import weakref
 from types import CodeType
 
 from ....core.errors import NotSupported
+from ....core.process_safety import removal_callback
 from .canonical import JUMPS, NULL, OPERATIONS, Bytecode, BytecodeInstruction, ExceptionHandler, Position, Version, build, refusal
 
 if sys.version_info >= (3, 13):
@@ -49,7 +50,7 @@ def decode(code: CodeType) -> Bytecode:
     else:
         program = _decode(code)
         key = id(code)
-        _programs[key] = (weakref.ref(code, lambda _, forget=_programs.pop: forget(key, None)), program)
+        _programs[key] = (weakref.ref(code, removal_callback(_programs, key)), program)
     if isinstance(program, str):
         raise NotSupported(program)
     return program

@@ -12,6 +12,7 @@ import weakref
 from types import CodeType, SimpleNamespace
 from typing import Any
 
+from ....core.process_safety import removal_callback
 from .errors import NotSupportedError, ScriptError
 from .single_exit import Exits
 from .types import TYPE_NAMES
@@ -190,7 +191,7 @@ def text_of(function: Any) -> SourceText:
     key = id(code)
     found = _texts.get(key)
     if found is None:
-        found = _texts[key] = (weakref.ref(code, lambda _, forget=_texts.pop: forget(key, None)), SourceText(*source_lines(function)))
+        found = _texts[key] = (weakref.ref(code, removal_callback(_texts, key)), SourceText(*source_lines(function)))
     return found[1]
 
 
