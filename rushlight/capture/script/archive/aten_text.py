@@ -8,17 +8,15 @@ from typing import Any
 from ....core.declare import Op
 from ....core.errors import CaptureError
 from ....core.schema import Argument, SchemaType
-from ....graph import Node
 from ....ops.aten_calls import _SPELLINGS as SPELLINGS
 from ....ops.overloads import OpOverload
-from ..frontend.types import INT, ListType
 from .schema_calls import overloads_of
 
 Render = Callable[[Any, "SchemaType | None"], str]  # a value as text, as an argument of a type
 _RENAMED = {
     "cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid", "nn_functional_unfold": "im2col",
     "nn_functional_fold": "col2im", "cast": "to", "max_all": "max", "min_all": "min", "median_all": "median", "max_dim": "max", "min_dim": "min",
-    "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where", "unique": "_unique2",
+    "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where",
     "gelu_exact": "gelu", "real_part": "real",
     **{f"{name}_fill{end}": f"{name}{end}" for name in ("uniform", "normal", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random") for end in ("", "_")},
 }  # fmt: skip
@@ -173,33 +171,6 @@ def _gelu(given: dict[str, Any], render: Render) -> str:
     return f"torch.gelu({render(given['input'], None)}, approximate={render(given.get('approximate', 'none'), None)})"
 
 
-def _interpolated(given: dict[str, Any], render: Render) -> str:
-    """Images resized to a size, which may be a list that the program computes, or by factors that are constants."""
-    mode = given.get("mode", "nearest")
-    if mode not in ("nearest", "bilinear", "bicubic") or given.get("antialias"):
-        raise CaptureError(f"interpolate() of mode {mode!r} is not written to archives")
-    x, size, factor = render(given["input"], None), given.get("size"), given.get("scale_factor")
-    sizes = scales = "None"
-    if isinstance(size, (list, tuple)):
-        sizes = f"[{', '.join(render(each, None) for each in size)}]"
-    elif isinstance(size, int) or (isinstance(size, Node) and size.type == INT):
-        sizes = f"[{render(size, None)}, {render(size, None)}]"
-    elif isinstance(size, Node) and size.type == ListType(INT):
-        sizes = render(size, None)
-    elif size is None and isinstance(factor, (list, tuple, int, float)):
-        numbers = [float(each or 1) for each in (factor if isinstance(factor, (list, tuple)) else [factor] * 2)]
-        if len(numbers) != 2:
-            raise CaptureError("interpolate() is written to archives for images alone")
-        if given.get("recompute_scale_factor"):  # the ratio of the sizes, which differs from the factor where the size is rounded
-            sizes = f"[{', '.join(f'torch.floor(torch.mul(torch.size({x}, {at}), {each}))' for at, each in enumerate(numbers, 2))}]"
-        else:
-            scales = str(numbers)
-    else:
-        raise CaptureError("interpolate() with a size or a factor that may be None, or a computed factor, is not written to archives")
-    middle = "" if mode == "nearest" else f"{bool(given.get('align_corners'))}, "
-    return f"torch.upsample_{mode}2d({x}, {sizes}, {middle}{scales})"
-
-
 def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
     """Pooling to a size; None in it stands for the size that there is."""
 
@@ -238,9 +209,33 @@ def _embedding_bag(given: dict[str, Any], render: Render) -> str:
     return f"(torch.embedding_bag({weight}, {flat}, {start}, {', '.join(map(str, how))}, {given.get('padding_idx')}))[0]"
 
 
+def _unique(given: dict[str, Any], render: Render) -> str:
+    """Unique elements: the operators always give inverse indices and counts, too."""
+    flags = [given.get(name, False) for name in ("return_inverse", "return_counts")]
+    if any(flag not in (True, False) for flag in flags):
+        raise CaptureError("unique() whose return_inverse or return_counts is computed is not written to archives")
+    x, dim, shown = render(given["input"], None), given.get("dim"), f"{bool(flags[0])}, {bool(flags[1])}"
+    how = render(given.get("sorted", True), None)
+    call = f"torch._unique2({x}, {how}, {shown})" if dim is None else f"torch.unique_dim({x}, {render(dim, None)}, {how}, {shown})"
+    return _asked_parts(call, flags)
+
+
+def _unique_consecutive(given: dict[str, Any], render: Render) -> str:
+    flags = [given.get(name, False) for name in ("return_inverse", "return_counts")]
+    if any(flag not in (True, False) for flag in flags):
+        raise CaptureError("unique_consecutive() whose return_inverse or return_counts is computed is not written to archives")
+    call = f"torch.unique_consecutive({render(given['input'], None)}, {bool(flags[0])}, {bool(flags[1])}, {render(given.get('dim'), None)})"
+    return _asked_parts(call, flags)
+
+
+def _asked_parts(call: str, flags: list[Any]) -> str:
+    """Of unique elements, inverse indices and counts what the flags ask for."""
+    return f"({call})" + {(False, False): "[0]", (True, False): "[0:2]", (False, True): "[0:3:2]", (True, True): ""}[flags[0], flags[1]]
+
+
 _SPECIAL: dict[str, Callable[[dict[str, Any], Render], str]] = {
     "softsign": _text("torch.div({input}, torch.add(torch.abs({input}), 1))"),
     "tanhshrink": _text("torch.sub({input}, torch.tanh({input}))"),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(kind, dims) for kind in ("avg", "max") for dims in (1, 2, 3)},
-    "embedding_bag": _embedding_bag, "normalize": _normalized, "arange": _ranged, "interpolate": _interpolated, "upsample": _interpolated, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
+    "unique": _unique, "unique_consecutive": _unique_consecutive, "embedding_bag": _embedding_bag, "normalize": _normalized, "arange": _ranged, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
 }  # fmt: skip

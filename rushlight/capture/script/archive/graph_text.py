@@ -45,13 +45,15 @@ from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
 from .statement_text import StatementText
-from .text_parts import is_open, is_open_list, number, quoted, uses
+from .text_parts import is_open, is_open_list, names_type, number, quoted, uses
 
 _INFIX: dict[Any, str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.floordiv: "floordiv", operator.mod: "remainder",
     operator.pow: "pow", operator.matmul: "matmul", operator.and_: "__and__", operator.or_: "__or__", operator.xor: "__xor__", operator.lshift: "__lshift__",
     operator.rshift: "__rshift__", operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge",
     operator.is_: "__is__", operator.is_not: "__isnot__", operator.iadd: "add_", operator.isub: "sub_", operator.imul: "mul_", operator.itruediv: "div_",
+    operator.iand: "__iand__", operator.ior: "__ior__", operator.ixor: "__ixor__", operator.ilshift: "__ilshift__", operator.irshift: "__irshift__",
+    operator.ifloordiv: "floor_divide_", operator.imod: "remainder_", operator.ipow: "pow_",
     operator.neg: "neg", operator.not_: "__not__",
 }  # fmt: skip
 _ALIASES = frozenset((graph_functions.shown, *type_numbers.FUNCTIONS.values()))  # what PyTorch does by itself, or has numbers for
@@ -404,7 +406,7 @@ class GraphText(StatementText):
             if isinstance(kind, OptionalType) and isinstance(kind.inner, UnionType)
             else list(getattr(kind, "options", ()))
         )
-        yes = [parse_type(name) for name in names] if kind == ANY else [each for each in options if repr(each) in names]
+        yes = [parse_type(name) for name in names] if kind == ANY else [each for each in options if names_type(names, each)]
         no = [each for each in options if each not in yes]
         found = [{} if not each or ANY in each or each == [NONE] else {value: union(each)} for each in (yes, no)]
         return found[0], found[1]
@@ -534,7 +536,7 @@ class GraphText(StatementText):
             element = wanted.element.element if wanted.optional and wanted.element is not None else wanted.element
             if not value:
                 return f"annotate(List[{ {'SymInt': 'int'}.get(wanted.base, wanted.base) }], [])"
-            return f"[{', '.join(self.argument(each, element) for each in value)}]"
+            return f"[{', '.join(self.element(each, element) for each in value)}]"
         if type(value) is int and is_open_list(wanted):
             return f"[{value}]"
         if wanted.base == "float" and type(value) is int:
@@ -544,6 +546,14 @@ class GraphText(StatementText):
         if wanted.base == "Device" and isinstance(value, str):
             return f"torch.device({quoted(value)})"
         return self.value(value)
+
+    def element(self, value: Any, wanted: SchemaType | None) -> str:
+        """An element of a list of numbers: a tensor is converted here, since PyTorch converts arguments and no elements of theirs."""
+        text = self.argument(value, wanted)
+        if wanted is None or not isinstance(value, Node) or self.type_of(value) != TENSOR:
+            return text
+        kind = {"int": "int", "SymInt": "int", "float": "float", "bool": "bool"}.get(wanted.base)
+        return text if kind is None else f"{kind}({text})"
 
     def value(self, value: Any) -> str:
         """A value as text."""

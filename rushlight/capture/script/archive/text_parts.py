@@ -24,6 +24,14 @@ def is_open_list(kind: SchemaType) -> bool:
     return kind.listed and (kind.element if kind.optional and kind.element is not None else kind).size is None
 
 
+def names_type(names: tuple[str, ...], kind: Type) -> bool:
+    """Whether one of the names that ``isinstance`` asks for is that of a type: in full, or of its container alone."""
+    bare = (
+        "list" if isinstance(kind, ListType) else "dict" if isinstance(kind, DictType) else "tuple" if isinstance(kind, TupleType) else ""
+    )
+    return repr(kind) in names or bare in names
+
+
 def quoted(text: str) -> str:
     """A text as code has it: what is not printable ASCII byte by byte."""
     made = ""
