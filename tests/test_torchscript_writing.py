@@ -295,3 +295,18 @@ def test_operators_that_differ_from_functions(name: str) -> None:
     """A function of the package and its operator differ in defaults, in names of modes, or in what they return."""
     x = torch.arange(12.0).reshape(3, 4).sin()
     assert same(FORMS[name](x), again(torch.jit.trace(FORMS[name], x))(x))
+
+
+def test_a_number_over_a_tensor_is_divided_as_pytorch_does() -> None:
+    """The reciprocal times the number, bit for bit; PyTorch's own archives say the same."""
+
+    def divided(x: Tensor, k: float, n: int):
+        return 2.5 / x, k / x, n / x, k / 3.0
+
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(divided), file, format="torchscript")
+    assert b"torch.mul(torch.reciprocal(x), k)" in file.getvalue()
+    assert b"torch.div(k, 3.0)" in file.getvalue()
+    x = torch.linspace(0.1, 7.3, 1000)
+    for got, expected in zip(again(torch.jit.script(divided))(x, 1.7, 3)[:3], divided(x, 1.7, 3)[:3], strict=True):
+        assert torch.equal(got, expected)

@@ -9,6 +9,13 @@ from ....core.schema import SchemaType
 from ....graph import Node
 from ....graph.control import loop
 from ..frontend.types import ANY, DictType, ListType, OptionalType, TupleType, Type
+from ..lower.compiler import ScriptParameter, Signature
+
+
+def given_always(signature: Signature) -> list[ScriptParameter]:
+    """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
+    last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
+    return signature.parameters[: last + 1]
 
 
 def is_open(kind: Type) -> bool:
