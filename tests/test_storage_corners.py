@@ -63,3 +63,14 @@ def test_byteswap_reverses_the_bytes_of_elements() -> None:
     for _ in range(2):
         numbers.untyped_storage().byteswap(rl.complex64)
     assert numbers.tolist() == [1 + 2j]
+
+
+def test_memory_whose_dimensions_are_in_another_order(tmp_path):
+    """What is computed of a permuted tensor is one block with permuted strides: it has a storage, and is saved, as any other."""
+    x = rl.arange(102.0).reshape(2, 3, 17).permute(0, 2, 1) + 1
+    assert x.stride() == (51, 1, 17)
+    assert x.untyped_storage().tolist() == rl.arange(1.0, 103.0).untyped_storage().tolist()
+    rl.save(x, tmp_path / "x.pt")
+    again = rl.load(tmp_path / "x.pt")
+    assert again.stride() == (51, 1, 17)
+    assert rl.equal(again, x)

@@ -273,3 +273,40 @@ def test_images_resized_to_sizes_that_are_computed() -> None:
     expected = Resized()(x, y, 4)
     assert not torch.allclose(expected[3], expected[4])  # a factor is not the ratio of the sizes
     assert same(expected, again(made)(x, y, 4))
+
+
+FORMS = {
+    "stft": lambda x: torch.stft(x.reshape(-1), 4, return_complex=True).abs(),
+    "stft that is not centered": lambda x: torch.stft(x.reshape(-1), 4, center=False, return_complex=True).abs(),
+    "kl_div": lambda x: nn.functional.kl_div(x, x.softmax(-1), reduction="batchmean"),
+    "norm": lambda x: (torch.norm(x, dim=0), torch.norm(x), torch.norm(x, "nuc"), torch.norm(x, 1, dim=[0, 1], keepdim=True)),
+    "bools": lambda x: ((x > 0) & True, (x > 0) | False, torch.where(x > 0, True, False), torch.bitwise_xor(x > 0, True)),
+    "variance": lambda x: (torch.var(x, False), torch.std(x, 0, False), torch.var_mean(x, False)),
+    "no sizes": lambda x: (x.sum(0, keepdim=True)[:, :1].reshape(()), x[0, 0].expand(()), x.new_zeros(())),
+    "grids": lambda x: nn.functional.grid_sample(x[None, None], nn.functional.affine_grid(torch.eye(2, 3)[None], [1, 1, 3, 5], align_corners=False)),
+    "softmin": lambda x: nn.functional.softmin(x, dim=1),
+    "tensordot": lambda x: (torch.tensordot(x, x.T, 1), torch.tensordot(x, x, 2), torch.tensordot(x, x, ([0, 1], [0, 1])), torch.tensordot(x, x, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FORMS)
+def test_operators_that_differ_from_functions(name: str) -> None:
+    """A function of the package and its operator differ in defaults, in names of modes, or in what they return."""
+    x = torch.arange(12.0).reshape(3, 4).sin()
+    assert same(FORMS[name](x), again(torch.jit.trace(FORMS[name], x))(x))
+
+
+def test_a_number_over_a_tensor_is_divided_as_pytorch_does() -> None:
+    """The reciprocal times the number, bit for bit; PyTorch's own archives say the same."""
+
+    def divided(x: Tensor, k: float, n: int):
+        return 2.5 / x, k / x, n / x, k / 3.0
+
+    file = io.BytesIO()
+    torch.jit.save(torch.jit.script(divided), file, format="torchscript")
+    assert b"torch.mul(torch.reciprocal(x), k)" in file.getvalue()
+    assert b"torch.div(k, 3.0)" in file.getvalue()
+    x = torch.linspace(0.1, 7.3, 1000)
+    for got, expected in zip(again(torch.jit.script(divided))(x, 1.7, 3)[:3], divided(x, 1.7, 3)[:3], strict=True):
+        assert torch.equal(got, expected)

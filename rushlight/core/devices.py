@@ -372,6 +372,8 @@ def strided(array: Any, shape: Any, strides: Any, offset: int = 0, dtype: Any = 
         except (TypeError, ValueError):
             pass  # it does not fit into the array; it may fit into the memory around it, and NumPy checks that too
     owner = memory_owner(array)
+    if not owner.flags.forc:  # one block in another order of dimensions is one, too
+        owner = owner.transpose(sorted(range(owner.ndim), key=lambda dim: -owner.strides[dim]))
     if not owner.flags.forc:  # foreign memory with gaps: NumPy can't address it as one block
         if offset or dtype != array.dtype or _extent(shape, steps) > _extent(array.shape, array.strides):
             raise OperationError("memory that is not one block can't be viewed beyond the tensor itself: clone() it first")

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import pickle
 from collections import Counter
 from typing import Any
 
@@ -141,18 +142,18 @@ def _read(file: Any, what: Any, extra: dict[str, Any] | None) -> ExportedProgram
             if f"{archive.root}/constants.pkl" in archive.records:
                 more = ": it is a TorchScript archive, which torch.jit.load reads"
             raise ArchiveError(f"{what} is no exported program{more}")
-        data = _json(archive, _MODEL)
-        state = _tensors(archive, _WEIGHTS, "data/weights/", True)
-        constants = _tensors(archive, _CONSTANTS, "data/constants/", False)
-        example = _example(archive)
         for name in extra or {}:
             if _EXTRA + name not in archive:
                 raise ArchiveError(f"{what} has no extra file '{name}'")
             extra[name] = archive.read(_EXTRA + name).decode()  # type: ignore[index]
         try:
-            program = read_program(data, state, constants, example)
+            state = _tensors(archive, _WEIGHTS, "data/weights/", True)
+            constants = _tensors(archive, _CONSTANTS, "data/constants/", False)
+            program = read_program(_json(archive, _MODEL), state, constants, _example(archive))
         except GraphError as error:
             raise ArchiveError(f"{what}: its graph makes no sense: {error}") from error
+        except pickle.UnpicklingError as error:
+            raise ArchiveError(f"{what}: a tensor in it can't be read: {error}") from error
         except (AttributeError, KeyError, TypeError, IndexError, RecursionError, OverflowError) as error:
             raise ArchiveError(f"{what}: its graph is not built as PyTorch's schema says ({type(error).__name__}: {error})") from error
         archive.finish()

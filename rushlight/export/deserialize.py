@@ -6,8 +6,10 @@ file may not have, or this version does not know, is one :class:`ArchiveError` t
 
 from __future__ import annotations
 
+import inspect
 import json
 import operator
+from keyword import iskeyword
 from typing import Any
 
 from ..compat import pytree
@@ -18,6 +20,7 @@ from ..core.symbolic import Expression, SymbolicInt
 from ..fx.graph import Graph, placeholder_named
 from ..fx.graph_module import GraphModule
 from ..graph.node import Node
+from ..nn.parameter import Parameter
 from ..ops import provide
 from ..ops.overloads import namespace
 from ..tensor.layout import LAYOUTS as HOUSE_LAYOUTS
@@ -116,6 +119,16 @@ def device_of(data: Any, where: str) -> Any:
     return Device(kind) if kind in ("cpu", "meta") else Device("cpu")
 
 
+def check_call(function: Any, args: list[Any], kwargs: dict[str, Any], where: str) -> None:
+    """Refuse a call with arguments that a function without a schema does not take."""
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as error:
+        raise ArchiveError(f"{where} is called with other arguments than it takes: {error}") from None
+    except ValueError:
+        return  # a function whose signature Python does not know
+
+
 class GraphReader:
     """Builds one graph."""
 
@@ -176,7 +189,7 @@ class GraphReader:
         """A name that no other value has, and that code can have."""
         if name in self.values:
             raise ArchiveError(f"{where}: the name '{name[:60]}' is used twice")
-        if not name.isidentifier() or len(name) > 1000:
+        if not name.isidentifier() or iskeyword(name) or len(name) > 1000:
             raise ArchiveError(f"{where}: {name[:60]!r} is no name of a value")
         return name
 
@@ -195,9 +208,13 @@ class GraphReader:
                 each.get("kind") in (None, 0) and names is not None and (len(args) >= len(names) or names[len(args)] != name)
             )
             if keyword:
+                if not name.isidentifier():  # it stands in code
+                    raise ArchiveError(f"{where} ({target}) has an argument of the name {name[:60]!r}, which is no name")
                 kwargs[name] = value
             else:
                 args.append(value)
+        if schema is None:
+            check_call(function, args, kwargs, f"{where} ({target})")
         outputs = get(data, "outputs", list, where)
         given = data.get("name")
         found = [one_of(each, f"an output of {where}") for each in outputs]
@@ -207,7 +224,7 @@ class GraphReader:
             given = get(found[0][1], key, str, where)
         base = (
             given
-            if isinstance(given, str) and given.isidentifier() and given not in self.values
+            if isinstance(given, str) and given.isidentifier() and not iskeyword(given) and given not in self.values
             else target.split(".")[-2]
             if "." in target
             else "node"
@@ -384,6 +401,9 @@ def read_program(data: Any, state: dict[str, Any], constants: dict[str, Any], ex
     module = without_tokens(get(data, "graph_module", dict, "the program"))
     signature = signature_of(get(module, "signature", dict, "the graph module"))
     names = [each.arg.name for each in signature.input_specs]
+    for each in signature.input_specs:
+        if each.kind is InputKind.BUFFER and isinstance(state.get(str(each.target)), Parameter):
+            state[str(each.target)] = state[str(each.target)].detach()  # the signature says what it is
     graph_module = GraphReader(get(module, "graph", dict, "the graph module"), "the graph").run(names)
     calls = [call_entry(each) for each in get(module, "module_call_graph", list, "the graph module")]
     if not calls or calls[0].signature is None:
@@ -391,6 +411,8 @@ def read_program(data: Any, state: dict[str, Any], constants: dict[str, Any], ex
     ranges: dict[Any, Any] = {}
     for name, each in (data.get("range_constraints") or {}).items():
         low, high = each.get("min_val"), each.get("max_val")
+        if any(type(bound) is not int and bound is not None for bound in (low, high)):
+            raise ArchiveError(f"the range of a size, '{name[:60]}', has a bound that is no number")
         ranges[symbol_of(formulas.read(name))] = ValueRanges(-int_oo if low is None else low, int_oo if high is None else high)
     verifiers = [{"ATEN": ATenVerifier}.get(each, Verifier) for each in data.get("verifiers") or ["TRAINING"] if isinstance(each, str)]
     made = ExportedProgram(
@@ -465,9 +487,24 @@ def signature_of(data: Any) -> ExportGraphSignature:
     made = ExportGraphSignature()
     for each in get(data, "input_specs", list, "the signature"):
         made.input_specs.append(_input(*one_of(each, "an input of the signature")))
+    check_paths(made)
     for each in get(data, "output_specs", list, "the signature"):
         made.output_specs.append(_output(*one_of(each, "an output of the signature")))
     return made
+
+
+def check_paths(signature: ExportGraphSignature) -> None:
+    """Refuse a signature whose paths no Module can have: of a parameter and a buffer, or of a tensor and of something inside of it."""
+    kinds: dict[str, InputKind] = {}
+    for each in signature.input_specs:
+        if each.target is not None and kinds.setdefault(each.target, each.kind) is not each.kind:
+            raise ArchiveError(
+                f"the signature has '{each.target[:60]}' as a {kinds[each.target].name.lower()} and as a {each.kind.name.lower()}"
+            )
+    for path in kinds:
+        parts = path.split(".")
+        if any(".".join(parts[:count]) in kinds for count in range(1, len(parts))):
+            raise ArchiveError(f"the signature has '{path[:60]}', which is inside of a tensor")
 
 
 def _named(value: Any, where: str) -> TensorArgument:

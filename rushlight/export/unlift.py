@@ -163,6 +163,7 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
             owner = getattr(owner, part)
         if spec.kind is InputKind.PARAMETER and not isinstance(value, Parameter):
             value = Parameter(value, value.requires_grad)
+            owner._buffers.pop(name, None)
         if spec.kind is InputKind.BUFFER and isinstance(value, TensorBase):
             for place in (owner.__dict__, owner._parameters):
                 place.pop(name, None)

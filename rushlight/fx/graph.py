@@ -273,7 +273,10 @@ class Writer:
         return f"{head}{function}({self.arguments(args, node.kwargs)}{more})"
 
     def arguments(self, args: Any, kwargs: Any) -> str:
-        return ", ".join([*(self.value(each) for each in args), *(f"{key} = {self.value(value)}" for key, value in kwargs.items())])
+        parts = [self.value(each) for each in args]
+        extra = {key: value for key, value in kwargs.items() if not key.isidentifier() or keyword.iskeyword(key)}  # never as code
+        parts += [f"{key} = {self.value(value)}" for key, value in kwargs.items() if key not in extra]
+        return ", ".join([*parts, f"**{self.value(extra)}"] if extra else parts)
 
     def primary(self, value: Any) -> str:
         return value.name if isinstance(value, Node) else self.value(value)
@@ -343,7 +346,8 @@ class _Body:
 def format_target(base: str, target: str) -> str:
     """``getattr(self.layers, "0").weight`` for ``layers.0.weight``."""
     for part in target.split("."):
-        base = f"{base}.{part}" if part.isidentifier() else f'getattr({base}, "{part}")'
+        quoted = f'"{part}"' if repr(part) == f"'{part}'" and '"' not in part else repr(part)
+        base = f"{base}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f"getattr({base}, {quoted})"
     return base
 
 

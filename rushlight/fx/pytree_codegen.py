@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 from typing import Any
 
 from ..compat import pytree
@@ -46,7 +47,10 @@ class PyTreeCodeGen(CodeGen):
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str) -> str:
         flat = [each.split(":")[0].split("=")[0].strip() for each in free_vars if each != "self"]
-        names = [each if each.isidentifier() else f"_{at}" for at, each in enumerate(self.names)]
+        names = [
+            each if each.isidentifier() and not keyword.iskeyword(each) and each not in ("self", *self.names[:at]) else f"_{at}"
+            for at, each in enumerate(self.names)
+        ]
         tree = f"[{', '.join(names)}]"
         if _has_keywords(self.in_spec):
             positional = len(self.in_spec.children_specs[0].children_specs)

@@ -161,7 +161,7 @@ class GraphPrinter:
 
     def arguments(self, args: Any, kwargs: dict[str, Any], bodies: dict[str, str]) -> str:
         parts = [self.value(each) for each in args]
-        extra = {key: value for key, value in kwargs.items() if not key.isidentifier()}
+        extra = {key: value for key, value in kwargs.items() if not key.isidentifier() or keyword.iskeyword(key)}
         parts += [f"{key}={self.value(value)}" for key, value in kwargs.items() if key not in extra]
         if extra:
             parts.append(f"**{self.value(extra)}")
@@ -173,7 +173,9 @@ class GraphPrinter:
         """The attribute at a dotted path of the root, some of whose parts (``layers.0``) are no names."""
         text = self.root_module
         for part in path.split("."):
-            text = f"{text}.{part}" if part.isidentifier() else f"{self.builtin('getattr')}({text}, {part!r})"
+            text = (
+                f"{text}.{part}" if part.isidentifier() and not keyword.iskeyword(part) else f"{self.builtin('getattr')}({text}, {part!r})"
+            )
         return text
 
     # -- values ------------------------------------------------------------------------------------------------------

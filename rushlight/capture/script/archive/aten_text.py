@@ -8,20 +8,19 @@ from typing import Any
 from ....core.declare import Op
 from ....core.errors import CaptureError
 from ....core.schema import Argument, SchemaType
-from ....graph import Node
 from ....ops.aten_calls import _SPELLINGS as SPELLINGS
 from ....ops.overloads import OpOverload
-from ..frontend.types import INT, ListType
 from .schema_calls import overloads_of
 
 Render = Callable[[Any, "SchemaType | None"], str]  # a value as text, as an argument of a type
 _RENAMED = {
     "cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid", "nn_functional_unfold": "im2col",
     "nn_functional_fold": "col2im", "cast": "to", "max_all": "max", "min_all": "min", "median_all": "median", "max_dim": "max", "min_dim": "min",
-    "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where", "unique": "_unique2",
+    "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where",
     "gelu_exact": "gelu", "real_part": "real",
     **{f"{name}_fill{end}": f"{name}{end}" for name in ("uniform", "normal", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random") for end in ("", "_")},
 }  # fmt: skip
+_DEVIATIONS = frozenset(("std", "var", "std_mean", "var_mean"))  # whose second argument may be the flag of their third
 _FILLED: dict[str, Any] = {"cudnn_enabled": True, "cudnn_enable": True, "padding_idx": -1, "sparse": False, "scale_grad_by_freq": False}
 _NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be called by an op, beside what the table of spellings says
     "indices": ("indices", "input", "indices_or_sections"), "training": ("training", "train"), "train": ("training", "train"), "self": ("self", "input", "tensor", "tensors"),
@@ -47,7 +46,7 @@ def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, An
     for parameter in op.parameters:
         if parameter.variadic:
             values = left[0] if len(left) == 1 and isinstance(left[0], (list, tuple)) else list(left)
-            if left:
+            if left or parameter.name not in kwargs:  # without any it is an empty list, as in x.reshape()
                 found[parameter.name] = values if len(left) != 1 or isinstance(left[0], (list, tuple)) else left[0]
             left = []
         elif left and not parameter.keyword_only:
@@ -86,6 +85,10 @@ def op_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], render: Rende
     if special is not None:
         return special(given, render)
     known = overloads_of("aten", name)
+    if name in _DEVIATIONS and isinstance(given.get("dim"), bool):
+        given["unbiased"] = given.pop("dim")
+    if known is not None and any(isinstance(each, bool) for each in given.values()):
+        given, render = _with_flags(given, render, known[1])
     if any(each.variadic and each.name == "args" for each in op.parameters):  # it takes what its operator takes
         return f"torch.{name}({', '.join(render(each, None) for each in args)})"
     defaults = {each.name: each.default for each in op.parameters}
@@ -95,6 +98,27 @@ def op_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], render: Rende
             return text
     what = "" if known is None else f" with {', '.join(given)}"
     raise CaptureError(f"the op '{op.name}'{what} has no operator of TorchScript that a file can name")
+
+
+class Written:
+    """An argument as the text that it is written as."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _with_flags(given: dict[str, Any], render: Render, overloads: Any) -> tuple[dict[str, Any], Render]:
+    """True and False where a number or a tensor may be: as tensors, since PyTorch's interpreter takes them for ints among numbers."""
+    kinds: dict[str, set[str]] = {}
+    for overload in overloads:
+        for each in overload._schema.arguments:
+            for name in spellings(each.name):
+                kinds.setdefault(name, set()).add(each.type.base)
+    changed = {
+        name: Written(f"torch.tensor({each})") if isinstance(each, bool) and {"Scalar", "Tensor"} <= kinds.get(name, set()) else each
+        for name, each in given.items()
+    }
+    return changed, lambda value, kind: value.text if isinstance(value, Written) else render(value, kind)
 
 
 def overload_call(overload: OpOverload, given: dict[str, Any], render: Render, defaults: dict[str, Any] | None = None) -> str | None:
@@ -169,35 +193,70 @@ def _normalized(given: dict[str, Any], render: Render) -> str:
     return f"torch.div({x}, torch.expand_as(torch.clamp_min(torch.norm({x}, {p}, [{dim}], True), {eps}), {x}))"
 
 
+def _norm(given: dict[str, Any], render: Render) -> str:
+    """A norm, whose order may be one of the names of norms of matrices."""
+    x, p, dim, keepdim = render(given["input"], None), given.get("p", "fro"), given.get("dim"), render(given.get("keepdim", False), None)
+    dims = "annotate(List[int], [])" if dim is None else f"[{render(dim, None)}]" if isinstance(dim, int) else render(dim, None)
+    if p == "nuc":
+        return f"torch.nuclear_norm({x}, {dims}, {keepdim})" if dim is not None else f"torch.nuclear_norm({x}, {keepdim})"
+    order = render(2 if p in ("fro", None) else p, None)
+    ending = f", dtype={render(given['dtype'], None)}" if given.get("dtype") is not None else ""
+    return f"torch.norm({x}, {order}, {dims}, {keepdim}{ending})"
+
+
+def _divergence(given: dict[str, Any], render: Render) -> str:
+    """The Kullback-Leibler divergence: its operator knows no mean over the batch."""
+    x, target, reduction = render(given["input"], None), render(given["target"], None), given.get("reduction", "mean")
+    log_target = render(given.get("log_target", False), None)
+    if reduction == "batchmean":
+        return f"torch.div(torch.kl_div({x}, {target}, 2, log_target={log_target}), torch.size({x}, 0))"
+    if reduction not in ("none", "mean", "sum"):
+        raise CaptureError("kl_div() whose reduction is computed is not written to archives")
+    return f"torch.kl_div({x}, {target}, {('none', 'mean', 'sum').index(reduction)}, log_target={log_target})"
+
+
+def _stft(given: dict[str, Any], render: Render) -> str:
+    """The short-time Fourier transform, by the overload that centers frames: the other one never does."""
+    usual = {"center": True, "pad_mode": "reflect", "normalized": False}
+    names = "input n_fft hop_length win_length window center pad_mode normalized onesided return_complex align_to_window".split()
+    return f"torch.stft({', '.join(render(given.get(name, usual.get(name)), None) for name in names)})"
+
+
+def _sampled(given: dict[str, Any], render: Render) -> str:
+    """Sampling at the points of a grid: modes are numbers."""
+    mode, padding = given.get("mode", "bilinear"), given.get("padding_mode", "zeros")
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+    if mode not in modes or padding not in paddings:
+        raise CaptureError("grid_sample() whose mode is computed is not written to archives")
+    corners = render(given.get("align_corners") or False, None)
+    return f"torch.grid_sampler({render(given['input'], None)}, {render(given['grid'], None)}, {modes.index(mode)}, {paddings.index(padding)}, {corners})"
+
+
+def _affine_grid(given: dict[str, Any], render: Render) -> str:
+    size = given["size"]
+    sizes = f"[{', '.join(render(each, None) for each in size)}]" if isinstance(size, (list, tuple)) else render(size, None)
+    return f"torch.affine_grid_generator({render(given['theta'], None)}, {sizes}, {render(given.get('align_corners') or False, None)})"
+
+
+def _softmin(given: dict[str, Any], render: Render) -> str:
+    if given.get("dim") is None:
+        raise CaptureError("softmin() without a dimension is not written to archives")
+    return f"torch.softmax(torch.neg({render(given['input'], None)}), {render(given['dim'], None)}, {render(given.get('dtype'), None)})"
+
+
+def _tensordot(given: dict[str, Any], render: Render) -> str:
+    """A contraction over some dimensions, or over the last of one tensor and as many of the first of the other."""
+    dims = given.get("dims", 2)
+    if isinstance(dims, int):
+        dims = (list(range(-dims, 0)), list(range(dims)))
+    if not (isinstance(dims, (list, tuple)) and len(dims) == 2 and all(isinstance(each, (list, tuple)) for each in dims)):
+        raise CaptureError("tensordot() whose dimensions are computed is not written to archives")
+    parts = [f"[{', '.join(map(str, each))}]" if each else "annotate(List[int], [])" for each in dims]
+    return f"torch.tensordot({render(given['a'], None)}, {render(given['b'], None)}, {', '.join(parts)})"
+
+
 def _gelu(given: dict[str, Any], render: Render) -> str:
     return f"torch.gelu({render(given['input'], None)}, approximate={render(given.get('approximate', 'none'), None)})"
-
-
-def _interpolated(given: dict[str, Any], render: Render) -> str:
-    """Images resized to a size, which may be a list that the program computes, or by factors that are constants."""
-    mode = given.get("mode", "nearest")
-    if mode not in ("nearest", "bilinear", "bicubic") or given.get("antialias"):
-        raise CaptureError(f"interpolate() of mode {mode!r} is not written to archives")
-    x, size, factor = render(given["input"], None), given.get("size"), given.get("scale_factor")
-    sizes = scales = "None"
-    if isinstance(size, (list, tuple)):
-        sizes = f"[{', '.join(render(each, None) for each in size)}]"
-    elif isinstance(size, int) or (isinstance(size, Node) and size.type == INT):
-        sizes = f"[{render(size, None)}, {render(size, None)}]"
-    elif isinstance(size, Node) and size.type == ListType(INT):
-        sizes = render(size, None)
-    elif size is None and isinstance(factor, (list, tuple, int, float)):
-        numbers = [float(each or 1) for each in (factor if isinstance(factor, (list, tuple)) else [factor] * 2)]
-        if len(numbers) != 2:
-            raise CaptureError("interpolate() is written to archives for images alone")
-        if given.get("recompute_scale_factor"):  # the ratio of the sizes, which differs from the factor where the size is rounded
-            sizes = f"[{', '.join(f'torch.floor(torch.mul(torch.size({x}, {at}), {each}))' for at, each in enumerate(numbers, 2))}]"
-        else:
-            scales = str(numbers)
-    else:
-        raise CaptureError("interpolate() with a size or a factor that may be None, or a computed factor, is not written to archives")
-    middle = "" if mode == "nearest" else f"{bool(given.get('align_corners'))}, "
-    return f"torch.upsample_{mode}2d({x}, {sizes}, {middle}{scales})"
 
 
 def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
@@ -238,9 +297,34 @@ def _embedding_bag(given: dict[str, Any], render: Render) -> str:
     return f"(torch.embedding_bag({weight}, {flat}, {start}, {', '.join(map(str, how))}, {given.get('padding_idx')}))[0]"
 
 
+def _unique(given: dict[str, Any], render: Render) -> str:
+    """Unique elements: the operators always give inverse indices and counts, too."""
+    flags = [given.get(name, False) for name in ("return_inverse", "return_counts")]
+    if any(flag not in (True, False) for flag in flags):
+        raise CaptureError("unique() whose return_inverse or return_counts is computed is not written to archives")
+    x, dim, shown = render(given["input"], None), given.get("dim"), f"{bool(flags[0])}, {bool(flags[1])}"
+    how = render(given.get("sorted", True), None)
+    call = f"torch._unique2({x}, {how}, {shown})" if dim is None else f"torch.unique_dim({x}, {render(dim, None)}, {how}, {shown})"
+    return _asked_parts(call, flags)
+
+
+def _unique_consecutive(given: dict[str, Any], render: Render) -> str:
+    flags = [given.get(name, False) for name in ("return_inverse", "return_counts")]
+    if any(flag not in (True, False) for flag in flags):
+        raise CaptureError("unique_consecutive() whose return_inverse or return_counts is computed is not written to archives")
+    call = f"torch.unique_consecutive({render(given['input'], None)}, {bool(flags[0])}, {bool(flags[1])}, {render(given.get('dim'), None)})"
+    return _asked_parts(call, flags)
+
+
+def _asked_parts(call: str, flags: list[Any]) -> str:
+    """Of unique elements, inverse indices and counts what the flags ask for."""
+    return f"({call})" + {(False, False): "[0]", (True, False): "[0:2]", (False, True): "[0:3:2]", (True, True): ""}[flags[0], flags[1]]
+
+
 _SPECIAL: dict[str, Callable[[dict[str, Any], Render], str]] = {
     "softsign": _text("torch.div({input}, torch.add(torch.abs({input}), 1))"),
     "tanhshrink": _text("torch.sub({input}, torch.tanh({input}))"),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(kind, dims) for kind in ("avg", "max") for dims in (1, 2, 3)},
-    "embedding_bag": _embedding_bag, "normalize": _normalized, "arange": _ranged, "interpolate": _interpolated, "upsample": _interpolated, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
+    "norm": _norm, "kl_div": _divergence, "stft": _stft, "grid_sample": _sampled, "affine_grid": _affine_grid, "nn_functional_softmin": _softmin, "tensordot": _tensordot,
+    "unique": _unique, "unique_consecutive": _unique_consecutive, "embedding_bag": _embedding_bag, "normalize": _normalized, "arange": _ranged, "gelu": _gelu, "gelu_tanh": _text('torch.gelu({input}, approximate="tanh")'),
 }  # fmt: skip

@@ -22,9 +22,11 @@ from ....tensor.layout import layout, memory_format
 from ...graph_data import python_call
 from ..frontend.types import (
     ANY,
+    FLOAT,
     INT,
     NEVER,
     NONE,
+    NUMBER,
     STR,
     TENSOR,
     ClassType,
@@ -39,19 +41,21 @@ from ..frontend.types import (
     union,
 )
 from ..ir import graph_functions, type_numbers
-from ..lower.compiler import ScriptParameter, Signature
+from ..lower.compiler import Signature
 from ..script_class import Blank, ScriptClass
 from ..script_function import ScriptFunction
 from .aten_text import op_call, overload_call
 from .schema_calls import overloads_of
 from .statement_text import StatementText
-from .text_parts import is_open, is_open_list, number, quoted, uses
+from .text_parts import given_always, is_open, is_open_list, names_type, number, quoted, uses
 
 _INFIX: dict[Any, str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.floordiv: "floordiv", operator.mod: "remainder",
     operator.pow: "pow", operator.matmul: "matmul", operator.and_: "__and__", operator.or_: "__or__", operator.xor: "__xor__", operator.lshift: "__lshift__",
     operator.rshift: "__rshift__", operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge",
     operator.is_: "__is__", operator.is_not: "__isnot__", operator.iadd: "add_", operator.isub: "sub_", operator.imul: "mul_", operator.itruediv: "div_",
+    operator.iand: "__iand__", operator.ior: "__ior__", operator.ixor: "__ixor__", operator.ilshift: "__ilshift__", operator.irshift: "__irshift__",
+    operator.ifloordiv: "floor_divide_", operator.imod: "remainder_", operator.ipow: "pow_",
     operator.neg: "neg", operator.not_: "__not__",
 }  # fmt: skip
 _ALIASES = frozenset((graph_functions.shown, *type_numbers.FUNCTIONS.values()))  # what PyTorch does by itself, or has numbers for
@@ -64,12 +68,6 @@ _CASTS = {
 }  # fmt: skip
 _PUT = ("append", "insert", "remove", "index", "count", operator.contains)  # whose last argument is of the type of a list's elements
 _OTHER = frozenset(("element_size", "cpu", "cuda", "unpack"))  # methods of tensors that are operators of TorchScript alone
-
-
-def given_always(signature: Signature) -> list[ScriptParameter]:
-    """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
-    last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
-    return signature.parameters[: last + 1]
 
 
 class GraphText(StatementText):
@@ -245,6 +243,8 @@ class GraphText(StatementText):
             )
         elif target is operator.not_ and isinstance(args[0], Node) and self.type_of(args[0]) == TENSOR:
             self.assign(node, f"torch.__not__(bool({self.value(args[0])}))", depth)
+        elif target is operator.truediv and self.is_number(args[0]) and self.type_of(args[1]) == TENSOR:  # as PyTorch divides a number
+            self.assign(node, f"torch.mul(torch.reciprocal({self.used(args[1])}), {self.used(args[0])})", depth)
         elif target in _INFIX:
             self.assign(
                 node,
@@ -295,6 +295,10 @@ class GraphText(StatementText):
             if "python" in node.meta:
                 raise python_call(name)
             raise CaptureError(f"a call of '{name}' can't be written to an archive of TorchScript, which has no such function")
+
+    def is_number(self, value: Any) -> bool:
+        """Whether a value is a number."""
+        return isinstance(value, (int, float, complex)) or (isinstance(value, Node) and self.type_of(value) in (INT, FLOAT, NUMBER))
 
     def by_schema(self, overload: OpOverload, node: Node) -> dict[str, Any]:
         """The arguments of a call of an overload by name, without defaults."""
@@ -404,7 +408,7 @@ class GraphText(StatementText):
             if isinstance(kind, OptionalType) and isinstance(kind.inner, UnionType)
             else list(getattr(kind, "options", ()))
         )
-        yes = [parse_type(name) for name in names] if kind == ANY else [each for each in options if repr(each) in names]
+        yes = [parse_type(name) for name in names] if kind == ANY else [each for each in options if names_type(names, each)]
         no = [each for each in options if each not in yes]
         found = [{} if not each or ANY in each or each == [NONE] else {value: union(each)} for each in (yes, no)]
         return found[0], found[1]
@@ -473,9 +477,9 @@ class GraphText(StatementText):
 
     # -- values ------------------------------------------------------------------------------------------------------------
 
-    def type_of(self, node: Node) -> Type:
+    def type_of(self, node: Any) -> Type:
         """The type that a value has in the text."""
-        found = self.types.get(node, node.type)
+        found = self.types.get(node, node.type) if isinstance(node, Node) else type_of(node)
         return found if isinstance(found, Type) else ANY
 
     def settled_type(self, node: Node) -> Type:
@@ -534,7 +538,7 @@ class GraphText(StatementText):
             element = wanted.element.element if wanted.optional and wanted.element is not None else wanted.element
             if not value:
                 return f"annotate(List[{ {'SymInt': 'int'}.get(wanted.base, wanted.base) }], [])"
-            return f"[{', '.join(self.argument(each, element) for each in value)}]"
+            return f"[{', '.join(self.element(each, element) for each in value)}]"
         if type(value) is int and is_open_list(wanted):
             return f"[{value}]"
         if wanted.base == "float" and type(value) is int:
@@ -544,6 +548,14 @@ class GraphText(StatementText):
         if wanted.base == "Device" and isinstance(value, str):
             return f"torch.device({quoted(value)})"
         return self.value(value)
+
+    def element(self, value: Any, wanted: SchemaType | None) -> str:
+        """An element of a list of numbers: a tensor is converted here, since PyTorch converts arguments and no elements of theirs."""
+        text = self.argument(value, wanted)
+        if wanted is None or not isinstance(value, Node) or self.type_of(value) != TENSOR:
+            return text
+        kind = {"int": "int", "SymInt": "int", "float": "float", "bool": "bool"}.get(wanted.base)
+        return text if kind is None else f"{kind}({text})"
 
     def value(self, value: Any) -> str:
         """A value as text."""

@@ -9,6 +9,13 @@ from ....core.schema import SchemaType
 from ....graph import Node
 from ....graph.control import loop
 from ..frontend.types import ANY, DictType, ListType, OptionalType, TupleType, Type
+from ..lower.compiler import ScriptParameter, Signature
+
+
+def given_always(signature: Signature) -> list[ScriptParameter]:
+    """The parameters up to the last that has no default: archives can't hold defaults among them, and each call gives them."""
+    last = max((at for at, each in enumerate(signature.parameters) if each.default is ...), default=-1)
+    return signature.parameters[: last + 1]
 
 
 def is_open(kind: Type) -> bool:
@@ -22,6 +29,14 @@ def is_open(kind: Type) -> bool:
 def is_open_list(kind: SchemaType) -> bool:
     """Whether an argument is a list of any length, which one number does not stand for."""
     return kind.listed and (kind.element if kind.optional and kind.element is not None else kind).size is None
+
+
+def names_type(names: tuple[str, ...], kind: Type) -> bool:
+    """Whether one of the names that ``isinstance`` asks for is that of a type: in full, or of its container alone."""
+    bare = (
+        "list" if isinstance(kind, ListType) else "dict" if isinstance(kind, DictType) else "tuple" if isinstance(kind, TupleType) else ""
+    )
+    return repr(kind) in names or bare in names
 
 
 def quoted(text: str) -> str:

@@ -10,6 +10,7 @@ import inspect
 import keyword
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from ....core.base import TensorBase
@@ -52,6 +53,7 @@ from ..script_class import ScriptClass
 from ..script_function import ScriptFunction
 from ..script_module import ScriptModule, from_source
 from . import node_forms as node_forms  # which fills the table of forms
+from . import resizing_text as resizing_text  # which does, too
 from .code_text import ROOT, CustomType
 from .graph_text import GraphText
 from .library_text import TEXTS, attention_text
@@ -114,6 +116,8 @@ class ProgramWriter:
             return f"Union[{', '.join(self.type_text(each, what) for each in kind.options)}]"
         if isinstance(kind, ListType):
             return f"List[{self.type_text(kind.element, what)}]"
+        if isinstance(kind, DictType) and kind.key == ANY:  # an empty one without an annotation
+            return "Dict[str, Tensor]"
         if isinstance(kind, DictType):
             return f"Dict[{self.type_text(kind.key, what)}, {self.type_text(kind.value, what)}]"
         if isinstance(kind, TupleType):
@@ -223,6 +227,14 @@ class ProgramWriter:
             bias = "torch.chunk(unchecked_cast(Tensor, in_bias), 3)" if biased else ""
             weights, out = "torch.chunk(in_weight, 3)", ("out_weight", "out_bias")
             self.add(qualified, attention_text(heading, size, heads, weights, bias, out, "dropout_p, training", False))
+        return self.functions[key]
+
+    def shared(self, name: str, text: Callable[..., str], *details: Any) -> str:
+        """A function whose text is made of its name and some details; it is written once for each of them."""
+        key = name, repr(details)
+        if key not in self.functions:
+            self.functions[key] = qualified = self.qualify(name)
+            self.add(qualified, text(qualified.rpartition(".")[2], *details))
         return self.functions[key]
 
     def constant(self, value: Any) -> str:
@@ -427,6 +439,8 @@ class ProgramWriter:
             except (UnknownAnnotation, TypeError, NameError, AttributeError):
                 kind = None
         kind = type_of(value) if kind is None or kind == ANY else kind
+        if isinstance(kind.inner if isinstance(kind, OptionalType) else kind, ClassType):  # also of objects that can be called
+            return kind
         return (
             None if kind in (OBJECT, ANY) or is_open(kind) or (callable(value) and not isinstance(value, (TensorBase, enum.Enum))) else kind
         )

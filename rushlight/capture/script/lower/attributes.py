@@ -87,7 +87,7 @@ class AttributeLowering(ObjectLowering):
         if isinstance(kind, EnumType) and name in ("value", "name"):
             if base.constant:
                 return self.wrap(getattr(base.arg, name), node)
-            return self.emit(getattr, (base.arg, name), type_of(getattr(next(iter(kind.kind)), name)))
+            return self.emit(getattr, (base.arg, name), type_of(getattr(next(iter(kind.kind), base), name, None)))
         if isinstance(kind, OptionalType) or kind == NONE:
             raise ScriptError(
                 f"'{kind}' object has no attribute or method '{name}'.\nIt may be None: test 'is not None' before", self.source, node

@@ -85,6 +85,9 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
     if name in _SOMETIMES_SEVERAL:
         if name == "where":
             return ANY if len(kinds) + len(keywords) < 3 else TENSOR
+        if name.startswith("unique"):
+            flags = 2 if name == "unique" else 1  # the places before those of return_inverse and return_counts
+            return TENSOR if len(kinds) <= flags and not any(each.startswith("return_") for each in keywords) else ANY
         single = (
             name in ("max", "min", "median", "nanmedian")
             and (len(kinds) == 1 or (len(kinds) == 2 and kinds[1] == TENSOR))
@@ -108,6 +111,11 @@ def function_type(function: Any, kinds: list[Type], keywords: dict[str, Any]) ->
         )
     except UnknownAnnotation:
         return ANY
+
+
+def gives_tensors(function: Any) -> bool:
+    """Whether a function gives tensors alone where it gives several results."""
+    return isinstance(getattr(function, "op", None), Op) and getattr(function, "__name__", "") in _SOMETIMES_SEVERAL
 
 
 def with_indices(at: int, count: int, keywords: dict[str, Any]) -> Type:

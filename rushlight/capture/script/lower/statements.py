@@ -36,6 +36,7 @@ from ..frontend.types import (
 from ..ir import graph_functions
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock, inputs_of
 from .expressions import INPLACE, OPERATORS
+from .result_types import gives_tensors
 from .scope import ModuleValue, ScriptBlock, ScriptValue, Undefined, Unrolled, is_size
 from .simple_statements import SimpleStatements
 
@@ -252,7 +253,7 @@ class Statements(SimpleStatements):
         elif isinstance(value, ScriptValue) and starred and isinstance(value.type, ListType) and isinstance(self.fresh_list(value), list):
             items = [ScriptValue(value.type.element, each) for each in self.fresh_list(value)]
         elif isinstance(value, ScriptValue) and value.type not in (INT, BOOL, FLOAT, TENSOR) and not starred:
-            element = self.element_type(value.type)
+            element = TENSOR if gives_tensors(getattr(value.arg, "target", None)) else self.element_type(value.type)
             made = self.emit(graph_functions.unpack, (value.arg, len(elements)), TupleType((element,) * len(elements)))
             items = [self.item(made, at) for at in range(len(elements))]
         else:
