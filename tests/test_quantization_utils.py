@@ -7,6 +7,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn
 from rushlight.ao import quantization as Q
+from rushlight.ao.nn import intrinsic
 from rushlight.ao.quantization import utils
 
 
@@ -87,3 +88,19 @@ def test_modules_without_children() -> None:
     assert utils.has_no_children_ignoring_parametrizations(layer)
     assert not utils.has_no_children_ignoring_parametrizations(nn.Sequential(nn.ReLU()))
     assert utils.getattr_from_fqn(nn.Sequential(nn.Linear(1, 2)), "0.out_features") == 2
+
+
+def test_layers_that_are_quantized_as_one() -> None:
+    torch.manual_seed(0)
+    linear, conv, x, image = nn.Linear(3, 2), nn.Conv2d(1, 1, 3, padding=1), torch.randn(4, 3), torch.randn(1, 1, 4, 4)
+    assert torch.equal(intrinsic.LinearLeakyReLU(linear, nn.LeakyReLU(0.1))(x), nn.functional.leaky_relu(linear(x), 0.1))
+    assert torch.equal(intrinsic.LinearTanh(linear=linear, tanh=nn.Tanh())(x), linear(x).tanh())
+    with pytest.raises(AssertionError):
+        intrinsic.LinearTanh(linear, nn.ReLU())
+    added = intrinsic.ConvAdd2d(conv, torch.add)
+    assert torch.equal(added(image, image), conv(image) + image) and list(added.state_dict()) == ["0.weight", "0.bias"]
+    fused = intrinsic.ConvAddReLU2d(conv, torch.add, nn.ReLU())
+    assert torch.equal(fused(image, image), torch.relu(conv(image) + image)) and [name for name, _ in fused.named_children()] == [
+        "0",
+        "relu",
+    ]
