@@ -220,6 +220,10 @@ _IGNORED = frozenset(
     "set_num_threads get_num_interop_threads set_num_interop_threads set_flush_denormal is_grad_enabled set_grad_enabled "
     "get_default_dtype set_default_dtype tril_indices triu_indices".split()
 )
+# The files whose functions read and set modes.
+_OF_MODES = tuple(
+    f"{__name__.partition('.')[0]}.{name}" for name in "amp.autocast_mode autograd.anomaly_mode autograd.grad_mode settings".split()
+)
 _IGNORED_METHODS = frozenset(
     "__class__ __delitem__ __dir__ __getattribute__ __init__ __iter__ __init_subclass__ __delattr__ __setattr__ __torch_function__ "
     "__new__ __subclasshook__ __hash__ as_subclass new new_empty new_empty_strided new_full new_ones new_tensor new_zeros stride "
@@ -237,8 +241,18 @@ def get_ignored_functions() -> set[Any]:
     """The public functions about which ``__torch_function__`` is never asked."""
     torch = _torch()
     found = {getattr(torch, name) for name in _IGNORED if hasattr(torch, name)}
+    found |= {value for name, value in list(vars(torch).items()) if not name.startswith("_") and _takes_no_tensor(name, value)}
     found -= {value for _, value in _methods()}  # a function that is a method, too, asks
     return found | {getattr(Tensor, name) for name in _IGNORED_METHODS if hasattr(Tensor, name)}
+
+
+def _takes_no_tensor(name: str, value: Any) -> bool:
+    """Whether a public value of ``torch`` is a small class, as `device` is, or a function about modes and settings."""
+    if isinstance(value, type):
+        return name.islower()
+    if not isinstance(value, types.FunctionType) or hasattr(value, "op"):
+        return False
+    return name.startswith("set_") or value.__module__ in _OF_MODES or not inspect.signature(value).parameters
 
 
 def _methods() -> Iterator[tuple[str, Any]]:

@@ -321,3 +321,13 @@ def test_back_ends_of_programs_hand_their_graph_to_the_compiler() -> None:
     for _ in range(2):
         assert torch.allclose(step(x, y), (x * 2 + y).relu().sum(-1))
     assert len(graphs) == 1
+
+
+def test_modules_that_are_not_sharded_have_no_state():
+    from rushlight.distributed._composable_state import _get_module_state
+    from rushlight.distributed._shard.sharding_spec import ChunkShardingSpec
+    from rushlight.distributed.fsdp import FullyShardedDataParallel
+    from rushlight.distributed.fsdp._common_utils import _FSDPState
+
+    assert _get_module_state(torch.nn.Linear(1, 1)) is None and not isinstance(torch.ones(1), ChunkShardingSpec)
+    assert issubclass(FullyShardedDataParallel, _FSDPState)

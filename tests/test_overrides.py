@@ -220,6 +220,16 @@ def test_functions_of_ones_own():
         overrides.handle_torch_function(area, (x,), x)
 
 
+def test_functions_about_modes_are_ignored():
+    ignored = overrides.get_ignored_functions()
+    for name in (
+        "is_inference_mode_enabled is_autocast_enabled set_autocast_dtype are_deterministic_algorithms_enabled no_grad device finfo".split()
+    ):
+        assert getattr(torch, name) in ignored, name
+    asked = {each for functions in overrides.get_overridable_functions().values() for each in functions}
+    assert not ignored & asked and torch.numel not in ignored
+
+
 def test_what_overrides_lists():
     functions = overrides.get_overridable_functions()
     assert torch.add in functions[torch] and F.relu in functions[F] and torch.linalg.inv in functions[torch.linalg]

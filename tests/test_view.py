@@ -311,3 +311,14 @@ def test_modules_of_archives_and_graphs_of_programs_are_opened(tmp_path):
     modules = {picture.words[node[0]]: picture.words[node[2]] for node in picture.nodes}
     assert modules["sin.default"].endswith("true_graph_0") and modules["cos.default"].endswith("false_graph_0")
     assert "_guards_fn" not in modules
+
+
+def test_copies_of_expanded_tensors_keep_the_order_of_dimensions():
+    row = rushlight.arange(3.0).view(1, 3).expand(2, 3)
+    assert row.double().stride() == row.long().stride() == row.type_as(rushlight.ones(1).bool()).stride() == row.clone().stride() == (3, 1)
+    assert row.half().view(6).tolist() == [0.0, 1.0, 2.0] * 2
+    assert rushlight.ones(2, 1, 4).expand(2, 3, 4).to(rushlight.float64).stride() == (12, 4, 1)
+    turned = rushlight.arange(12.0).view(1, 3, 4).expand(5, 3, 4).transpose(0, 2)
+    assert turned.clone().stride() == turned.double().stride() == turned.exp().stride() == (5, 20, 1)
+    assert rushlight.equal(turned.clone(), turned) and rushlight.equal(turned.double().float(), turned)
+    assert turned.clone(memory_format=rushlight.contiguous_format).stride() == (15, 5, 1)

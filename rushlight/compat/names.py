@@ -129,6 +129,7 @@ PACKAGES |= {_name.rpartition(".")[0] for _name in PRIVATE_NAMES}  # whatever ha
 # Packages that come with PyTorch under a name of their own.
 OTHER_PACKAGES = {
     "functorch": "rushlight.compat.functorch",
+    "functorch.compile": "rushlight.compat.functorch.compile",
     "functorch.experimental": "rushlight.compat.functorch.experimental",
     "functorch.experimental.control_flow": "rushlight.compat.functorch.experimental.control_flow",
 }

@@ -129,6 +129,7 @@ if not TYPE_CHECKING:
         __name__,
         lazy=(
             "_composable",
+            "_composable_state",
             "_functional_collectives",
             "_shard",
             "_tensor",

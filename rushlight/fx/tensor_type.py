@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 __all__ = ["Dyn", "TensorType", "is_consistent", "is_more_precise"]
 
 
-class TensorType:
-    """The type of tensors with given sizes: ``TensorType((1, 2, Dyn))`` or ``TensorType[1, 2, Dyn]``."""
-
-    def __init__(self, dim: Sequence[Any]) -> None:
-        self.__origin__ = TensorType
-        self.__args__ = dim
-
-    @property
-    def dims(self) -> Sequence[Any]:
-        """The sizes."""
-        return self.__args__
-
-    def __repr__(self) -> str:
-        return f"TensorType[{self.dims}]"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TensorType) and list(self.dims) == list(other.dims)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __class_getitem__(cls, dims: Any) -> TensorType:
-        return TensorType(dims if isinstance(dims, tuple) else (dims,))
-
-
 class _DynType:
-    """The type of what is not known."""
+    """The type of a value of which nothing is known; the sizes that are unknown have it, too."""
 
-    def __init__(self) -> None:
-        self.__name__ = "_DynType"
+    __name__ = "_DynType"
+    __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _DynType)
-
-    __hash__ = None  # type: ignore[assignment]
+        return type(other) is type(self)
 
     def __repr__(self) -> str:
         return "Dyn"
@@ -50,18 +24,48 @@ class _DynType:
 Dyn = _DynType()
 
 
-def _each(relation: Callable[[object, object], bool], t1: object, t2: object) -> bool:
-    """Whether a relation holds between two types of tensors, size by size."""
-    if not isinstance(t1, TensorType) or not isinstance(t2, TensorType):
+class TensorType:
+    """The type of tensors with given sizes: ``TensorType((1, 2, Dyn))`` or ``TensorType[1, 2, Dyn]``."""
+
+    __match_args__ = ("dims",)
+    __hash__ = None  # type: ignore[assignment]
+    __args__: Sequence[Any]  # with ``__origin__``, what `typing.get_args` and `typing.get_origin` call these
+
+    def __init__(self, dim: Sequence[Any]) -> None:
+        vars(self).update(__origin__=TensorType, __args__=dim)
+
+    def __class_getitem__(cls, sizes: Any) -> TensorType:
+        return TensorType(sizes if type(sizes) is tuple else (sizes,))
+
+    dims = property(lambda self: self.__args__, doc="The sizes.")
+
+    def __eq__(self, other: object) -> bool:
+        match other:
+            case TensorType(dims):
+                return [*dims] == [*self.dims]
         return False
-    return len(t1.dims) == len(t2.dims) and all(map(relation, t1.dims, t2.dims))
+
+    def __repr__(self) -> str:
+        return f"TensorType[{self.dims}]"
+
+
+def _admits(general: object, special: object, both_ways: bool) -> bool:
+    """Whether values of the special type may have the general one; what is unknown in the special type counts only ``both_ways``."""
+    match general, special:
+        case _DynType(), _:
+            return True
+        case _, _DynType():
+            return both_ways
+        case TensorType(wanted), TensorType(given) if len(wanted) == len(given):
+            return all(_admits(each, size, both_ways) for each, size in zip(wanted, given))
+    return general == special
 
 
 def is_consistent(t1: object, t2: object) -> bool:
     """Whether one value can have both types: sizes are equal, or one is not known."""
-    return t1 == t2 or isinstance(t1, _DynType) or isinstance(t2, _DynType) or _each(is_consistent, t1, t2)
+    return _admits(t1, t2, both_ways=True)
 
 
 def is_more_precise(t1: object, t2: object) -> bool:
     """Whether whatever has the first type has the second, which may leave sizes open."""
-    return t1 == t2 or isinstance(t2, _DynType) or _each(is_more_precise, t1, t2)
+    return _admits(t2, t1, both_ways=False)

@@ -18,14 +18,12 @@ __all__ = ["ExecutionStats", "ThroughputBenchmark", "format_time"]
 
 
 def format_time(time_us: float | None = None, time_ms: float | None = None, time_s: float | None = None) -> str:
-    """A time, given in one of three units, in the unit that suits it."""
-    given = [each * scale for each, scale in ((time_us, 1), (time_ms, 1e3), (time_s, 1e6)) if each is not None]
+    """A time, given in one of three units, in the largest of them that makes it at least one."""
+    given = [time * unit for time, unit in ((time_us, 1), (time_ms, 1e3), (time_s, 1e6)) if time is not None]
     if len(given) != 1:
         raise AssertionError("Expected only one of time_us, time_ms, time_s is given.")
-    (time_us,) = given
-    if time_us >= 1e6:
-        return f"{time_us / 1e6:.3f}s"
-    return f"{time_us / 1e3:.3f}ms" if time_us >= 1e3 else f"{time_us:.3f}us"
+    unit, name = next((each for each in ((1e6, "s"), (1e3, "ms")) if given[0] >= each[0]), (1, "us"))
+    return f"{given[0] / unit:.3f}{name}"
 
 
 @dataclass(frozen=True)
@@ -49,20 +47,17 @@ class ExecutionStats:
     @property
     def total_time_seconds(self) -> float:
         """The time that all calls took, with the threads side by side."""
-        return self.num_iters * (self.latency_avg_ms / 1000.0) / self.benchmark_config.num_calling_threads
+        return self.num_iters / self.iters_per_second if self.num_iters else 0.0
 
     @property
     def iters_per_second(self) -> float:
         """Calls in a second, over all threads."""
-        return self.num_iters / self.total_time_seconds
+        return 1000.0 * self.benchmark_config.num_calling_threads / self.latency_avg_ms
 
     def __str__(self) -> str:
-        return (
-            f"Average latency per example: {format_time(time_ms=self.latency_avg_ms)}\n"
-            f"Total number of iterations: {self.num_iters}\n"
-            f"Total number of iterations per second (across all threads): {self.iters_per_second:.2f}\n"
-            f"Total time: {format_time(time_s=self.total_time_seconds)}"
-        )
+        latency, total = format_time(time_ms=self.latency_avg_ms), format_time(time_s=self.total_time_seconds)
+        threads = self.benchmark_config.num_calling_threads
+        return f"{self.num_iters} calls from {threads} threads in {total}: {latency} each, {self.iters_per_second:.2f} a second"
 
 
 class ThroughputBenchmark:

@@ -97,6 +97,47 @@ def validate_qmin_qmax(quant_min: int, quant_max: int) -> None:
         raise AssertionError("qmin must be strictly less than qmax for user-specified quantization range.")
 
 
+def calculate_qmin_qmax(quant_min: Any, quant_max: Any, has_customized_qrange: bool, dtype: Any, reduce_range: bool) -> tuple[int, int]:
+    """The integers to use: those that were asked for, or all of a dtype; half as many where the range is to be reduced."""
+    least, most = _RANGES.get(dtype, (0, 15))
+    numbers = most - least + 1
+    if has_customized_qrange:
+        if least < 0 and dtype is not dtypes.int16 and not 0 < quant_max - quant_min + 1 <= numbers:
+            raise AssertionError(f"quantization range should be positive and not exceed the maximum bit range (={numbers}).")
+        least, most = quant_min, quant_max
+    return (least // 2, most // 2) if reduce_range and (has_customized_qrange or numbers == 256) else (least, most)
+
+
+def suitable_qparams(
+    min_val: Any, max_val: Any, quant_min: int, quant_max: int, dtype: Any, eps: Any, has_customized_qrange: bool, qscheme: Any
+) -> tuple[Any, Any]:
+    """Scale and zero point (each a tensor) from the smallest and the largest values."""
+    least, most = np.asarray(min_val.detach()._array, np.float32), np.asarray(max_val.detach()._array, np.float32)
+    if not least.size or np.any(np.isinf(least)) or np.any(np.isinf(most)):
+        warnings.warn("must run observer before calling calculate_qparams. Returning default values.", stacklevel=4)
+        return tensor([1.0]), tensor([0])
+    if np.any(least > most):
+        raise AssertionError(f"min {min_val} should be less than max {max_val}")
+    low, high = np.minimum(least, 0), np.maximum(most, 0)
+    span = np.float32(quant_max - quant_min)
+    floor = eps._array.astype(np.float32)
+    if qscheme in (per_tensor_symmetric, per_channel_symmetric):
+        scale = np.maximum(np.maximum(-low, high) / (span / np.float32(2)), floor)
+        middle = 0
+        if dtype in (quint8, dtypes.uint8):
+            middle = (quant_min + quant_max) // 2 if has_customized_qrange else 128
+        zero_point: Any = np.full(scale.shape, middle, np.int64)
+    elif qscheme is float_qparams:
+        scale = (most - least) / span
+        scale = np.where(scale > floor, scale, np.float32(1))
+        zero_point = -least / scale
+    else:
+        scale = np.maximum((high - low) / span, floor)
+        steps = np.rint(low / scale).astype(np.int64)
+        zero_point = np.clip(quant_min - steps, quant_min, quant_max).astype(np.int32)
+    return tensor(np.atleast_1d(scale).astype(np.float32)), tensor(np.atleast_1d(zero_point))
+
+
 class UniformQuantizationObserverBase(ObserverBase):
     """Observers that find the smallest and the largest value, and spread the integers evenly between them."""
 
@@ -119,41 +160,15 @@ class UniformQuantizationObserverBase(ObserverBase):
         self.has_customized_qrange = quant_min is not None and quant_max is not None
         if self.has_customized_qrange:
             self._validate_qmin_qmax(quant_min, quant_max)
-            self.quant_min, self.quant_max = (quant_min // 2, quant_max // 2) if reduce_range else (quant_min, quant_max)
-        else:
-            least, most = _RANGES[dtype]
-            narrow = reduce_range and most - least < 256
-            self.quant_min, self.quant_max = (least // 2, most // 2) if narrow else (least, most)
+        self.quant_min, self.quant_max = calculate_qmin_qmax(quant_min, quant_max, self.has_customized_qrange, dtype, reduce_range)
 
     def _validate_qmin_qmax(self, quant_min: int, quant_max: int) -> None:
         validate_qmin_qmax(quant_min, quant_max)
 
     def _calculate_qparams(self, min_val: Any, max_val: Any) -> tuple[Any, Any]:
         """Scale and zero point (each a tensor) from the smallest and the largest values."""
-        least, most = np.asarray(min_val.detach()._array, np.float32), np.asarray(max_val.detach()._array, np.float32)
-        if not least.size or np.any(np.isinf(least)) or np.any(np.isinf(most)):
-            warnings.warn("must run observer before calling calculate_qparams. Returning default values.", stacklevel=3)
-            return tensor([1.0]), tensor([0])
-        if np.any(least > most):
-            raise AssertionError(f"min {min_val} should be less than max {max_val}")
-        low, high = np.minimum(least, 0), np.maximum(most, 0)
-        span = np.float32(self.quant_max - self.quant_min)
-        eps = self.eps._array.astype(np.float32)
-        if self.qscheme in (per_tensor_symmetric, per_channel_symmetric):
-            scale = np.maximum(np.maximum(-low, high) / (span / np.float32(2)), eps)
-            middle = 0
-            if self.dtype in (quint8, dtypes.uint8):
-                middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange else 128
-            zero_point: Any = np.full(scale.shape, middle, np.int64)
-        elif self.qscheme is float_qparams:
-            scale = (most - least) / span
-            scale = np.where(scale > eps, scale, np.float32(1))
-            zero_point = -least / scale
-        else:
-            scale = np.maximum((high - low) / span, eps)
-            steps = np.rint(low / scale).astype(np.int64)
-            zero_point = np.clip(self.quant_min - steps, self.quant_min, self.quant_max).astype(np.int32)
-        return tensor(np.atleast_1d(scale).astype(np.float32)), tensor(np.atleast_1d(zero_point))
+        limits = self.quant_min, self.quant_max
+        return suitable_qparams(min_val, max_val, *limits, self.dtype, self.eps, self.has_customized_qrange, self.qscheme)
 
     def reset_min_max_vals(self) -> None:
         """Forget what was seen."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.missing import absents
 
-_PARTS = ("sharded_tensor",)
+_PARTS = ("sharded_tensor", "sharding_spec")
 absents(
     globals(),
     "parameters are sharded over several processes, and there is one: use the module as it is",

@@ -31,5 +31,5 @@ from .api import (
 )
 from .fully_sharded_data_parallel import FullyShardedDataParallel
 
-_PARTS = ("api", "fully_sharded_data_parallel", "sharded_grad_scaler", "wrap", "_fully_shard")
+_PARTS = ("_common_utils", "api", "fully_sharded_data_parallel", "sharded_grad_scaler", "wrap", "_fully_shard")
 absents(globals(), "parameters keep their own shapes here: none is made of several", classes="FlatParameter")

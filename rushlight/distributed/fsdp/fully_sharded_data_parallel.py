@@ -15,6 +15,7 @@ from ...nn.utils.clip_grad import get_total_norm
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..groups import get_rank, get_world_size
 from ..tensor._api import DTensor
+from ._common_utils import _FSDPState
 from ._fully_shard._fully_shard import fully_shard
 from .api import (
     BackwardPrefetch,
@@ -49,7 +50,7 @@ _CONFIGS: dict[StateDictType, tuple[type, type]] = {
 }
 
 
-class FullyShardedDataParallel(Module):
+class FullyShardedDataParallel(Module, _FSDPState):
     """A module whose parameters are DTensors of which each process keeps a part; ``auto_wrap_policy`` says which submodules are groups of their own.
 
     Parameters keep their names and shapes (``use_orig_params=True``, whatever is given).

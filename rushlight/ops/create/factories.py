@@ -24,7 +24,7 @@ from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeErr
 from ...core.families import as_scalar
 from ...core.sparse import SPARSE, empty_sparse
 from ...core.upcast import COMPLEX32, narrowed
-from ..shape.memory import channels_last_strides, element_strides, is_contiguous, lies_as
+from ..shape.memory import channels_last_strides, lies_as, like_strides
 
 Number = int | float | complex | bool
 
@@ -147,30 +147,6 @@ def strides_in(memory_format: str, shape: tuple[int, ...]) -> tuple[int, ...] | 
     if len(shape) != rank:
         raise ShapeError(f"required rank {rank} tensor to use {memory_format} format")
     return channels_last_strides(shape)
-
-
-def like_strides(array: Any) -> tuple[int, ...] | None:
-    """Strides of a new tensor in the shape of an array that keep its order of dimensions in memory, without gaps."""
-    if is_contiguous(array):
-        return None
-    shape, strides = array.shape, element_strides(array)
-    order: list[int] = []  # from the outermost dimension to the innermost
-    for dim, stride in enumerate(strides):
-        place = len(order)
-        for position in range(len(order) - 1, -1, -1):
-            other = order[position]
-            if stride == 0 or strides[other] == 0 or shape[dim] == 1 or shape[other] == 1:
-                continue  # a dimension that takes no steps says nothing about the order
-            if stride <= strides[other]:
-                break
-            place = position
-        order.insert(place, dim)
-    result = [0] * len(shape)
-    step = 1
-    for dim in reversed(order):
-        result[dim] = step
-        step *= max(shape[dim], 1)
-    return tuple(result)
 
 
 # -- from Specs to arrays ----------------------------------------------------------------------------------------

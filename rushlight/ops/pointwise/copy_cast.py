@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
@@ -12,7 +14,7 @@ from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float
 from ...core.errors import ShapeError
 from ...core.families import broadcast_shapes, same
 from ...core.upcast import COMPLEX32, narrowed, widened
-from ..shape.memory import channels_last_strides, element_strides, is_contiguous
+from ..shape.memory import channels_last_strides, element_strides, is_contiguous, without_repeats
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
@@ -53,8 +55,8 @@ def _copy_array(xp: Any, input: Any, memory_format: Any = None) -> Any:
         last = input.ndim - 1
         return xp.array(input.transpose(0, *range(2, last + 1), 1), order="C", copy=True).transpose(0, last, *range(1, last))
     order = "C" if memory_format is not None and memory_format.name == "contiguous_format" else "K"
-    if 0 in input.strides and not input.flags.c_contiguous:  # a size that was expanded keeps its place among the others
-        order = "C"
+    if 0 in input.strides and order == "K" and not input.flags.c_contiguous:
+        return without_repeats(xp, input)
     return xp.array(input, order=order, copy=True)
 
 
@@ -196,6 +198,12 @@ def zero(input: Tensor) -> Tensor:
     """Zeros in the shape of ``input``; ``zero_`` writes them there."""
 
 
+def _cast_kernel(xp: Any, input: Any, dtype: Any) -> Any:
+    if (input.__class__ is np.ndarray or is_array(input)) and 0 in input.strides:  # not so where a code generator traces the kernel
+        input = without_repeats(xp, input)
+    return cast_array(xp, input, dtype.numpy)
+
+
 def _cast_onnx(g: Any, input: Any, dtype: Any) -> Any:
     if dtype.numpy in FLOAT8 and dtype.numpy != _SATURATING and input.dtype not in FLOAT8 and g.opset >= 19:
         made = g.op("Cast", input, to_i=g.element_type(dtype), saturate_i=0)  # what is too large becomes infinite
@@ -206,7 +214,7 @@ def _cast_onnx(g: Any, input: Any, dtype: Any) -> Any:
 
 @primitive(
     meta=lambda input, dtype, copy=False: Spec(input.shape, dtype.numpy),
-    kernel=lambda xp, input, dtype: cast_array(xp, input, dtype.numpy),
+    kernel=_cast_kernel,
     vjp={"input": lambda g, input_dtype: g if g._array.dtype is input_dtype else cast_like(g, input_dtype)},
     exact=True,
     namespace=None,

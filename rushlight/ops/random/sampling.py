@@ -19,9 +19,9 @@ from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes, same
-from ..create.factories import allocate, like_spec, like_strides, new_spec, number, numpy_dtype, whole_number, zeros_like
+from ..create.factories import allocate, like_spec, new_spec, number, numpy_dtype, whole_number, zeros_like
 from ..pointwise.binary import underivable
-from ..shape.memory import element_strides, is_contiguous
+from ..shape.memory import element_strides, is_contiguous, like_strides
 from . import sampling_onnx as forms
 
 Number = int | float | complex | bool

@@ -42,6 +42,39 @@ def is_contiguous(array: Any) -> bool:
     return bool(array.flags.c_contiguous if known is None else known)
 
 
+def like_strides(array: Any) -> tuple[int, ...] | None:
+    """Strides of a new tensor in the shape of an array that keep its order of dimensions in memory, without gaps."""
+    if is_contiguous(array):
+        return None
+    shape, strides = array.shape, element_strides(array)
+    order: list[int] = []  # from the outermost dimension to the innermost
+    for dim, stride in enumerate(strides):
+        place = len(order)
+        for position in range(len(order) - 1, -1, -1):
+            other = order[position]
+            if stride == 0 or strides[other] == 0 or shape[dim] == 1 or shape[other] == 1:
+                continue  # a dimension that takes no steps says nothing about the order
+            if stride <= strides[other]:
+                break
+            place = position
+        order.insert(place, dim)
+    result = [0] * len(shape)
+    step = 1
+    for dim in reversed(order):
+        result[dim] = step
+        step *= max(shape[dim], 1)
+    return tuple(result)
+
+
+def without_repeats(xp: Any, array: Any) -> Any:
+    """An array that was expanded as one with a place for each element, its dimensions in the order of :func:`like_strides`; others as they are."""
+    if is_contiguous(array) or 0 not in element_strides(array):
+        return array
+    strides = like_strides(array) or ()
+    order = sorted(range(array.ndim), key=lambda dim: -strides[dim])
+    return xp.ascontiguousarray(array.transpose(order)).transpose([order.index(dim) for dim in range(array.ndim)])
+
+
 def like_layout(result: Any, input: Any) -> Any:
     """The result of an eager body in channels last, where its input is; a capture decides on layouts itself."""
     array = input._array

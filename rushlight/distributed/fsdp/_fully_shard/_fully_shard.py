@@ -14,6 +14,7 @@ from ....core.base import TensorBase
 from ....core.errors import NotSupported
 from ....core.state import state
 from ....nn.modules.container import ModuleDict, ModuleList
+from ... import _composable_state
 from ...device_mesh import DeviceMesh, init_device_mesh
 from ...groups import get_world_size
 from ..api import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
@@ -39,7 +40,7 @@ class _Order:
         return self.states[at] if 0 <= at < len(self.states) else None
 
 
-class _State:
+class _State(_composable_state._State):
     """What ``fully_shard`` keeps for a module."""
 
     def __init__(self, modules: list[Any], group: ParameterGroup, policy: Any) -> None:
