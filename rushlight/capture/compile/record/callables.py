@@ -64,6 +64,17 @@ HAND_ON = frozenset(
         itertools.zip_longest, itertools.pairwise, itertools.tee, functools.reduce, itertools.starmap, itertools.product,
     )
 )  # fmt: skip
+# How many arguments of these are iterated over; what follows is a first value or a default, which may be an object that could be iterated over, too.
+_LEADING = {id(sum): 1, id(enumerate): 1, id(next): 1, id(iter): 1, id(functools.reduce): 2}
+
+
+def takes_iterable(function: Any, index: int, count: int) -> bool:
+    """Whether a builtin iterates over the argument at an index, of so many: ``min`` and ``max`` compare several arguments."""
+    if id(function) not in TAKE_ITERABLES and id(function) not in HAND_ON:
+        return False
+    return count == 1 if function is min or function is max else index < _LEADING.get(id(function), count)
+
+
 # Functions that do not inspect what they are given.
 SHALLOW = frozenset(
     id(each) for each in (isinstance, issubclass, callable, type, len, super, object, id, slice, property, staticmethod, classmethod)

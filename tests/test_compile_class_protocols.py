@@ -1,0 +1,161 @@
+"""Compiled programs and the protocols of Python's classes: what native code of a builtin would run, and what guards must not run."""
+
+from __future__ import annotations
+
+import collections
+import functools
+from typing import Any
+
+import rushlight as torch
+
+LOG: list[Any] = []
+COUNTS: collections.Counter[int] = collections.Counter()
+COMPUTED: list[int] = []
+
+
+class Logged(type):
+    """A metaclass that notes each instance."""
+
+    def __call__(cls, *args: Any) -> Any:
+        LOG.append(cls.__name__)
+        return super().__call__(*args)
+
+
+class Tripled(metaclass=Logged):
+    def __init__(self, t: Any) -> None:
+        LOG.append("init")
+        self.t = t * 3
+
+
+class Ordered:
+    """Compared by sums, and iterable."""
+
+    def __init__(self, t: Any) -> None:
+        self.t = t
+
+    def __lt__(self, other: Ordered) -> bool:
+        return bool(self.t.sum() < other.t.sum())
+
+    def __gt__(self, other: Ordered) -> bool:
+        return bool(self.t.sum() > other.t.sum())
+
+    def __iter__(self) -> Any:
+        return iter([self.t])
+
+    def __add__(self, other: Any) -> Ordered:
+        return Ordered(self.t + other.t)
+
+
+class Defaults(dict):  # type: ignore[type-arg]
+    """A dict that notes what is not there."""
+
+    def __missing__(self, key: str) -> float:
+        LOG.append(key)
+        return 1.5
+
+
+class Noted(dict):  # type: ignore[type-arg]
+    """A dict that notes what is set."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        LOG.append(key)
+        super().__setitem__(key, value)
+
+
+class Named(list):  # type: ignore[type-arg]
+    """A list with an attribute."""
+
+    size = 0
+
+
+@functools.cache
+def computed(number: int) -> int:
+    COMPUTED.append(number)
+    return number * 2
+
+
+def calls(function: Any, *numbers: int) -> list[Any]:
+    """The results of a compiled function for numbers that become dynamic, as lists."""
+    compiled = torch.compile(function, backend="eager")
+    return [compiled(torch.ones(2), n).tolist() for n in numbers]
+
+
+def test_a_counter_keeps_its_counts_when_its_keys_become_dynamic() -> None:
+    def count(x: Any, n: int) -> Any:
+        COUNTS[n] += 1
+        COUNTS.update([n, 1])
+        return x * COUNTS[n]
+
+    COUNTS.clear()
+    assert calls(count, 5, 0, 0) == [[2, 2], [2, 2], [4, 4]]
+    assert COUNTS == {5: 2, 1: 3, 0: 4}
+
+
+def test_numbers_in_containers_of_users_become_plain_without_their_methods() -> None:
+    def keep(x: Any, n: int) -> Any:
+        noted[n] = n + 1
+        named = Named([n])
+        named.size = n
+        kept.append(named)
+        return x * n
+
+    noted, kept = Noted(), []  # type: ignore[var-annotated]
+    LOG.clear()
+    calls(keep, 5, 3, 4)
+    assert LOG == [5, 3, 4]
+    assert noted == {5: 6, 3: 4, 4: 5} and {type(each) for pair in noted.items() for each in pair} == {int}
+    assert [(each, each.size, type(each.size)) for each in kept] == [([5], 5, int), ([3], 3, int), ([4], 4, int)]
+
+
+def test_the_call_of_a_metaclass_happens_once() -> None:
+    LOG.clear()
+    assert calls(lambda x, n: Tripled(x).t, 1, 1, 1) == [[3, 3]] * 3
+    assert LOG == ["Tripled", "init"] * 3
+
+
+def test_a_guard_on_an_item_does_not_ask_for_what_is_missing() -> None:
+    table = Defaults(a=2.0)
+    made = collections.defaultdict(lambda: LOG.append("made") or 3.0, a=2.0)
+    compiled = torch.compile(lambda x, by: x * by["a"], backend="eager")
+    x = torch.ones(1)
+    LOG.clear()
+    for by in (table, made):
+        assert compiled(x, by).item() == compiled(x, by).item() == 2.0
+        del by["a"]
+    assert compiled(x, table).item() == 1.5 and LOG == ["a"]
+    assert compiled(x, made).item() == 3.0 and LOG == ["a", "made"]
+
+
+def test_several_arguments_of_min_and_max_are_compared_not_iterated_over() -> None:
+    assert calls(lambda x, n: min(Ordered(x * n), Ordered(x + n)).t, 1, 3, 2) == [[1, 1], [3, 3], [2, 2]]
+    assert calls(lambda x, n: max(Ordered(x * n), Ordered(x + n)).t, 1, 3, 2) == [[2, 2], [4, 4], [3, 3]]
+
+
+def test_the_first_value_of_reduce_is_not_iterated_over() -> None:
+    def total(x: Any, n: int) -> Any:
+        return functools.reduce(lambda a, b: a + b, [Ordered(x), Ordered(x)], Ordered(x * n)).t
+
+    assert calls(total, 5, 1, 2) == [[7, 7], [3, 3], [4, 4]]
+
+
+def test_the_text_of_an_error_has_the_number_of_the_call() -> None:
+    def caught(x: Any, n: int) -> Any:
+        try:
+            raise KeyError(n)
+        except KeyError as error:
+            errors.append(error)
+            LOG.append(f"{error!r} {error}")
+        return x * n
+
+    errors: list[KeyError] = []
+    LOG.clear()
+    calls(caught, 5, 3, 4)
+    assert LOG == ["KeyError(5) 5", "KeyError(3) 3", "KeyError(4) 4"]
+    assert [(each.args[0], type(each.args[0])) for each in errors] == [(5, int), (3, int), (4, int)]
+
+
+def test_a_cached_function_is_given_plain_numbers() -> None:
+    computed.cache_clear()
+    COMPUTED.clear()
+    assert calls(lambda x, n: x * computed(n % 2), 1, 4, 4, 5, 6) == [[2, 2], [0, 0], [0, 0], [2, 2], [0, 0]]
+    assert COMPUTED == [1, 0] and {type(each) for each in COMPUTED} == {int}
