@@ -6,7 +6,10 @@ import collections
 import functools
 from typing import Any
 
+import pytest
+
 import rushlight as torch
+from rushlight.testing.compiling import CompileCounter
 
 LOG: list[Any] = []
 COUNTS: collections.Counter[int] = collections.Counter()
@@ -159,3 +162,45 @@ def test_a_cached_function_is_given_plain_numbers() -> None:
     COMPUTED.clear()
     assert calls(lambda x, n: x * computed(n % 2), 1, 4, 4, 5, 6) == [[2, 2], [0, 0], [0, 0], [2, 2], [0, 0]]
     assert COMPUTED == [1, 0] and {type(each) for each in COMPUTED} == {int}
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize("maxsize", [None, 1])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_cached_function_is_not_called_before_the_effects_that_come_first(typed: bool, maxsize: int | None, named: bool) -> None:
+    def step(x: Any, n: int) -> Any:
+        LOG.append(n)
+        return x * (noted(number=n) if named else noted(n))
+
+    @functools.lru_cache(maxsize=maxsize, typed=typed)
+    def noted(number: int) -> int:
+        return len(LOG)
+
+    counter = CompileCounter()
+    compiled = torch.compile(step, backend=counter)
+    x = torch.ones(1)
+    LOG.clear()
+    assert [compiled(x, 3).item() for _ in range(3)] == [1, 1, 1] and counter.frame_count == 1
+    noted.cache_clear()
+    assert compiled(x, 3).item() == 4
+
+
+def test_a_guard_on_a_cached_property_does_not_compute_it() -> None:
+    class Sized:
+        @functools.cached_property
+        def size(self) -> int:
+            LOG.append("computed")
+            return 2
+
+    def step(x: Any) -> Any:
+        LOG.append("begun")
+        return x * sized.size
+
+    sized = Sized()
+    compiled = torch.compile(step, backend="eager")
+    LOG.clear()
+    for _ in range(3):
+        assert compiled(torch.ones(1)).item() == 2
+    del sized.size
+    assert compiled(torch.ones(1)).item() == 2
+    assert LOG == ["begun", "computed", "begun", "begun", "begun", "computed"]

@@ -165,6 +165,19 @@ def hidden_method(kind: type, text: bool = False) -> str | None:
     return min(methods - _HARMLESS, default=None)
 
 
+def asks_python(value: Any) -> bool:
+    """Whether attributes of a value are looked up by Python of the user's."""
+    return "__getattribute__" in python_methods(type(value))
+
+
+def shadows_getter(value: Any, name: str) -> bool:
+    """Whether an object holds an attribute itself that the ``__get__`` of a class attribute would compute otherwise: that of a cached property, say."""
+    found = type(class_attribute(type(value), name))
+    return (
+        found is not FunctionType and hasattr(found, "__get__") and not hasattr(found, "__set__") and name in getattr(value, "__dict__", ())
+    )
+
+
 def class_attribute(kind: type, name: str) -> Any:
     """What a class or one of its bases has under a name, as it is written there."""
     for each in kind.__mro__:

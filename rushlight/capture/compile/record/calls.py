@@ -200,7 +200,7 @@ class Recorder(ContainerRecorder):
         self.guards.add(
             Kind.PREDICATE,
             source or self.new_source.known(function),
-            KeptResult(tuple(args), dict(kwargs), result),
+            KeptResult(tuple(args), dict(kwargs), result, bool(self.effects)),
             key=tuple(map(id, args)) + tuple(kwargs.items()),
         )
         self.register(result, self.new_source.known(result))

@@ -150,10 +150,11 @@ class Desymbolizer:
                     base.__setitem__(value, key, each)
         elif isinstance(value, (collections.deque, set)):
             kind: Any = set if isinstance(value, set) else collections.deque
+            add: Any = set.add if isinstance(value, set) else collections.deque.append
             items = [self.value(each) for each in kind.__iter__(value)]
             kind.clear(value)
             for each in items:
-                (kind.add if kind is set else kind.append)(value, each)
+                add(value, each)
         if type(value) not in (list, dict, set):
             self.attributes(value)
 

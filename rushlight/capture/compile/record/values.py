@@ -26,7 +26,7 @@ from ..vm import operator_forms
 from ..vm.frame import Inline
 from ..vm.generator import InterpretedGenerator
 from .base import SideEffect, is_method, size_is_known
-from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
+from .callables import PACKAGE, asks_python, class_attribute, is_users, python_method, python_methods, shadows_getter
 from .graph_breaks import Break
 from .names import NameRecorder
 from .super_attributes import super_attribute
@@ -366,14 +366,14 @@ class ValueRecorder(NameRecorder):
             if not isinstance(part, Source):  # the program has changed the table: what it holds now may be a value of this capture
                 return self.get_item(part, name)
             place = part
-        elif asks_python(value):
+        elif asks_python(value) or shadows_getter(value, name):
             place = self.own_field(value, source, name)
         else:
             place = self.new_source.attribute(source, name)
         return self.read_value(place, result)
 
     def own_field(self, value: Any, source: Source, name: str) -> Source:
-        """The source of an attribute that a class with a ``__getattribute__`` of its own got without it: guards must not call it."""
+        """The source of an attribute that a class with a ``__getattribute__`` of its own got without it, or that shadows a ``__get__`` of the class: guards must not call these."""
         fields = _lookup(value, "__dict__") if hasattr(type(value), "__dict__") and type(value).__dictoffset__ else {}
         if name in fields and not hasattr(type(class_attribute(type(value), name)), "__set__"):
             return self.new_source.item(self.new_source.field(source, "__dict__"), name)
@@ -565,11 +565,6 @@ def is_plain_key(value: Any) -> bool:
         and type(value).__hash__ is type.__hash__
         and type(value).__eq__ is type.__eq__
     )
-
-
-def asks_python(value: Any) -> bool:
-    """Whether attributes of a value are looked up by Python of the user's."""
-    return "__getattribute__" in python_methods(type(value))
 
 
 def is_constant_module(value: Any) -> bool:
