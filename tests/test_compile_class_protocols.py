@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import rushlight as torch
+from rushlight.capture.compile.record.graph_breaks import Unsupported
 from rushlight.testing.compiling import CompileCounter
 
 LOG: list[Any] = []
@@ -204,3 +205,57 @@ def test_a_guard_on_a_cached_property_does_not_compute_it() -> None:
     del sized.size
     assert compiled(torch.ones(1)).item() == 2
     assert LOG == ["begun", "computed", "begun", "begun", "begun", "computed"]
+
+
+def test_a_dict_keeps_nothing_that_was_popped_under_a_number() -> None:
+    def step(x: Any, n: int) -> Any:
+        table[n] = n
+        table.pop(n, None)
+        return x * n
+
+    table: dict[int, int] = {}
+    assert calls(step, 5, 3, 4) == [[5, 5], [3, 3], [4, 4]]
+    assert table == {}
+
+
+def test_pow_with_a_modulus() -> None:
+    assert calls(lambda x, n: x * (pow(n + 2, 2, 5) + pow(2, n, 7) + pow(n, n, 11) + pow(n + 1, 9, 13)), 1, 3, 4, 6) == [
+        [sum((pow(n + 2, 2, 5), pow(2, n, 7), pow(n, n, 11), pow(n + 1, 9, 13)))] * 2 for n in (1, 3, 4, 6)
+    ]
+
+
+class Tagged(torch.Tensor):
+    """A tensor with an attribute and a method of its class."""
+
+    tag = 2
+
+    def scaled(self) -> Any:
+        return self * 3
+
+
+def test_what_a_tensor_has_from_its_class_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = torch.compile(lambda x: (x.as_subclass(Tagged) * x.as_subclass(Tagged).tag).scaled(), backend="eager")
+    given = torch.compile(lambda x: x * x.tag, backend="eager")
+    x, y = torch.ones(1), torch.ones(1).as_subclass(Tagged)
+    assert (compiled(x).item(), given(y).item()) == (6, 2)
+    monkeypatch.setattr(Tagged, "tag", 5)
+    assert (compiled(x).item(), given(y).item()) == (15, 5)
+    monkeypatch.setattr(Tagged, "scaled", lambda self: self + 1)
+    assert compiled(x).item() == 6
+
+
+def grouped(x: Any) -> Any:
+    try:
+        raise ExceptionGroup("two", [ValueError(), KeyError()])
+    except* ValueError:
+        x = x + 1
+    except* KeyError:
+        x = x * 2
+    return x
+
+
+def test_a_function_that_is_not_interpreted_runs_eagerly() -> None:
+    assert torch.compile(grouped)(torch.ones(1)).item() == 4
+    assert torch.compile(lambda x: grouped(x) + 1)(torch.ones(1)).item() == 5
+    with pytest.raises(Unsupported, match=r"except\*"):
+        torch.compile(grouped, fullgraph=True)(torch.ones(1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copyreg
 import functools
+import operator
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
@@ -50,10 +51,10 @@ class Desymbolizer:
             owner, name, new = effect.arguments
             if getattr(owner, name, None) is new:
                 effect.function(owner, name, self.value(new))
-        elif len(effect.arguments) == 3 and isinstance(effect.arguments[0], dict):
+        elif effect.function is operator.setitem and isinstance(effect.arguments[0], dict):
             owner, key, new = effect.arguments
-            if owner.get(key) is new:
-                owner[key] = self.value(new)
+            if dict.get(owner, key) is new:
+                dict.__setitem__(owner, key, self.value(new))
 
     def value(self, value: Any) -> Any:
         """A value with plain numbers in it."""

@@ -404,12 +404,8 @@ class ValueRecorder(NameRecorder):
         """An attribute of an object without a source: a fresh object, or one that is constant."""
         made = id(value) in self.fresh or isinstance(value, np.ndarray)  # an array's `flat` and `T` are views of it
         if made or not (by_identity(value) or isinstance(value, FunctionType)):
-            if is_method(result) and is_users(type(value)):
-                found = class_attribute(type(value), name)
-                if isinstance(found, FunctionType) and self.should_inline(found):
-                    self.guard_class_attribute(type(value), name, found)
-            elif is_users(type(value)) and not isinstance(value, type) and name not in getattr(value, "__dict__", ()):
-                self.guard_class_value(type(value), name, result)
+            if is_users(type(value)):
+                self.guard_class_part(value, name, result)
             return result
         if isinstance(value, enum.Enum) or is_method(result):
             return result
@@ -425,8 +421,15 @@ class ValueRecorder(NameRecorder):
             return result
         return self.guard_value(self.new_source.attribute(self.new_source.known(value), name), result)
 
-    def guard_class_value(self, kind: type, name: str, result: Any) -> None:
-        """An attribute that an instance which the program made has from its class."""
+    def guard_class_part(self, value: Any, name: str, result: Any) -> None:
+        """An attribute that an object of a user's class may have from its class."""
+        kind = type(value)
+        if is_method(result):
+            found = class_attribute(kind, name)
+            if isinstance(found, FunctionType) and self.should_inline(found):
+                self.guard_class_attribute(kind, name, found)
+        if is_method(result) or isinstance(value, type) or name in getattr(value, "__dict__", ()):
+            return
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
             found = owner.__dict__[name]
@@ -472,6 +475,8 @@ class ValueRecorder(NameRecorder):
             raise
         if source is not None and name in fields:
             return self.guard_value(self.new_source.attribute(source, name), result)
+        if is_users(type(value)):
+            self.guard_class_part(value, name, result)
         return result
 
     def guard_layout(self, value: Any, name: str) -> None:
