@@ -259,3 +259,18 @@ def test_a_function_that_is_not_interpreted_runs_eagerly() -> None:
     assert torch.compile(lambda x: grouped(x) + 1)(torch.ones(1)).item() == 5
     with pytest.raises(Unsupported, match=r"except\*"):
         torch.compile(grouped, fullgraph=True)(torch.ones(1))
+
+
+def test_the_type_of_a_tensor_that_was_made_one_of_a_subclass() -> None:
+    def step(x: Any) -> Any:
+        t = (x * 1).as_subclass(Tagged)
+        LOG.append(type(t).__name__)
+        return t * 2
+
+    compiled = torch.compile(step, backend="eager")
+    LOG.clear()
+    for size in (2, 3, 4):
+        assert compiled(torch.ones(size)).tolist() == [2] * size
+    with torch.no_grad():
+        assert compiled(torch.ones(2)).tolist() == [2, 2]
+    assert LOG == ["Tagged"] * 4
