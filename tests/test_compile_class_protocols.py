@@ -254,6 +254,28 @@ def grouped(x: Any) -> Any:
     return x
 
 
+def test_a_function_that_is_not_interpreted_is_no_pure_function() -> None:
+    def noted(x: Any) -> Any:
+        LOG.append("begun")
+        try:
+            raise ExceptionGroup("one", [ValueError()])
+        except* ValueError:
+            LOG.append("caught")
+        return x
+
+    def step(x: Any) -> Any:
+        values = [1]
+        values.append(2)  # gives None, which is no value that the program has made
+        values.clear()
+        return noted(x * 2) + len(values)
+
+    compiled = torch.compile(step, backend="eager")
+    LOG.clear()
+    for _ in range(3):
+        assert compiled(torch.ones(1)).item() == 2
+    assert LOG == ["begun", "caught"] * 3
+
+
 def test_a_function_that_is_not_interpreted_runs_eagerly() -> None:
     assert torch.compile(grouped)(torch.ones(1)).item() == 4
     assert torch.compile(lambda x: grouped(x) + 1)(torch.ones(1)).item() == 5

@@ -500,7 +500,8 @@ class Recorder(ContainerRecorder):
             args = [self.as_iterable(args[0]), *args[1:]] if name == "fromkeys" and args else args
             self.specialize(*args)
             return function(*args, **kwargs)
-        immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
+        kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
+        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range))
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
             self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
