@@ -9,7 +9,8 @@ python tools/fuzz_programs.py --torch PYTHON --count 500 training export        
 python tools/fuzz_programs.py --torch PYTHON --count 1000 script                # TorchScript
 
 Chains (:mod:`fuzz.chains`) run compiled as well, against eager mode; what differs is shrunk.  Where eager mode raises, nothing is said of the other forms.
-Programs of the kind `python` (:mod:`fuzz.python_programs`) are about Python and not about ops: each form is compared with eager mode, errors and side effects included.
+Programs of the kinds `python` (:mod:`fuzz.python_programs`) and `world` (:mod:`fuzz.world_programs`: globals, classes, Modules and modes change between calls) are
+about Python and not about ops: each form is compared with eager mode, errors and side effects included.
 Programs of the kinds `training` and `export` (:mod:`fuzz.training`) are whole models with custom Functions: eager mode is compared with PyTorch, and compiled, traced and
 exported forms are compared with eager mode.
 Programs of the kind `script` (:mod:`fuzz.script_programs`) are TorchScript: scripted, saved and loaded, saved as PyTorch's files (read here and there) and frozen; the scripted form is
@@ -44,6 +45,7 @@ from fuzz.run_training import shrunk as shrunk_training  # noqa: E402
 from fuzz.run_training import time_limit  # noqa: E402
 from fuzz.script_programs import PRELUDE, script_program  # noqa: E402
 from fuzz.training import KINDS as KINDS_OF_TRAINING  # noqa: E402
+from fuzz.world_programs import world_program  # noqa: E402
 
 import rushlight  # noqa: E402
 
@@ -107,14 +109,19 @@ def chains(peer: PyTorch | OnDevice, given: argparse.Namespace) -> int:
     return len(seen)
 
 
-def python_programs(given: argparse.Namespace) -> int:
-    """Run Python programs in the forms that are asked for, against eager mode: how many differ."""
+# Kinds of programs about Python: how they are made, and what follows the function in their text.
+KINDS_OF_PYTHON = {"python": (python_program, "def rendered("), "world": (world_program, "def mk(")}
+
+
+def python_programs(given: argparse.Namespace, kind: str) -> int:
+    """Run Python programs of a kind in the forms that are asked for, against eager mode: how many differ."""
+    make, following = KINDS_OF_PYTHON[kind]
     until, count, differing = time.monotonic() + given.seconds, 0, 0
     for seed in range(given.seed, given.seed + given.count):
         if time.monotonic() > until:
             break
         count += 1
-        source = python_program(seed)
+        source = make(seed)
         wanted = run_python(rushlight, source, FORMS_OF_PYTHON["eager"])
         for form in given.forms:
             found = run_python(rushlight, source, FORMS_OF_PYTHON[form])
@@ -123,10 +130,12 @@ def python_programs(given: argparse.Namespace) -> int:
             if pairs:
                 differing += 1
                 at, a, b = pairs[0]
-                body = source[source.index("def program(") : source.index("def rendered(")]
-                print(f"python {seed} {form}: call {at // 2} gives\n{b}\nand eagerly\n{a}\n{body.strip()}\n", flush=True)
+                if isinstance(a, list):  # the parts that differ
+                    a, b = zip(*[pair for pair in zip(a, b) if pair[0] != pair[1]])
+                body = source[source.index("def program(") : source.index(following)]
+                print(f"{kind} {seed} {form}: result {at} is\n{b}\nand eagerly\n{a}\n{body.strip()}\n", flush=True)
                 break
-    print(f"python: {differing} differences in {count} programs, {', '.join(given.forms)}")
+    print(f"{kind}: {differing} differences in {count} programs, {', '.join(given.forms)}")
     return differing
 
 
@@ -174,7 +183,7 @@ def scripts(peer: PyTorch | None, given: argparse.Namespace) -> int:
 def main() -> int:
     """Run the kinds that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python, script, training, export; all by default")
+    parser.add_argument("kinds", nargs="*", help=f"of {', '.join(KINDS)}, chains, python, world, script, training, export; all by default")
     peers = parser.add_mutually_exclusive_group()
     peers.add_argument(
         "--torch",
@@ -197,14 +206,14 @@ def main() -> int:
     if given.device:
         given.forms = [form for form in given.forms if form in FORMS]
         return 1 if chains(OnDevice(given.device), given) else 0
-    kinds, total = given.kinds or (*KINDS, "chains", "python", "script", *KINDS_OF_TRAINING), 0
-    if "python" in kinds:
-        total += python_programs(given)
+    kinds, total = given.kinds or (*KINDS, "chains", *KINDS_OF_PYTHON, "script", *KINDS_OF_TRAINING), 0
+    for kind in KINDS_OF_PYTHON.keys() & set(kinds):
+        total += python_programs(given, kind)
     if "script" in kinds:
         total += scripts(PyTorch(given.torch) if given.torch else None, given)
     for kind in [kind for kind in kinds if kind in KINDS_OF_TRAINING]:
         total += training(kind, PyTorch(given.torch) if given.torch else None, given)
-    others = [kind for kind in kinds if kind not in ("python", "script") and kind not in KINDS_OF_TRAINING]
+    others = [kind for kind in kinds if kind not in (*KINDS_OF_PYTHON, "script") and kind not in KINDS_OF_TRAINING]
     if others and not given.torch:
         parser.error("--torch is needed for " + ", ".join(others))
     if not others:

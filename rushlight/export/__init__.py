@@ -4,7 +4,8 @@ In: a Module and example inputs, or a ``.pt2`` file.  Out: an :class:`ExportedPr
 
     exporting.py        ``export``: the pipeline; read it first
     dynamic_shapes.py   ``Dim`` and its like; what the user says of sizes
-    tracing.py          the capture: the house's tracer, recording PyTorch's operators (``aten_forms.py``)
+    tracing.py          the capture: the house's tracer, recording PyTorch's operators (``aten_forms.py``), with ``stand_ins.py``
+                        in the place of parameters and buffers, and the comparisons of sizes that it meets (``size_guards.py``)
     constraints.py      what the program demands of sizes, found at other sizes
     lifting.py          the graph with parameters and constants as inputs, and its signature (``graph_signature.py``)
     unlift.py           ``module()``: the program as a Module again

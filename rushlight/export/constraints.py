@@ -17,7 +17,8 @@ from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt
 from ..graph.node import Node, map_arg
 from .dynamic_shapes import Dimension, ValueRanges, int_oo
 from .errors import GuardOnDataDependentSymNode, UserError
-from .tracing import Capture, Guard, show
+from .size_guards import Guard, show
+from .tracing import Capture
 
 Capturing = Callable[[dict[tuple[int, int], Any], dict[tuple[int, int], int]], Capture]
 _STEPS = (1, 2, 3, 5)

@@ -10,7 +10,7 @@ from ..core.base import TensorBase
 from ..core.symbolic import SymbolicInt
 from .dynamic_shapes import int_oo
 from .graph_signature import InputKind
-from .tracing import Guard, show
+from .size_guards import Guard, show
 
 Check = tuple[str, str]  # what is demanded, in the words of the program; and the condition, on flat inputs ``a0``, ``a1``, ...
 

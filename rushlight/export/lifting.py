@@ -31,7 +31,8 @@ from .graph_signature import (
     TensorArgument,
 )
 from .higher_order import OPERATORS
-from .tracing import Capture, ExportTracer, Guard
+from .size_guards import Guard
+from .tracing import Capture, ExportTracer
 
 _COMPARISONS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "==": "eq", "!=": "ne"}
 _FULL_NAMES = ("sym_size", "_assert_tensor_metadata")  # operators that PyTorch's passes put in: nodes are named with their overloads

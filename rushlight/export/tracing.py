@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ..capture.compile.record.graph_breaks import Unsupported
 from ..capture.trace.capture import Scopes
 from ..compat import pytree
 from ..core import symbolic
-from ..core.base import Spec, TensorBase, make, spec_of
+from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
 from ..core.devices import device as Device
 from ..core.dtypes import BY_NUMPY
@@ -27,7 +26,6 @@ from ..core.state import state
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
 from ..nn.modules.module import Module
-from ..nn.parameter import Parameter
 from ..ops.overloads import OpOverload, find_overload
 from ..symbols import sym_max, sym_min
 from ..tensor.layout import strided
@@ -35,6 +33,8 @@ from .aten_forms import call_of
 from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
 from .operator_forms import broadcasts, picks, rewrites
+from .size_guards import Guard
+from .stand_ins import held, like, swapped
 
 _BROADCAST = table["broadcast_tensors"].call
 _CONTIGUOUS = table["contiguous"].call
@@ -43,55 +43,6 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 class NeedsValues(Exception):
     """The program asks for a value, and its inputs have only shapes."""
-
-
-class Guard:
-    """A comparison of sizes that held when the program was captured."""
-
-    def __init__(self, left: Expression, how: str, right: Expression, source: Any) -> None:
-        self.left, self.how, self.right, self.source = left, how, right, source
-
-    @property
-    def symbols(self) -> set[str]:
-        """The sizes that it is about."""
-        return set(self.left.symbols()) | set(self.right.symbols())
-
-    def holds(self, values: dict[str, int]) -> bool:
-        """Whether it holds of other sizes."""
-        return bool(symbolic.COMPARISONS[self.how](self.left.evaluate(values), self.right.evaluate(values)))
-
-    def text(self, names: dict[str, str]) -> str:
-        """The comparison in words of Python, with names for the symbols."""
-        return f"{show(self.left, names)} {self.how} {show(self.right, names)}"
-
-
-def show(formula: Expression, names: dict[str, str]) -> str:
-    """A formula as Python, with names for the symbols."""
-    values = {name: _Text(names.get(name, name)) for name in formula.symbols()}
-    functions = {name: _combined(name) for name in symbolic.OPERATIONS}
-    found = formula.evaluate(values, functions)
-    return str(found)
-
-
-class _Text(str):
-    """An operand of a formula that is being written."""
-
-
-def _combined(name: str) -> Callable[[Any, Any], Any]:
-    def run(a: Any, b: Any) -> Any:
-        if not isinstance(a, _Text) and not isinstance(b, _Text):
-            return symbolic.OPERATIONS[name](a, b)
-        if name in ("max", "min"):
-            return _Text(f"{name}({a}, {b})")
-        if name == "+" and not isinstance(b, _Text) and b < 0:
-            return _Text(f"{a} - {-b}")
-        texts = [
-            f"({each})" if name in ("*", "//", "%") and any(sign in str(each).strip("()") for sign in (" + ", " - ")) else str(each)
-            for each in (a, b)
-        ]
-        return _Text(f"{texts[0]} {name} {texts[1]}")
-
-    return run
 
 
 class ConstantResults:
@@ -487,7 +438,7 @@ def trace(
             outputs = [tracer.argument(each) for each in flatten(result)]
             assigned = [
                 (path, owner._buffers.assigned[name])
-                for path, owner, name, value in _held(mod)
+                for path, owner, name, value in held(mod)
                 if value is not None and path in dict(standing) and name in owner._buffers.assigned
             ]
             state.capture = tracer
@@ -523,77 +474,3 @@ def _size(tracer: ExportTracer, node: Node, dim: int, size: int, formula: Expres
             tracer.new_symbol(node, dim, (size - offset) // factor, name)
             tracer.derived[name] = factor, offset
     return SymbolicInt(size, formula)
-
-
-def like(tensor: Any, shape: list[int], values: bool) -> Any:
-    """A stand-in for a tensor: of a shape alone, or a copy."""
-    array = tensor._array
-    if values and list(array.shape) == list(shape) and array.__class__ is not Spec:
-        made = tensor.detach().clone()
-    else:
-        found = spec_of(array)
-        made = make(Spec(tuple(shape), found.dtype, device=found.device))
-    if isinstance(tensor, Parameter):
-        return Parameter(made, tensor.requires_grad)
-    made._requires_grad = tensor._requires_grad
-    return made
-
-
-def _held(mod: Module) -> list[tuple[str, Any, str, Any]]:
-    """The buffers of a Module and its submodules: path, owner, name, value."""
-    return [
-        (f"{path}.{name}" if path else name, owner, name, value)
-        for path, owner in mod.named_modules(remove_duplicate=False)
-        for name, value in owner._buffers.items()
-    ]
-
-
-class AssignedBuffers(dict[str, Any]):
-    """The buffers of a Module, with the nodes of those that are assigned while it runs."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        super().__init__(given)
-        self.assigned: dict[str, Node] = {}
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        tracer = state.capture
-        if isinstance(value, TensorBase) and tracer is not None:
-            state.capture = None
-            try:
-                self.assigned[name] = tracer.node_of(value)
-            finally:
-                state.capture = tracer
-
-
-@contextmanager
-def swapped(mod: Module, values: bool) -> Any:
-    """Put stand-ins in the place of a Module's parameters and buffers, so that a run leaves it as it was."""
-    made: dict[int, Any] = {}
-    standing: list[tuple[str, Any]] = []
-    kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
-    constants: list[tuple[str, Any]] = []
-    for path, owner in mod.named_modules(remove_duplicate=False):
-        prefix = f"{path}." if path else ""
-        constants += [(prefix + name, value) for name, value in vars(owner).items() if isinstance(value, TensorBase)]
-        if any(owner._parameters is place for place, _ in kept):
-            standing += [
-                (prefix + name, value) for name, value in (*owner._parameters.items(), *owner._buffers.items()) if value is not None
-            ]
-            continue
-        for place in (owner._parameters, owner._buffers):
-            kept.append((place, dict(place)))
-            for name, value in place.items():
-                if value is not None:
-                    if id(value) not in made:
-                        made[id(value)] = like(value, list(value._array.shape), values)
-                    place[name] = made[id(value)]
-                    standing.append((prefix + name, place[name]))
-        kept.append((vars(owner), dict(vars(owner))))
-        vars(owner)["_buffers"] = AssignedBuffers(owner._buffers)
-    try:
-        yield standing, constants
-    finally:
-        for place, before in reversed(kept):
-            place.clear()
-            place.update(before)

@@ -310,10 +310,11 @@ class Tracer(SymbolicSizes):
 
         values = tuple([fake(each) for each in bind(op, recorded, {})])
         enabled, state.grad_enabled = state.grad_enabled, False
+        listening, state.interceptors = state.interceptors, []  # a node may be asked for outside of a call that is recorded
         try:
             array = dispatch(op, values)._array
         finally:
-            state.grad_enabled = enabled
+            state.grad_enabled, state.interceptors = enabled, listening
         node.meta["val"] = Spec(array.shape, array.dtype, device=array.device)
         return node
 

@@ -99,15 +99,17 @@ class SymbolicInt(Compared, int):
         return self if int.__int__(self) >= 0 else -self
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
-        if modulo is None and type(other) is int and 0 <= other <= 8:
+        if type(other) is int and 0 <= other <= 8:
             result: Any = 1
             for _ in range(other):
                 result = self * result
-            return result
+            return result if modulo is None else result % modulo
+        if modulo is not None:
+            return pow(int.__int__(self), other, modulo)
         return SymbolicFloat(int.__int__(self) ** other, operator.pow, (self, other))
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
-        return other ** int.__int__(self)
+        return pow(other, int.__int__(self), modulo)
 
     def __truediv__(self, other: Any) -> Any:
         return _other(operator.truediv, self, other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -211,7 +212,7 @@ class Item(Source):
 
 
 class StoredItem(Source):
-    """What a dict holds under a key, whatever the ``__getitem__`` of its class would give."""
+    """What a dict holds under a key, whatever the ``__getitem__`` or ``__missing__`` of its class would give or do."""
 
     __slots__ = ("base", "key")
 
@@ -219,11 +220,18 @@ class StoredItem(Source):
         self.base, self.key = base, key
 
     def expression(self, base: str, names: Names, *beside: str) -> str:
-        return f"dict.__getitem__({base}, {repr(self.key) if type(self.key) in (int, str) else names.of(self.key)})"
+        return f"{names.of(_stored)}({base}, {repr(self.key) if type(self.key) in (int, str) else names.of(self.key)})"
 
     def describe(self) -> str:
         assert self.base is not None
         return f"{self.base.describe()}[{self.key!r}]"
+
+
+def _stored(container: dict[Any, Any], key: Any) -> Any:
+    """What a dict holds under a key; ``dict.__getitem__`` would call ``__missing__`` where there is nothing."""
+    if not dict.__contains__(container, key):
+        raise KeyError(key)
+    return dict.__getitem__(container, key)
 
 
 class Converted(Source):
@@ -265,13 +273,10 @@ class Sources:
         """An attribute, without the ``__getattr__`` of the class."""
         return self._once(Field, base, name)
 
-    def item(self, base: Source, key: Any) -> Source:
-        """An element."""
-        return self._once(Item, base, key)
-
-    def stored_item(self, base: Source, key: Any) -> Source:
-        """An element of a dict with a ``__getitem__`` in Python."""
-        return self._once(StoredItem, base, key)
+    def item(self, base: Source, key: Any, owner: Any = None) -> Source:
+        """An element (of ``owner``, where that may be a dict whose class looks elements up in a way of its own)."""
+        looked_up = isinstance(owner, dict) and type(owner) not in (dict, OrderedDict)
+        return self._once(StoredItem if looked_up else Item, base, key)
 
     def contents(self, base: Source, name: str) -> Source:
         """The contents of a closure cell."""

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import inspect
 import sys
+import traceback
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -165,6 +166,12 @@ def _min(recorder: Any, *args: Any, **kwargs: Any) -> Any:
 @handles(abs)
 def _abs(recorder: Any, *args: Any) -> Any:
     return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
+
+
+@handles(traceback.clear_frames)
+def _clear_frames(recorder: Any, found: Any) -> None:
+    """What the frames of an error hold is let go, which changes nothing that a program reads; a graph that runs has no such frames."""
+    traceback.clear_frames(found)
 
 
 @handles(dataclasses.fields)

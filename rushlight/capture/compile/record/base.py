@@ -281,9 +281,8 @@ class CaptureState(Semantics):
             if not all(_is_key(key) for key in content):
                 self.discard_reason = "the keys of a dict are objects"
             self.guards.length(source, value, content)
-            place = self.new_source.stored_item if "__getitem__" in python_methods(type(value)) else self.new_source.item
             for key, each in content.items():
-                self.guard_value(place(source, key), each)
+                self.guard_value(self.new_source.item(source, key, value), each)
         elif isinstance(value, (list, tuple, collections.deque)):
             self.guards.length(source, value, content)
             for key, each in enumerate(content):
@@ -336,6 +335,8 @@ class CaptureState(Semantics):
     def guard_object(self, value: Any, text: bool, called: frozenset[str] | None = None) -> list[Any]:
         """The same for one object that is no container; returns what it holds."""
         source = self.sources.get(id(value))
+        if isinstance(value, BaseException):  # its text is that of its arguments
+            self.specialize(*value.args)
         if type(value) is InterpretedGenerator or hasattr(type(value), "__next__"):
             if source is not None:
                 raise Break("loop")

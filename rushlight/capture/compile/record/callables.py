@@ -64,6 +64,17 @@ HAND_ON = frozenset(
         itertools.zip_longest, itertools.pairwise, itertools.tee, functools.reduce, itertools.starmap, itertools.product,
     )
 )  # fmt: skip
+# How many arguments of these are iterated over; what follows is a first value or a default, which may be an object that could be iterated over, too.
+_LEADING = {id(sum): 1, id(enumerate): 1, id(next): 1, id(iter): 1, id(functools.reduce): 2}
+
+
+def takes_iterable(function: Any, index: int, count: int) -> bool:
+    """Whether a builtin iterates over the argument at an index, of so many: ``min`` and ``max`` compare several arguments."""
+    if id(function) not in TAKE_ITERABLES and id(function) not in HAND_ON:
+        return False
+    return count == 1 if function is min or function is max else index < _LEADING.get(id(function), count)
+
+
 # Functions that do not inspect what they are given.
 SHALLOW = frozenset(
     id(each) for each in (isinstance, issubclass, callable, type, len, super, object, id, slice, property, staticmethod, classmethod)
@@ -152,6 +163,19 @@ def hidden_method(kind: type, text: bool = False) -> str | None:
     if text and methods & _TEXT:
         return min(methods & _TEXT)
     return min(methods - _HARMLESS, default=None)
+
+
+def asks_python(value: Any) -> bool:
+    """Whether attributes of a value are looked up by Python of the user's."""
+    return "__getattribute__" in python_methods(type(value))
+
+
+def shadows_getter(value: Any, name: str) -> bool:
+    """Whether an object holds an attribute itself that the ``__get__`` of a class attribute would compute otherwise: that of a cached property, say."""
+    found = type(class_attribute(type(value), name))
+    return (
+        found is not FunctionType and hasattr(found, "__get__") and not hasattr(found, "__set__") and name in getattr(value, "__dict__", ())
+    )
 
 
 def class_attribute(kind: type, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -91,13 +92,29 @@ class InterpretedCallback:
 
 
 class KeptResult:
-    """Whether a function that keeps its results still gives the same one; if it had to forget it, it is called as the program would call it."""
+    """Whether a function that keeps its results still gives the same one.
+
+    If it had to forget it, it is called as the program would call it; ``late``: this would be too early, since the program has effects before its call."""
 
     __name__ = "the kept result"
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        self.args, self.kwargs, self.result = args, kwargs, result
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any, late: bool) -> None:
+        self.args, self.kwargs, self.result, self.late = args, kwargs, result, late
 
     def __call__(self, function: Any) -> bool:
+        if self.late and not self.is_kept(function):
+            return False
         found = function(*self.args, **self.kwargs)
         return found is self.result or isinstance(found, PRIMITIVES) and type(found) is type(self.result) and bool(found == self.result)
+
+    def is_kept(self, function: Any) -> bool:
+        """Whether the function has a result for the arguments.  Its keys are made as CPython makes them; its cache is found among what it refers to."""
+        parts = gc.get_referents(function)
+        key: Any = self.args
+        if self.kwargs:
+            key += (next((each for each in parts if type(each) is object), None), *(each for pair in self.kwargs.items() for each in pair))
+        if function.cache_parameters()["typed"]:
+            key += (*map(type, self.args), *map(type, self.kwargs.values()))
+        elif len(key) == 1 and type(key[0]) in (int, str):
+            key = key[0]
+        return any(key in each for each in parts if type(each) is dict and each is not function.__dict__)

@@ -57,6 +57,7 @@ from .callables import (
     iterates_in_python,
     module_of,
     python_methods,
+    takes_iterable,
 )
 from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
@@ -184,10 +185,10 @@ class Recorder(ContainerRecorder):
         source = self.sources.get(id(function))
         if self.pure or id(function) in self.fresh or not isinstance(function.__wrapped__, FunctionType):
             raise Break("native", name=function.__name__)
-        for each in (*args, *kwargs.values()):
-            if isinstance(each, PRIMITIVES):
-                self.specialize(each)
-            elif isinstance(each, TensorBase) or type(each).__hash__ is not object.__hash__ or id(each) in self.fresh:
+        self.specialize(*args, *kwargs.values())
+        args, kwargs = [*map(plain, args)], {name: plain(each) for name, each in kwargs.items()}  # which it keeps
+        for each in (each for each in (*args, *kwargs.values()) if not isinstance(each, PRIMITIVES)):
+            if isinstance(each, TensorBase) or type(each).__hash__ is not object.__hash__ or id(each) in self.fresh:
                 if not self.should_inline(function.__wrapped__):
                     raise Break("native", name=f"{function.__name__}, which keeps its results,")
                 return self.inline(function.__wrapped__, args, kwargs)  # as PyTorch does: computed again, as if nothing were kept
@@ -199,7 +200,7 @@ class Recorder(ContainerRecorder):
         self.guards.add(
             Kind.PREDICATE,
             source or self.new_source.known(function),
-            KeptResult(tuple(args), dict(kwargs), result),
+            KeptResult(tuple(args), dict(kwargs), result, bool(self.effects)),
             key=tuple(map(id, args)) + tuple(kwargs.items()),
         )
         self.register(result, self.new_source.known(result))
@@ -277,8 +278,8 @@ class Recorder(ContainerRecorder):
 
     # -- classes -----------------------------------------------------------------------------------------------------
 
-    def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """An instance of a class."""
+    def construct(self, frame: Frame, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool = False) -> Any:
+        """An instance of a class (``by_type``: as ``type.__call__`` makes it, which the ``__call__`` of a metaclass has called)."""
         if kind in _GATHERING and args and type(args[0]) is InterpretedGenerator and not kwargs:
             return Inline(operator_forms.gather, (kind, args[0], tuple(args[1:])), {})
         if kind is type and len(args) == 1:
@@ -291,7 +292,7 @@ class Recorder(ContainerRecorder):
         if issubclass(kind, type):
             raise Break("native", name=kind.__name__)
         if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
-            inlined = self.instance(kind, args, kwargs)
+            inlined = self.instance(kind, args, kwargs, by_type)
             if inlined is not None:
                 return inlined
         if (copied := copied_mapping(kind, args, kwargs)) is not None:
@@ -345,10 +346,10 @@ class Recorder(ContainerRecorder):
             raise Break("native", name=kind.__name__)
         return kind(*args, **kwargs)
 
-    def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where neither is written in Python."""
         caller = class_attribute(type(kind), "__call__")
-        if isinstance(caller, FunctionType):
+        if isinstance(caller, FunctionType) and not by_type:
             if self.should_inline(caller):
                 return self.inline(caller, (kind, *args), kwargs)
             return None  # an enum
@@ -444,6 +445,8 @@ class Recorder(ContainerRecorder):
         """A call of something that is not inlined."""
         owner = getattr(function, "__self__", None)
         name = getattr(function, "__name__", type(function).__name__)
+        if isinstance(owner, type) and name == "__call__" and isinstance(function, MethodWrapperType):
+            return self.construct(frame, owner, args, kwargs, by_type=True)
         if owner is not None and not isinstance(owner, (ModuleType, type)):
             if isinstance(owner, TensorBase):
                 self.tensor_method(owner, name, args)
@@ -458,10 +461,9 @@ class Recorder(ContainerRecorder):
                         args = self.interpreted_arguments(function, args, {})
                     return self.container_method(kind, owner, name, function, args, kwargs)
         if args and type(args[0]) is InterpretedGenerator and not kwargs and function in _GATHERING:
-            form = {any: operator_forms.any_of, all: operator_forms.all_of}.get(function)
-            return (
-                Inline(operator_forms.gather, (function, args[0], tuple(args[1:])), {}) if form is None else Inline(form, tuple(args), {})
-            )
+            if function is any or function is all:
+                return Inline(operator_forms.any_of if function is any else operator_forms.all_of, tuple(args), {})
+            return Inline(operator_forms.gather, (function, args[0], tuple(args[1:])), {})
         if type(function) in GETTERS and len(args) == 1:
             return inlined_getter(self, function, args[0])
         if id(function) in _FRAME_FUNCTIONS or id(function) in FRAME_BUILTINS:
@@ -498,7 +500,8 @@ class Recorder(ContainerRecorder):
             args = [self.as_iterable(args[0]), *args[1:]] if name == "fromkeys" and args else args
             self.specialize(*args)
             return function(*args, **kwargs)
-        immutable = isinstance(owner, (*PRIMITIVES, tuple, frozenset, range))
+        kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
+        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range))
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
             self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
@@ -561,10 +564,10 @@ class Recorder(ContainerRecorder):
         for index, each in enumerate(args):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
                 each = InterpretedCallback(self, each)
-            elif id(function) in HAND_ON or (id(function) in TAKE_ITERABLES and iterates_in_python(type(each))):
+            elif takes_iterable(function, index, len(args)) and (id(function) in HAND_ON or iterates_in_python(type(each))):
                 each = self.as_iterable(each)
             else:
-                if id(function) in TAKE_ITERABLES and isinstance(each, TensorBase):
+                if takes_iterable(function, index, len(args)) and isinstance(each, TensorBase):
                     self.as_iterable(each)
                 self.guard_contents(each)
             found.append(each)

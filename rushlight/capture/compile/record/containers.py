@@ -75,7 +75,7 @@ class ContainerRecorder(ValueRecorder):
             if changed is None or not is_plain_key(key) or key not in container:
                 self.guard_elements(container)
             elif key not in changed:
-                self.guard_value(self.new_source.item(source, key), container[key])
+                self.guard_value(self.new_source.item(source, key, container), container[key])
             return container[key]
         if id(container) in self.expanded:
             return container[key]
@@ -83,7 +83,7 @@ class ContainerRecorder(ValueRecorder):
             self.guards.length(source, container, container)
             return self.read_value(self.new_source.item(source, int(key)), container[key])
         if isinstance(container, dict) and is_plain_key(key) and key in container:
-            return self.read_value(self.new_source.item(source, key), container[key])
+            return self.read_value(self.new_source.item(source, key, container), container[key])
         self.guard_contents(container)
         return container[key]
 

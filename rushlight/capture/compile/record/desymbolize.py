@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import copyreg
 import functools
+import operator
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from ....core.base import TensorBase
 from ....core.symbolic import SymbolicFloat, SymbolicInt
-from ..guards.guards import PRIMITIVES
+from ..guards.guards import CONTAINERS, PRIMITIVES
 from ..guards.sources import chain_of
 from ..vm.frame import Frame, Raised, Returned
 from ..vm.generator import InterpretedGenerator
@@ -50,10 +51,10 @@ class Desymbolizer:
             owner, name, new = effect.arguments
             if getattr(owner, name, None) is new:
                 effect.function(owner, name, self.value(new))
-        elif len(effect.arguments) == 3 and isinstance(effect.arguments[0], dict):
+        elif effect.function is operator.setitem and isinstance(effect.arguments[0], dict):
             owner, key, new = effect.arguments
-            if owner.get(key) is new:
-                owner[key] = self.value(new)
+            if dict.get(owner, key) is new:
+                dict.__setitem__(owner, key, self.value(new))
 
     def value(self, value: Any) -> Any:
         """A value with plain numbers in it."""
@@ -100,28 +101,8 @@ class Desymbolizer:
         """Replace what an object holds.  Modules and classes are left alone: what a program sets there is among its effects."""
         if isinstance(value, (ModuleType, type)):
             return
-        if isinstance(value, list):
-            value[:] = [self.value(each) for each in value]
-        elif isinstance(value, dict):
-            of_module = (
-                "__builtins__" in value
-            )  # most of what it holds is not the program's: whatever else it has set there is among its effects
-            for key, each in list(value.items()):
-                new = each if of_module and not isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) else self.value(each)
-                if new is not each:
-                    value[key] = new
-            if any(isinstance(key, (SymbolicInt, SymbolicFloat)) for key in value):
-                items = [(self.value(key), each) for key, each in value.items()]
-                value.clear()
-                value.update(items)
-        elif isinstance(value, collections.deque):
-            items = [self.value(each) for each in value]
-            value.clear()
-            value.extend(items)
-        elif isinstance(value, set):
-            items = [self.value(each) for each in value]
-            value.clear()
-            value.update(items)
+        if isinstance(value, CONTAINERS):
+            self.elements(value)
         elif isinstance(value, CellType):
             try:
                 value.cell_contents = self.value(value.cell_contents)
@@ -146,9 +127,43 @@ class Desymbolizer:
         elif hasattr(value, "__self__"):
             self.value(value.__self__)
         else:
-            if isinstance(getattr(value, "__dict__", None), dict):
-                self.inside(value.__dict__)
-            for slot in copyreg._slotnames(type(value)) or ():  # type: ignore[attr-defined]
-                held = getattr(value, slot, None)
-                if self.value(held) is not held:
-                    object.__setattr__(value, slot, self.value(held))
+            if isinstance(value, BaseException):
+                value.args = self.value(value.args)
+            self.attributes(value)
+
+    def elements(self, value: Any) -> None:
+        """Replace what a container holds, by the methods of the builtin class: those of a class that derives from it may do more, as ``Counter.update`` does."""
+        if isinstance(value, list):
+            list.__setitem__(value, slice(None), [self.value(each) for each in list.__iter__(value)])
+        elif isinstance(value, dict):
+            base = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict
+            of_module = (
+                "__builtins__" in value
+            )  # most of what it holds is not the program's: whatever else it has set there is among its effects
+            for key, each in list(base.items(value)):
+                new = each if of_module and not isinstance(each, (SymbolicInt, SymbolicFloat, tuple)) else self.value(each)
+                if new is not each:
+                    base.__setitem__(value, key, new)
+            if any(isinstance(key, (SymbolicInt, SymbolicFloat)) for key in base.__iter__(value)):
+                items = [(self.value(key), each) for key, each in base.items(value)]
+                base.clear(value)
+                for key, each in items:
+                    base.__setitem__(value, key, each)
+        elif isinstance(value, (collections.deque, set)):
+            kind: Any = set if isinstance(value, set) else collections.deque
+            add: Any = set.add if isinstance(value, set) else collections.deque.append
+            items = [self.value(each) for each in kind.__iter__(value)]
+            kind.clear(value)
+            for each in items:
+                add(value, each)
+        if type(value) not in (list, dict, set):
+            self.attributes(value)
+
+    def attributes(self, value: Any) -> None:
+        """Replace what the attributes of an object are."""
+        if isinstance(getattr(value, "__dict__", None), dict):
+            self.inside(value.__dict__)
+        for slot in copyreg._slotnames(type(value)) or ():  # type: ignore[attr-defined]
+            held = getattr(value, slot, None)
+            if self.value(held) is not held:
+                object.__setattr__(value, slot, self.value(held))

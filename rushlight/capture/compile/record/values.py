@@ -26,7 +26,7 @@ from ..vm import operator_forms
 from ..vm.frame import Inline
 from ..vm.generator import InterpretedGenerator
 from .base import SideEffect, is_method, size_is_known
-from .callables import PACKAGE, class_attribute, is_users, python_method, python_methods
+from .callables import PACKAGE, asks_python, class_attribute, is_users, python_method, python_methods, shadows_getter
 from .graph_breaks import Break
 from .names import NameRecorder
 from .super_attributes import super_attribute
@@ -366,14 +366,14 @@ class ValueRecorder(NameRecorder):
             if not isinstance(part, Source):  # the program has changed the table: what it holds now may be a value of this capture
                 return self.get_item(part, name)
             place = part
-        elif asks_python(value):
+        elif asks_python(value) or shadows_getter(value, name):
             place = self.own_field(value, source, name)
         else:
             place = self.new_source.attribute(source, name)
         return self.read_value(place, result)
 
     def own_field(self, value: Any, source: Source, name: str) -> Source:
-        """The source of an attribute that a class with a ``__getattribute__`` of its own got without it: guards must not call it."""
+        """The source of an attribute that a class with a ``__getattribute__`` of its own got without it, or that shadows a ``__get__`` of the class: guards must not call these."""
         fields = _lookup(value, "__dict__") if hasattr(type(value), "__dict__") and type(value).__dictoffset__ else {}
         if name in fields and not hasattr(type(class_attribute(type(value), name)), "__set__"):
             return self.new_source.item(self.new_source.field(source, "__dict__"), name)
@@ -404,12 +404,8 @@ class ValueRecorder(NameRecorder):
         """An attribute of an object without a source: a fresh object, or one that is constant."""
         made = id(value) in self.fresh or isinstance(value, np.ndarray)  # an array's `flat` and `T` are views of it
         if made or not (by_identity(value) or isinstance(value, FunctionType)):
-            if is_method(result) and is_users(type(value)):
-                found = class_attribute(type(value), name)
-                if isinstance(found, FunctionType) and self.should_inline(found):
-                    self.guard_class_attribute(type(value), name, found)
-            elif is_users(type(value)) and not isinstance(value, type) and name not in getattr(value, "__dict__", ()):
-                self.guard_class_value(type(value), name, result)
+            if is_users(type(value)):
+                self.guard_class_part(value, name, result)
             return result
         if isinstance(value, enum.Enum) or is_method(result):
             return result
@@ -425,8 +421,15 @@ class ValueRecorder(NameRecorder):
             return result
         return self.guard_value(self.new_source.attribute(self.new_source.known(value), name), result)
 
-    def guard_class_value(self, kind: type, name: str, result: Any) -> None:
-        """An attribute that an instance which the program made has from its class."""
+    def guard_class_part(self, value: Any, name: str, result: Any) -> None:
+        """An attribute that an object of a user's class may have from its class."""
+        kind = type(value)
+        if is_method(result):
+            found = class_attribute(kind, name)
+            if isinstance(found, FunctionType) and self.should_inline(found):
+                self.guard_class_attribute(kind, name, found)
+        if is_method(result) or isinstance(value, type) or name in getattr(value, "__dict__", ()):
+            return
         owner = next((each for each in kind.__mro__ if name in each.__dict__), None)
         if owner is not None and is_users(owner) and ("attribute", id(owner), name) not in self.written:
             found = owner.__dict__[name]
@@ -472,6 +475,8 @@ class ValueRecorder(NameRecorder):
             raise
         if source is not None and name in fields:
             return self.guard_value(self.new_source.attribute(source, name), result)
+        if is_users(type(value)):
+            self.guard_class_part(value, name, result)
         return result
 
     def guard_layout(self, value: Any, name: str) -> None:
@@ -565,11 +570,6 @@ def is_plain_key(value: Any) -> bool:
         and type(value).__hash__ is type.__hash__
         and type(value).__eq__ is type.__eq__
     )
-
-
-def asks_python(value: Any) -> bool:
-    """Whether attributes of a value are looked up by Python of the user's."""
-    return "__getattribute__" in python_methods(type(value))
 
 
 def is_constant_module(value: Any) -> bool:

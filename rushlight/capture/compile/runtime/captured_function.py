@@ -11,11 +11,12 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from types import FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from ....core import kernel_providers
 from ....core.base import Spec, TensorBase
+from ....core.errors import NotSupported
 from ....core.node import next_sequence
 from ....core.process_safety import Deferral, free_after_fork
 from ....core.process_safety import deferred as interrupts_deferred
@@ -68,9 +69,8 @@ class CapturedFunction:
         self.lock = free_after_fork(threading.RLock())
         self.interpreter = native
         self.clear()
-        # A generator's or coroutine's frame runs when somebody asks for its values, which is after the call that would be captured.
-        self.suspends = hasattr(function, "__code__") and bool(function.__code__.co_flags & SUSPENDS)
-        self.arguments, self.rest, self.gathers = (-1, (), False) if self.suspends else plain_arguments(function)
+        self.refused = refused(function)  # why it runs eagerly, if it has to
+        self.arguments, self.rest, self.gathers = (-1, (), False) if self.refused else plain_arguments(function)
 
     def clear(self) -> None:
         """Forget all that was captured."""
@@ -101,9 +101,9 @@ class CapturedFunction:
 
     def enter(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call of the function, from its beginning."""
-        if self.suspends:
+        if self.refused:
             if self.options.fullgraph:
-                raise Unsupported(f"{self.name}: a generator or coroutine is no graph: compile the functions that it calls")
+                raise Unsupported(f"{self.name}: {self.refused}")
             return self.function(*args, **kwargs)
         after: Any = MISS
         if not kwargs and (len(args) == self.arguments or (self.gathers and len(args) >= self.arguments >= 0)):
@@ -393,6 +393,20 @@ def is_nested(value: Any) -> bool:
 def is_uninitialized(value: Any) -> bool:
     """Whether something is a Module with parameters that its first call makes, which is no part of a graph."""
     return isinstance(value, Module) and any(map(is_lazy, value.parameters()))
+
+
+def refused(function: Any) -> str:
+    """Why a function can't be captured at all; an empty string where it can."""
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & SUSPENDS:
+        # Its frame runs when somebody asks for its values, which is after the call that would be captured.
+        return "a generator or coroutine is no graph: compile the functions that it calls"
+    try:
+        if isinstance(code, CodeType):
+            decode(code)
+    except NotSupported as error:
+        return str(error)
+    return ""
 
 
 def plain_arguments(function: Any) -> tuple[int, tuple[Any, ...], bool]:
