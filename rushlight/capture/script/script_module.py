@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ...core.missing import is_own
+from ...core.state import state
 from ...graph import Graph
 from ...graph.node import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
@@ -24,7 +25,20 @@ from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
 from .frontend.instance_annotations import warn_of_empty
-from .frontend.types import CLASS_MAKERS, ClassType, EnumType, is_open, type_of
+from .frontend.type_checks import checker
+from .frontend.types import (
+    ANY,
+    CLASS_MAKERS,
+    FLOAT,
+    NONE,
+    OBJECT,
+    ClassType,
+    EnumType,
+    UnknownAnnotation,
+    from_annotation,
+    is_open,
+    type_of,
+)
 from .hooks import has_hooks, script_hooks
 from .interfaces import check_interface
 from .lower.attributes import declared, is_plain_class
@@ -304,6 +318,9 @@ class ScriptModule(Module, metaclass=_Constructed):
         return made
 
 
+_OF_EVERY_MODULE = frozenset(Module().__dict__)
+
+
 def _rebound(value: Any, before: Any, after: Any) -> Any:
     return types.MethodType(value.__func__, after) if value.__self__ is before else value
 
@@ -326,11 +343,37 @@ class RecursiveScriptModule(ScriptModule):
         return super().__getattr__(name) if getter is None else getter()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Module):
+        if isinstance(value, Module) or name in self.__dict__.get("_modules", ()):
             wanted = interfaces_of(self).get(name)
             if wanted is not None:
                 check_interface(wanted, value, name)
+            if not isinstance(value, ScriptModule):
+                raise RuntimeError(
+                    f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module '{name}': {value}"
+                )
+        elif name in self.__dict__ and name not in _OF_EVERY_MODULE and not state.scripted:  # programs were checked when they were compiled
+            value = self._script_cast(name, value)
         super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if any(name in table for table in (self._modules, self._parameters, self._buffers)):
+            raise RuntimeError("cannot delete methods or parameters of a script module")
+        super().__delattr__(name)
+
+    def _script_cast(self, name: str, value: Any) -> Any:
+        """A value for an attribute that there is: of its type, which the programs rely on."""
+        before = self.__dict__[name]
+        hints, constants = declared(self)
+        if name in constants:
+            raise RuntimeError(f"Can't set constant '{name}' which has value:{before}")
+        try:
+            wanted = from_annotation(hints[name]) if name in hints else type_of(before)
+        except UnknownAnnotation:  # of an attribute that no program reads
+            return value
+        check = None if wanted in (NONE, ANY, OBJECT) else checker(wanted)
+        if check is not None and not check(value):
+            raise RuntimeError(f"Could not cast attribute '{name}' to type {wanted}: it is given a value of type {type_of(value)}")
+        return float(value) if wanted == FLOAT else value
 
     def __copy__(self) -> Any:
         made = type(self).__new__(type(self))
