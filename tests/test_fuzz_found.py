@@ -187,3 +187,14 @@ def test_the_margin_of_whole_numbers_is_a_float() -> None:
     ones = torch.ones(2, dtype=torch.int64)
     assert F.margin_ranking_loss(ones, ones, ones, 1, reduction="none").tolist() == [1.0, 1.0]
     assert F.margin_ranking_loss(ones, ones, ones).dtype == torch.float32
+
+
+def test_wrong_offsets_spacings_and_sizes_are_refused() -> None:
+    for dtype in (torch.float32, torch.complex64):
+        with pytest.raises(RuntimeError, match="scalar types: Long, Int"):
+            F.embedding_bag(torch.tensor([0]), torch.ones(1, 1), torch.zeros(1, dtype=dtype))
+    with pytest.raises(RuntimeError, match="each element of spacing to have one dimension"):
+        torch.gradient(torch.ones(3, 3), spacing=(torch.tensor(1.0), torch.arange(3.0)))
+    assert torch.fft.rfftfreq(-3).shape == (0,)
+    with pytest.raises(RuntimeError, match="negative dimension -1"):
+        torch.fft.rfftfreq(-5)
