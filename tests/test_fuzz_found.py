@@ -166,3 +166,35 @@ def test_what_dlpack_does_not_take() -> None:
         torch.quantize_per_tensor(torch.ones(2), 0.1, 10, torch.qint8).__dlpack__()
     with pytest.raises(TypeError, match="stream must be"):
         torch.ones(2).__dlpack__(stream=object())
+
+
+@pytest.mark.parametrize(("name", "gates"), [("rnn_tanh", 1), ("rnn_relu", 1), ("gru", 3), ("lstm", 4)])
+def test_recurrent_networks_refuse_empty_sequences_and_several_dtypes(name: str, gates: int) -> None:
+    def run(length: int, hidden: Any, weight: Any) -> Any:
+        hx = torch.ones(1, 2, 3, dtype=hidden)
+        weights = [torch.ones(3 * gates, 3), torch.ones(3 * gates, 3, dtype=weight)]
+        return getattr(torch, name)(torch.ones(length, 2, 3), (hx, hx) if gates == 4 else hx, weights, False, 1, 0.0, False, False, False)
+
+    assert run(1, torch.float32, torch.float32)[0].shape == (1, 2, 3)
+    with pytest.raises(RuntimeError, match="Expected sequence length to be larger than 0 in RNN"):
+        run(0, torch.float32, torch.float32)
+    for hidden, weight in ((torch.float32, torch.int64), (torch.float32, torch.float64), (torch.float64, torch.float32)):
+        with pytest.raises(RuntimeError, match="dtype"):
+            run(1, hidden, weight)
+
+
+def test_the_margin_of_whole_numbers_is_a_float() -> None:
+    ones = torch.ones(2, dtype=torch.int64)
+    assert F.margin_ranking_loss(ones, ones, ones, 1, reduction="none").tolist() == [1.0, 1.0]
+    assert F.margin_ranking_loss(ones, ones, ones).dtype == torch.float32
+
+
+def test_wrong_offsets_spacings_and_sizes_are_refused() -> None:
+    for dtype in (torch.float32, torch.complex64):
+        with pytest.raises(RuntimeError, match="scalar types: Long, Int"):
+            F.embedding_bag(torch.tensor([0]), torch.ones(1, 1), torch.zeros(1, dtype=dtype))
+    with pytest.raises(RuntimeError, match="each element of spacing to have one dimension"):
+        torch.gradient(torch.ones(3, 3), spacing=(torch.tensor(1.0), torch.arange(3.0)))
+    assert torch.fft.rfftfreq(-3).shape == (0,)
+    with pytest.raises(RuntimeError, match="negative dimension -1"):
+        torch.fft.rfftfreq(-5)

@@ -213,3 +213,14 @@ def test_a_sum_to_a_size_is_the_same_with_a_gradient_and_without(shape: tuple[in
     np.testing.assert_array_equal(recorded.detach().numpy(), x.detach().sum_to_size(*size).numpy())
     with rushlight.no_grad():
         np.testing.assert_array_equal(recorded.detach().numpy(), x.sum_to_size(*size).numpy())
+
+
+@pytest.mark.parametrize("shape", [(5, 10), (5, 1000)])
+def test_the_variance_of_numbers_far_from_zero(shape: tuple[int, int]) -> None:
+    """Rounding the mean must not show: it made a variance of 1e-4 beside a mean of 1e4 wrong in the third digit."""
+    array = (np.random.default_rng(1).standard_normal(shape) * 0.01 + 1e4).astype(np.float32)
+    exact = array.astype(np.float64).var(axis=1, ddof=1)
+    np.testing.assert_allclose(make(array).var(1)._array, exact, rtol=1e-6)
+    np.testing.assert_allclose(rushlight.var_mean(make(array.T.copy()), 0)[0]._array, exact, rtol=1e-6)
+    np.testing.assert_allclose(make(array).std(1)._array, np.sqrt(exact), rtol=1e-6)
+    assert make(np.full((3, 7), 0.1, np.float32)).var(1).tolist() == [0, 0, 0]

@@ -17,6 +17,7 @@ from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, OperationError, ShapeError, UnsupportedDtype, dimension_error
 from .kernel_providers import MANY, faster_loop, repeated_loop
+from .layout import converted
 from .parallel import LARGE, in_blocks
 from .quantized import rule_of
 from .symbolic import is_symbolic
@@ -95,18 +96,19 @@ class Elementwise:
     ``"int_to_float"`` (integers become the default float), ``"bool"`` (operands promote, the result is bool),
     ``"real"`` (complex gives its real type), ``"real_float"`` (both).  ``fast`` describes the fast path: how many operands
     there are, and for which dtypes a plain call of the ufunc gives the right result.  A number among tensors of a narrow dtype is
-    rounded to that dtype first, as in PyTorch, unless ``wide_numbers`` is set.  A kernel with a parameter ``out`` writes large
+    rounded to that dtype first, as in PyTorch, unless ``wide_numbers`` is set; so is the argument at the position ``factor``.  A kernel with a parameter ``out`` writes large
     results block by block.
     """
 
-    __slots__ = ("fast", "promote", "refuse", "wide_numbers")
+    __slots__ = ("factor", "fast", "promote", "refuse", "wide_numbers")
     in_place = True
 
-    def __init__(self, promote: str, fast: tuple[int, str] | None, refuse: str, wide_numbers: bool = False) -> None:
+    def __init__(self, promote: str, fast: tuple[int, str] | None, refuse: str, wide_numbers: bool = False, factor: int = 0) -> None:
         self.promote = promote
         self.fast = fast
         self.refuse = refuse
         self.wide_numbers = wide_numbers
+        self.factor = factor
 
     def operands(self, op: Op, values: Sequence[Any]) -> list[Any]:
         return [values[i] for i, _ in op.tensor_positions if values[i] is not None]
@@ -145,6 +147,8 @@ class Elementwise:
         common, dtype = self.dtypes(op, operands)
         compute = _FLOAT32 if common in LOW_PRECISION and not op.exact else common
         prepared = list(values)
+        if compute is not common and self.factor and isinstance(values[self.factor], float):
+            prepared[self.factor] = float(common.type(values[self.factor]))
         positions = []
         size = 0
         for position, _ in op.tensor_positions:
@@ -164,7 +168,7 @@ class Elementwise:
             arguments = list(prepared)
             for position, piece in zip(positions, pieces):
                 cast = piece.dtype is not compute and not isinstance(piece, np.generic)
-                arguments[position] = piece.astype(compute) if cast else piece
+                arguments[position] = converted(piece, compute) if cast else piece
             return kernel(*arguments, **out)
 
         given = [prepared[position] for position in positions]
@@ -209,10 +213,10 @@ def as_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def elementwise(
-    promote: str = "default", *, fast: tuple[int, str] | None = None, refuse: str = "", wide_numbers: bool = False
+    promote: str = "default", *, fast: tuple[int, str] | None = None, refuse: str = "", wide_numbers: bool = False, factor: int = 0
 ) -> Elementwise:
     """The family of pointwise ops; see :class:`Elementwise`.  ``refuse`` lists categories that raise: "bool int float complex"."""
-    return Elementwise(promote, fast, refuse, wide_numbers)
+    return Elementwise(promote, fast, refuse, wide_numbers, factor)
 
 
 _ALL_AXES = tuple([tuple(range(ndim)) for ndim in range(65)])  # NumPy's arrays have at most 64 dimensions
@@ -284,7 +288,7 @@ class Reduction:
         if compute is not _FLOAT32 and compute in LOW_PRECISION:
             compute = _FLOAT32
         if array.dtype is not compute and self.result != "index":
-            array = array.astype(compute)
+            array = converted(array, compute)
         result = op.kernel(xp, array, axes, keepdim, **others)
         return result if result.dtype is dtype else result.astype(dtype)
 

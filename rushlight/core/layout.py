@@ -14,6 +14,14 @@ import numpy as np
 from .base import Spec, contiguous_strides
 
 
+def converted(array: Any, dtype: Any) -> Any:
+    """An array in another dtype.  An expanded one stays expanded: NumPy's copy of it has its dimensions in another order."""
+    if array.__class__ is not np.ndarray or 0 not in array.strides or not array.size:
+        return array.astype(dtype)
+    stored = array[tuple([slice(0, 1) if stride == 0 else slice(None) for stride in array.strides])]
+    return np.broadcast_to(stored.astype(dtype), array.shape)
+
+
 def suggests_channels_last(shape: Any, strides: Any) -> bool:
     """Whether the strides are those of channels last, as far as sizes of 1 leave them open (PyTorch's ``suggest_memory_format``)."""
     if len(shape) not in (4, 5) or not strides[1]:

@@ -13,6 +13,7 @@ import numpy as np
 from .base import Spec
 from .declare import Op, table
 from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex32, complex64, float32
+from .layout import converted
 
 _FLOAT32 = np.dtype(np.float32)
 COMPLEX32 = complex32.numpy
@@ -28,10 +29,12 @@ def run_widened(op: Op, xp: Any, values: list[Any]) -> Any:
             found = next((each.dtype for each in value if each is not None and each.dtype in LOW_PRECISION), None)
             if found is not None:
                 narrow = narrow or found
-                widened[position] = [each if each is None or each.dtype not in LOW_PRECISION else each.astype(_FLOAT32) for each in value]
+                widened[position] = [
+                    each if each is None or each.dtype not in LOW_PRECISION else converted(each, _FLOAT32) for each in value
+                ]
         elif value is not None and getattr(value, "dtype", None) in LOW_PRECISION:
             narrow = narrow or value.dtype
-            widened[position] = value.astype(_FLOAT32)
+            widened[position] = converted(value, _FLOAT32)
     if narrow is not None and mixed(op, values, narrow):
         return run_mixed(op, xp, values, widened)
     result = op.family.execute(op, xp, widened)

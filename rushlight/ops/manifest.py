@@ -168,8 +168,8 @@ FILES = {
     "nn.losses": {
         "nn.functional": "binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div l1_loss mse_loss nll_loss "
             "poisson_nll_loss smooth_l1_loss soft_margin_loss",
-        "ops": "_binary_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss kl_div l1_loss "
-            "mse_loss nll_forward nll_gradient nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss",
+        "ops": "_binary_cross_entropy _logit_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss huber_loss "
+            "kl_div l1_loss mse_loss nll_forward nll_gradient nll_loss poisson_nll_loss smooth_l1_loss soft_margin_loss",
     },
     "nn.margin_losses": {
         "nn.functional": "cosine_embedding_loss ctc_loss hinge_embedding_loss margin_ranking_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss "

@@ -28,7 +28,7 @@ recompute_cost.set(
 recompute_cost.set(
     COSTLY,
     *"""
-    _binary_cross_entropy exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt hypot logaddexp logaddexp2 xlogy fmod remainder gcd lcm nextafter angle
+    _binary_cross_entropy _logit_cross_entropy exp exp2 expm1 log log2 log10 log1p pow sqrt rsqrt hypot logaddexp logaddexp2 xlogy fmod remainder gcd lcm nextafter angle
     sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh sinc
     sigmoid logit gelu_exact gelu_tanh gelu_backward normal_share silu silu_backward softplus elu logsigmoid
     erf erfc erfinv lgamma digamma polygamma igamma igammac i0

@@ -60,6 +60,9 @@ def _attention(query: Any, key: Any, value: Any, mask: Any, causal: bool, scale:
 # Internal ops, and overloads under names of their own: what is the same in PyTorch.
 EQUIVALENTS = {
     "_binary_cross_entropy": lambda input, target: torch.nn.functional.binary_cross_entropy(input, target, reduction="none"),
+    "_logit_cross_entropy": lambda input, target, pos_weight: torch.nn.functional.binary_cross_entropy_with_logits(
+        input, target, reduction="none", pos_weight=pos_weight
+    ),
     "alias": torch.ops.aten.alias, "copy": lambda input, source: input.clone().copy_(source), "index": torch.ops.aten.index, "mH": lambda input: input.mH,
     "mT": lambda input: input.mT, "matrix_H": lambda input: input.H, "numpy_T": lambda input: input.T, "polygamma_method": torch.Tensor.polygamma,
     "real_part": torch.real, "slice": torch.ops.aten.slice, "where_elements": torch.where, "where_method": torch.Tensor.where, "zero": torch.zeros_like,

@@ -199,6 +199,8 @@ def embedding_bag(
         and input._array.dtype.kind in "iu"
     ):
         input, offsets = input.long(), offsets.long()
+    if offsets is not None and offsets._array.dtype.kind not in "biu":
+        raise DtypeError(f"Expected offsets to have one of the following scalar types: Long, Int; but got {offsets.dtype} instead")
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError("mode has to be one of sum, mean or max")
     if mode == "max" and sparse:

@@ -13,7 +13,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name, result_dtype
-from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError, ValueRangeError
+from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise
 from . import losses_onnx as onnx_forms
 
@@ -330,6 +330,40 @@ def binary_cross_entropy(
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 
+def _logit_entropy_kernel(xp: Any, input: Any, target: Any, pos_weight: Any) -> Any:
+    logs = xp.minimum(input, input.dtype.type(0)) - xp.log1p(xp.exp(-xp.abs(input)))
+    if pos_weight is not None:
+        logs = ((pos_weight - 1) * target + 1) * logs
+    return (1 - target) * input - logs
+
+
+def _logit_gradient(g: Any, input: Any, target: Any, pos_weight: Any) -> Any:
+    """A difference of the probability and the target: summed up from the terms of the loss, small probabilities would cancel out."""
+    if pos_weight is None:
+        return g * (input.sigmoid() - target)
+    positive = pos_weight * target
+    return g * ((positive + 1 - target) * input.sigmoid() - positive)
+
+
+def _logit_target_gradient(g: Any, input: Any, pos_weight: Any) -> Any:
+    return -g * (input if pos_weight is None else input + (pos_weight - 1) * table["logsigmoid"].call(input))
+
+
+@primitive(
+    meta=elementwise(refuse="bool int complex"),
+    kernel=_logit_entropy_kernel,
+    vjp={"input": _logit_gradient, "target": _logit_target_gradient},
+    namespace=None,
+    method=False,
+    out=False,
+    in_place=False,
+    name="_logit_cross_entropy",
+    node_name="BinaryCrossEntropyWithLogitsBackward0",
+)
+def logit_entropy(input: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
+    """The cross entropy of each logit with its target, without overflow."""
+
+
 @composite(namespace="nn.functional", name="binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
@@ -342,11 +376,9 @@ def binary_cross_entropy_with_logits(
     kind = target._array.dtype
     if not (target.is_floating_point() or target.is_complex()) and input.is_floating_point():
         raise DtypeError(f"result type {legacy_name(input._array.dtype)} can't be cast to the desired output type {legacy_name(kind)}")
-    logs = table["logsigmoid"].call(input)
-    if pos_weight is None:
-        loss = (1 - target) * input - logs
-    else:
-        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * logs
+    if not input.is_floating_point():
+        raise UnsupportedDtype(f"binary_cross_entropy_with_logits(): not implemented for {legacy_name(input._array.dtype)}")
+    loss = logit_entropy(input, target, pos_weight)
     if loss._array.dtype != kind:  # PyTorch computes it in the place of the targets
         loss = loss.to(target.dtype)
     if weight is not None:

@@ -41,7 +41,7 @@ def margin_ranking_loss(
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.shape}, "
             f"input2: {input2.shape}, target: {target.shape} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp(min=0), old_reduction(reduction, size_average, reduce))
+    return reduced((-target * (input1 - input2) + float(margin)).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
 @composite(namespace="nn.functional")

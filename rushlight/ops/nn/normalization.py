@@ -20,6 +20,7 @@ from ...core.kernel_providers import compiled, faster
 from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
 from ...core.state import flags, state
+from ...core.upcast import in_single
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import like_layout
 from . import normalization_onnx as onnx_forms
@@ -341,6 +342,15 @@ def _check_types(input: Any, *parameters: Any) -> None:
             raise DtypeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
+def _computed_in_single(input: Any) -> bool:
+    """Whether a normalisation widens its input: on the CPU, in half precision.  Kernels of accelerators do it element by element."""
+    return input._array.dtype in LOW_PRECISION and (sole_accelerator.kind is None or input.device.type == "cpu")
+
+
+def _wide(each: Any) -> Any:
+    return each.float() if each._array.dtype in LOW_PRECISION else each
+
+
 def _check_batch(shape: Any, training: bool) -> None:
     if training and len(shape) > 1 and math.prod((shape[0], *shape[2:])) == 1:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
@@ -355,6 +365,9 @@ def _update_running(running: Any, found: Any, momentum: float, factor: float = 1
             storage_of(running).version += 1
             return
         found = found if factor == 1 else found * factor
+        if running._array.dtype in LOW_PRECISION and found._array.dtype == np.float32:
+            running.copy_(_wide(running) * (1 - momentum) + found.reshape(running._array.shape) * momentum)
+            return
         running.mul_(1 - momentum).add_(found.reshape(running._array.shape).to(running.dtype), alpha=momentum)
     finally:
         state.grad_enabled = enabled
@@ -410,10 +423,24 @@ def _batch_norm(
     _refuse_whole_numbers("batch_norm", input)
     _check_types(input, weight, bias, running_mean, running_var)
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    if _computed_in_single(input):
+        return in_single(
+            lambda input, weight, bias: _batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps),
+            input, weight, bias,
+        )  # fmt: skip
+    return _batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def _batch_norm_of(
+    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    """A batch normalisation of checked arguments; running statistics of half precision beside a float32 input are widened."""
+    shape = tuple(input._array.shape)
     channels = (1, shape[1]) + (1,) * (len(shape) - 2)
     if not training:
         if running_mean is None or running_var is None:
             raise OperationError("Expected running_mean and running_var to be defined when training=False")
+        running_mean, running_var = (_wide(each) if input._array.dtype == np.float32 else each for each in (running_mean, running_var))
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         shift = -running_mean * scale
@@ -475,14 +502,17 @@ def instance_norm(
         return _batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     _refuse_whole_numbers("instance_norm", input)
     _check_types(input, weight, bias)
-    dims = tuple(range(2, len(shape)))
-    result, mean, variance = standardize(input, dims, eps)
-    if running_mean is not None:
-        _update_running(running_mean, mean.mean(0), momentum)
-    if running_var is not None:
-        count = math.prod(shape[2:])
-        _update_running(running_var, variance.mean(0), momentum, count / max(count - 1, 1))
-    return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+    def body(input: Any, weight: Any, bias: Any) -> Any:
+        result, mean, variance = standardize(input, tuple(range(2, len(shape))), eps)
+        if running_mean is not None:
+            _update_running(running_mean, mean.mean(0), momentum)
+        if running_var is not None:
+            count = math.prod(shape[2:])
+            _update_running(running_var, variance.mean(0), momentum, count / max(count - 1, 1))
+        return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+    return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
 
 
 @composite(also=("nn.functional.group_norm",), method=False, onnx={9: onnx_forms.group_norm})
@@ -505,9 +535,13 @@ def group_norm(
     _check_types(input, weight, bias)
     if shape[0] * math.prod(shape[1:]) == num_groups:
         raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
-    grouped = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
-    result = like_layout(standardize(grouped, (2,), eps)[0].reshape(shape), input)
-    return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+    def body(input: Any, weight: Any, bias: Any) -> Any:
+        grouped = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
+        result = like_layout(standardize(grouped, (2,), eps)[0].reshape(shape), input)
+        return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+
+    return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
 
 
 @composite(namespace="nn.functional", name="local_response_norm", onnx={9: onnx_forms.local_response_norm})

@@ -7,7 +7,8 @@ from typing import Any
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, table
-from ...core.errors import DimensionError, OperationError, ShapeError
+from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
+from ...core.state import flags
 from .rnn import gru_layer, lstm_layer, rnn_layer
 from .rnn_onnx import network_form
 
@@ -33,6 +34,15 @@ def _direction(
     return output, (hidden,)
 
 
+def _check_types(data: Any, others: list[Any]) -> None:
+    """Refuse hidden states and their weights and biases of another dtype than the input's."""
+    for each in others:
+        if each._array.dtype != data._array.dtype:
+            raise DtypeError(
+                f"expected hidden states and weights to have the same dtype as the input, but got: {each.dtype} != {data.dtype}"
+            )
+
+
 def _network(
     kind: str, data: Any, sizes: Any, states: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool,
     bidirectional: bool,
@@ -50,6 +60,8 @@ def _network(
     least = 4 if has_biases else 2
     if len(params) != cells * width or width not in ((least, least + 1) if kind == "lstm" else (least,)):
         raise OperationError(f"got an incorrect number of RNN parameters: {len(params)} for {num_layers} layers of {directions} directions")
+    if not flags.special:  # autocast casts them
+        _check_types(data, [*states, *params[1::width], *([] if kind == "lstm" or not has_biases else params[3::width])])
     last: list[tuple[Any, ...]] = []
     for layer in range(num_layers):
         outputs = []
@@ -81,6 +93,8 @@ def _run(kind: str, args: tuple[Any, ...]) -> Any:
     if batch_first:
         data = data.transpose(0, 1)
     length, batch, _ = data._array.shape
+    if length.__class__ is int and not length:
+        raise OperationError("Expected sequence length to be larger than 0 in RNN")
     if any(each._array.ndim == 3 and each._array.shape[1] != batch for each in states):
         raise ShapeError(f"Expected hidden states of a batch of {batch}, got {[list(each._array.shape) for each in states]}")
     rows = data.reshape(length * batch, data._array.shape[2])

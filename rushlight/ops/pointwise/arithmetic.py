@@ -35,7 +35,7 @@ def _scaled(other: Any, alpha: Any) -> Any:
 
 
 @primitive(
-    meta=elementwise(fast=(2, "any")),
+    meta=elementwise(fast=(2, "any"), factor=2),
     kernel=lambda xp, input, other, alpha: xp.add(input, _scaled(other, alpha)),
     ufunc="add",
     vjp={"input": lambda g: g, "other": lambda g, alpha: g if alpha == 1 else g * conjugate(alpha)},
@@ -64,7 +64,7 @@ class _Difference(Elementwise):
 
 
 @primitive(
-    meta=_Difference("default", (2, "any"), ""),
+    meta=_Difference("default", (2, "any"), "", factor=2),
     kernel=lambda xp, input, other, alpha: xp.subtract(input, _scaled(other, alpha)),
     ufunc="subtract",
     vjp={"input": lambda g: g, "other": lambda g, alpha: -g if alpha == 1 else g * -conjugate(alpha)},

@@ -391,6 +391,8 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
             f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}, one for "
             f"each dimension, but got a list of length {len(spacing)}"
         )
+    if isinstance(spacing, (list, tuple)) and any(isinstance(each, Tensor) and each._array.ndim != 1 for each in spacing):
+        raise ShapeError("torch.gradient expected each element of spacing to have one dimension")
     if any(input._array.shape[axis] <= edge_order for axis in dims):
         raise OperationError("torch.gradient expected each dimension size to be at least edge_order+1")
     spacings = spacing if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)

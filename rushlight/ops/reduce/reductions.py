@@ -83,16 +83,30 @@ def _moments_spec(input: Any, dim: Any, correction: Any, keepdim: bool) -> list[
     return [spec, Spec(spec.shape, input.dtype)]
 
 
+_NEAR = 1e-5  # a variance below this part of the squared mean: what rounding the mean adds to it can be seen
+
+
+def _squared(array: Any) -> Any:
+    """The squares of numbers, or of the absolute values of complex ones."""
+    return array * array if array.dtype.kind == "f" else array.real * array.real + array.imag * array.imag
+
+
 def _moments(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean, in two passes: the mean first, so that little is lost to rounding."""
+    """Variance and mean, in two passes: the mean first, so that little is lost to rounding.
+
+    What the mean itself lost is the mean of the differences; it is taken off where numbers are far from 0 beside their spread.
+    """
     axes = normalize_dims(dim, input.ndim)
     count = math.prod([input.shape[axis] for axis in axes])
     real = input.dtype.type(0).real.dtype.type
     mean = xp.true_divide(sum_axes(xp, input, axes, True), real(count))
     away = input - mean
-    square = away * away if away.dtype.kind == "f" else away.real * away.real + away.imag * away.imag
-    variance = xp.true_divide(sum_axes(xp, square, axes, keepdim), real(max(count - correction, 0)))
-    return variance, mean if keepdim else mean.reshape(variance.shape)
+    total = sum_axes(xp, _squared(away), axes, keepdim)
+    mean = mean if keepdim else mean.reshape(total.shape)
+    if xp is np and (total < _squared(mean) * real(_NEAR * count)).any():
+        lost = np.true_divide(sum_axes(np, away, axes, keepdim), real(count))
+        total = np.maximum(total - _squared(lost) * real(count), real(0))
+    return xp.true_divide(total, real(max(count - correction, 0))), mean
 
 
 def _variance(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:

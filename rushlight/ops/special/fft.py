@@ -382,8 +382,8 @@ def fft_fftfreq(
 
 
 @primitive(
-    meta=lambda n, d, dtype, *rest: Spec((int(n / 2) + 1,), _frequency_type("rfftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(int(n / 2) + 1) * (1.0 / (n * d) if n * d else np.inf)).astype(
+    meta=lambda n, d, dtype, *rest: Spec(checked_size((int(n / 2) + 1,)), _frequency_type("rfftfreq", dtype)),
+    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(*checked_size((int(n / 2) + 1,))) * (1.0 / (n * d) if n * d else np.inf)).astype(
         _frequency_type("rfftfreq", dtype)
     ),
     vjp={},

@@ -63,6 +63,10 @@ samples("cross_entropy", cases(lambda m: [
 samples("_binary_cross_entropy", cases(lambda m: [
     Sample(m.real(2, 3, low=0.1, high=0.9), m.real(2, 3, low=0, high=1)),
 ]))  # fmt: skip
+samples("_logit_cross_entropy", cases(lambda m: [
+    Sample(m.real(2, 3), m.real(2, 3, low=0, high=1), None),
+    Sample(m.real(2, 3), m.real(2, 3, low=0, high=1), m.real(3, low=0.5, high=2), constants=(2,)),
+]))  # fmt: skip
 samples("binary_cross_entropy", cases(lambda m: [
     *(Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), reduction=r) for r in REDUCTIONS),
     Sample(m.real(3, 2, low=0.05, high=0.95), m.real(3, 2, low=0, high=1), m.real(2), constants=(2,)),
