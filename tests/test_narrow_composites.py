@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import rushlight as torch
@@ -110,28 +112,15 @@ def test_alpha_is_rounded_to_half_precision(dtype: torch.dtype, expected: list[f
     assert x.clone().sub_(y, alpha=-0.3).tolist() == expected * 64
 
 
-@pytest.mark.parametrize(
-    ("dtype", "last", "first"),
-    [
-        (
-            torch.bfloat16,
-            [-3.640625, -1.34375, -0.341796875, -2.859375, -6.15625, -0.060546875],
-            [0.005462646484375, 0.59765625, 0.009033203125, 0.99609375, 0.400390625, 0.9921875],
-        ),
-        (
-            torch.float16,
-            [-3.640625, -1.33984375, -0.339599609375, -2.859375, -6.1640625, -0.061553955078125],
-            [0.00547027587890625, 0.59912109375, 0.0090179443359375, 0.99462890625, 0.40087890625, 0.9912109375],
-        ),
-    ],
-    ids=str,
-)
-def test_where_softmax_rounds(dtype: torch.dtype, last: list[float], first: list[float]) -> None:
-    """The logarithm of a sum along the last dimension, and exponentials along others."""
+@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.parametrize("function", [torch.softmax, torch.log_softmax])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_softmax_is_rounded_once(dtype: torch.dtype, function: Any, dim: int) -> None:
+    """In eager mode and in compiled code alike."""
     x = narrow(dtype).detach().reshape(2, 3)
-    assert torch.log_softmax(x, -1).flatten().tolist() == last
-    assert torch.softmax(x, 0).flatten().tolist() == first
-    assert torch.softmax(x.float() + 0.001, 0, dtype=dtype).tolist() == torch.softmax((x.float() + 0.001).to(dtype), 0).tolist()
+    expected = function(x.float(), dim).to(dtype)
+    assert function(x, dim).tolist() == torch.compile(function)(x, dim).tolist() == expected.tolist()
+    assert function(x.float() + 0.001, dim, dtype=dtype).tolist() == function((x.float() + 0.001).to(dtype), dim).tolist()
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int64, torch.bool], ids=str)

@@ -97,6 +97,7 @@ ALLOWED = {
     "fx/proxy.py": "functions of PyTorch, by how it records them",
     "fx/graph.py": "Python's operators",
     "fx/quantization/patterns.py": "public functions and methods whose results keep their operand's scale",
+    "capture/script/archive/resizing_text.py": "modes of interpolate",
     "capture/script/archive/operators.py": "operators of TorchScript on numbers, by its names",
     "fx/experimental/proxy_tensor.py": "names of aten for ops that are called something else",
     # Strings that are no names of ops, but the same words.

@@ -80,17 +80,6 @@ def _normalise_rows(xp: Any, rows: Any, logarithm: bool) -> Any:
     return result
 
 
-def _rounded_twice(array: Any, axis: int, narrow: Any, logarithm: bool) -> Any:
-    """The result for half precision where PyTorch rounds in between: the sum and its logarithm, or the exponentials."""
-    result = array - np.maximum.reduce(array, axis=axis, keepdims=True)
-    powers = np.exp(result)
-    total = sum_axes(np, powers, (axis,), True)
-    if logarithm:
-        result -= np.log(total.astype(narrow).astype(array.dtype)).astype(narrow).astype(array.dtype)
-        return result
-    return powers.astype(narrow).astype(array.dtype) / total
-
-
 def _softmax_kernel(logarithm: bool) -> Any:
     check = _softmax_spec("log_softmax" if logarithm else "softmax")
 
@@ -100,10 +89,7 @@ def _softmax_kernel(logarithm: bool) -> Any:
         if not array.size:
             return xp.empty(input.shape, spec.dtype)
         rows = _as_rows(array, axis)
-        last = axis == array.ndim - 1
-        if spec.dtype in LOW_PRECISION and xp is np and logarithm == last:
-            result = _rounded_twice(array, axis, spec.dtype, logarithm)
-        elif rows is not None:
+        if rows is not None:
             result = _normalise_rows(xp, rows, logarithm)
         else:
             result = array - xp.maximum.reduce(array, axis=axis, keepdims=True)

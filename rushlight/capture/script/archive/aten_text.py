@@ -20,7 +20,6 @@ _RENAMED = {
     "gelu_exact": "gelu", "real_part": "real",
     **{f"{name}_fill{end}": f"{name}{end}" for name in ("uniform", "normal", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random") for end in ("", "_")},
 }  # fmt: skip
-_DEVIATIONS = frozenset(("std", "var", "std_mean", "var_mean"))  # whose second argument may be the flag of their third
 _FILLED: dict[str, Any] = {"cudnn_enabled": True, "cudnn_enable": True, "padding_idx": -1, "sparse": False, "scale_grad_by_freq": False}
 _NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be called by an op, beside what the table of spellings says
     "indices": ("indices", "input", "indices_or_sections"), "training": ("training", "train"), "train": ("training", "train"), "self": ("self", "input", "tensor", "tensors"),
@@ -85,8 +84,12 @@ def op_call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], render: Rende
     if special is not None:
         return special(given, render)
     known = overloads_of("aten", name)
-    if name in _DEVIATIONS and isinstance(given.get("dim"), bool):
-        given["unbiased"] = given.pop("dim")
+    if (
+        isinstance(given.get("dim"), bool)
+        and known is not None
+        and any(each.name == "unbiased" for one in known[1] for each in one._schema.arguments)
+    ):
+        given["unbiased"] = given.pop("dim")  # std(x, False)
     if known is not None and any(isinstance(each, bool) for each in given.values()):
         given, render = _with_flags(given, render, known[1])
     if any(each.variadic and each.name == "args" for each in op.parameters):  # it takes what its operator takes
