@@ -17,6 +17,7 @@ from .types import (
     DEVICE,
     FLOAT,
     INT,
+    TENSOR,
     BroadcastingListType,
     DictType,
     EnumType,
@@ -28,7 +29,13 @@ from .types import (
 )
 
 Conversion = Callable[[Any], Any]
-_NUMBERS = {INT: int, FLOAT: float, BOOL: bool, COMPLEX: complex}
+_NUMBERS: dict[Type, Any] = {INT: int, FLOAT: float, BOOL: bool, COMPLEX: complex}
+_TAKEN: dict[Type, Any] = {
+    INT: int,
+    FLOAT: (int, float),
+    COMPLEX: (int, float, complex),
+    BOOL: (int, float, type(None)),
+}  # from Python functions
 
 
 def conversion(wanted: Type) -> Conversion | None:
@@ -100,6 +107,58 @@ def from_tensor(value: Any, wanted: Type) -> Any:
     if wanted in _NUMBERS and isinstance(value, TensorBase) and value.numel() == 1 and not value.dim():
         return _NUMBERS[wanted](value.item())
     return NotImplemented
+
+
+def from_python(wanted: Type) -> Conversion:
+    """What turns a result of a Python function into a value of the type that it says it returns: a TypeError where that is not possible.
+
+    More is taken than for arguments: numbers from tensors and of other types that have no fraction, tuples from lists, lists from what can be iterated.
+    """
+    if wanted in _NUMBERS:
+        return partial(_number, wanted)
+    if isinstance(wanted, OptionalType):
+        inner = from_python(wanted.inner)
+        return lambda value: None if value is None else inner(value)
+    if isinstance(wanted, ListType):
+        element = from_python(wanted.element)
+        return lambda value: value._items if isinstance(value, ScriptList) else [element(each) for each in _iterated(value, wanted)]
+    if isinstance(wanted, DictType):
+        key, item = from_python(wanted.key), from_python(wanted.value)
+        return lambda value: value._items if isinstance(value, ScriptDict) else {key(k): item(v) for k, v in dict(value).items()}
+    if isinstance(wanted, TupleType) and wanted.kind is None:
+        return partial(_tuple, wanted, [from_python(each) for each in wanted.elements])
+    if isinstance(wanted, UnionType):
+        return lambda value: value if is_exactly(value, wanted) else _refused(value, wanted)
+    check, convert = checker(wanted), conversion(wanted)
+
+    def run(value: Any) -> Any:
+        if check is not None and not check(value) and not (wanted == TENSOR and value is None):  # None is a tensor that is not defined
+            _refused(value, wanted)
+        return value if convert is None else convert(value)
+
+    return run
+
+
+def _number(wanted: Type, value: Any) -> Any:
+    if isinstance(value, TensorBase) and value.numel() == 1:
+        value = value.item()
+        return _NUMBERS[wanted](value.real if isinstance(value, complex) and wanted != COMPLEX else value)
+    return _NUMBERS[wanted](value) if isinstance(value, _TAKEN[wanted]) else _refused(value, wanted)
+
+
+def _iterated(value: Any, wanted: Type) -> Any:
+    return _refused(value, wanted) if isinstance(value, TensorBase) or not hasattr(value, "__iter__") else value
+
+
+def _tuple(wanted: TupleType, parts: list[Conversion], value: Any) -> Any:
+    items = list(value) if hasattr(value, "__iter__") else _refused(value, wanted)
+    if len(items) != len(parts):
+        raise TypeError(f"{value} has {len(items)} elements, and {wanted} has {len(parts)}")
+    return tuple([part(each) for part, each in zip(parts, items)])
+
+
+def _refused(value: Any, wanted: Type) -> Any:
+    raise TypeError(f"a value of type {type(value).__name__} is no {wanted}")
 
 
 def results(given: Type) -> Conversion | None:

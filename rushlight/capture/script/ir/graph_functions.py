@@ -20,6 +20,7 @@ from ...control.branches import capture_warning
 from ...control.python_functions import is_traced
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
+from ..frontend.conversions import from_python
 from ..frontend.errors import RaisedInScript, UnusedCallError
 from ..frontend.type_checks import is_exactly
 from ..frontend.types import ANY, class_type, parse_type
@@ -93,6 +94,22 @@ def unused_call(name: str) -> None:
 def missing_operator(name: str, *arguments: Any) -> None:
     """Stands for a call, on a way that may never be taken, of an operator that is not there."""
     raise NotSupported(f"the operator {name} is not known here, and was called by a scripted program")
+
+
+@has_side_effect
+def python_result(value: Any, wanted: str, name: str) -> Any:
+    """What a Python function called ``name`` gave, as a value of the type that it says it returns."""
+    try:
+        return _from_python(wanted)(value)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(
+            f"expected value of type {wanted} for return value but instead got value of type {type(value).__name__}. {name}(): {error}"
+        ) from error
+
+
+@functools.cache
+def _from_python(wanted: str) -> Callable[[Any], Any]:
+    return from_python(parse_type(wanted))
 
 
 def is_kind(value: Any, names: tuple[str, ...]) -> bool:
@@ -251,7 +268,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, missing_operator, is_kind, formatted, format_text, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
+        unpack, range_length, raise_error, check, unused_call, python_result, missing_operator, is_kind, formatted, format_text, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
         *type_numbers.FUNCTIONS.values(),
     )
 }  # fmt: skip

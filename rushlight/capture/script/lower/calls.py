@@ -46,6 +46,7 @@ from ..frontend.types import (
     UnknownAnnotation,
     assignable,
     from_annotation,
+    parse_type,
     type_of,
     without_none,
 )  # fmt: skip
@@ -409,10 +410,18 @@ class Calls(Construction):
 
     def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A call of a function that stays Python."""
+        self.check_arguments(found, len(arguments), keywords, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
         made = self.emit(found, tuple(self.values_of(arguments, node, False)), self.python_type(found), kwargs, impure=True)
-        made.arg.meta["python"] = getattr(found, "__name__", type(found).__name__)
-        return made
+        return self.python_result(made, getattr(found, "__name__", type(found).__name__))
+
+    def python_result(self, made: ScriptValue, name: str) -> ScriptValue:
+        """What a call that stays Python gave, as a value of the type that its function says it returns."""
+        made.arg.meta["python"] = name
+        wanted = made.type
+        if wanted == ANY or parse_type(repr(wanted)) != wanted:  # anything, or a class of the user's
+            return made
+        return self.emit(graph_functions.python_result, (made.arg, repr(wanted), name), wanted)
 
     def call_scripted(
         self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
@@ -543,13 +552,13 @@ class Calls(Construction):
         if scripted is None and name == "forward" and base.path and mark_of(function) is None:  # of the package: a call of the Module
             return self.call_module(base, arguments, keywords, node)
         if scripted is None:
+            if mark_of(function) == IGNORED:
+                self.check_arguments(function, len(arguments) + 1, keywords, node)
             args = tuple(self.values_of(arguments, node, False))
             kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
             kind = self.python_type(function) if mark_of(function) == IGNORED else ANY
             made = self.emit(base.below(name), args, kind, kwargs, op="call_module", impure=True)
-            if mark_of(function) == IGNORED:
-                made.arg.meta["python"] = name
-            return made
+            return self.python_result(made, name) if mark_of(function) == IGNORED else made
         return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
 
     def call_module(self, base: ModuleValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
@@ -577,6 +586,6 @@ class Calls(Construction):
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)
         if mark_of(forward) == IGNORED:
-            made.arg.meta["python"] = f"{type(module).__name__}.forward"
             made.type = made.arg.type = self.python_type(forward)
+            return self.python_result(made, f"{type(module).__name__}.forward")
         return made
