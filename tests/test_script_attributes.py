@@ -31,6 +31,12 @@ class _Typed(nn.Module):
         ),
         ("sub", None, "Cannot re-assign modules"),
         ("fresh", nn.Linear(2, 2), "Cannot re-assign modules"),
+        (
+            "sub",
+            torch.jit.script(nn.ReLU()),
+            r"Expected a value of type 'Linear\(in_features=2, out_features=2\)' for field 'sub', but found 'ReLU",
+        ),
+        ("sub", torch.jit.script(nn.Linear(2, 5)), "for field 'sub', but found 'Linear"),
         ("factor", 6, "Can't set constant 'factor' which has value:5"),
         ("count", 6.5, "Could not cast attribute 'count' to type int"),
         ("count", "six", "Could not cast attribute 'count' to type int"),
@@ -55,3 +61,25 @@ def test_attributes_of_scripted_modules_are_set():
     for name in ("sub", "offset"):
         with pytest.raises(RuntimeError, match="cannot delete methods or parameters of a script module"):
             delattr(scripted, name)
+
+
+class _Old(torch.jit.ScriptModule):
+    __constants__ = ["factor"]
+
+    def __init__(self):
+        super().__init__()
+        self.factor, self.sub = 5, nn.Linear(2, 2)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.sub(x) * self.factor
+
+
+def test_attributes_of_modules_with_script_methods_keep_their_types():
+    module = _Old()
+    with pytest.raises(RuntimeError, match="Can't set constant 'factor' which has value:5"):
+        module.factor = 6
+    with pytest.raises(RuntimeError, match="Cannot re-assign modules"):
+        module.sub = nn.Linear(2, 2)
+    module.sub = torch.jit.script(nn.Linear(2, 2))
+    torch.testing.assert_close(module(torch.ones(1, 2)), module.sub(torch.ones(1, 2)) * 5)

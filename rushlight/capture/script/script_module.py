@@ -12,7 +12,6 @@ from collections import OrderedDict
 from typing import Any
 
 from ...core.missing import is_own
-from ...core.state import state
 from ...graph import Graph
 from ...graph.node import all_graphs
 from ...nn.modules.container import ModuleDict, ModuleList, Sequential
@@ -21,26 +20,14 @@ from ...nn.parameter import is_lazy
 from ..graph_module import GraphModule
 from ..listing import listed
 from ..trace.jit_trace import ENABLED, TracedModule, save
+from .attribute_types import checked_attribute
 from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of
 from .frontend.errors import ScriptError
 from .frontend.instance_annotations import warn_of_empty
-from .frontend.type_checks import checker
-from .frontend.types import (
-    ANY,
-    CLASS_MAKERS,
-    FLOAT,
-    NONE,
-    OBJECT,
-    ClassType,
-    EnumType,
-    UnknownAnnotation,
-    from_annotation,
-    is_open,
-    type_of,
-)
+from .frontend.types import CLASS_MAKERS, ClassType, EnumType, is_open, type_of
 from .hooks import has_hooks, script_hooks
-from .interfaces import check_interface
+from .interfaces import check_interface, interfaces_of
 from .lower.attributes import declared, is_plain_class
 from .overloads import overloads_of
 from .run.library_modules import CALL, forward_program, is_library_forward, needs_python
@@ -147,6 +134,7 @@ class _Constructed(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
         made._script_marked()
+        made.__dict__["_script_constructed"] = True
         return made
 
 
@@ -174,7 +162,7 @@ class ScriptModule(Module, metaclass=_Constructed):
         if isinstance(value, Attribute):
             self.__dict__["_script_types"] = {**self.__dict__.get("_script_types", {}), name: value.type}
             value = float(value.value) if value.type is float else value.value
-        super().__setattr__(name, value)
+        super().__setattr__(name, checked_attribute(self, name, value) if "_script_constructed" in self.__dict__ else value)
 
     @property
     def _script_class(self) -> type:
@@ -318,9 +306,6 @@ class ScriptModule(Module, metaclass=_Constructed):
         return made
 
 
-_OF_EVERY_MODULE = frozenset(Module().__dict__)
-
-
 def _rebound(value: Any, before: Any, after: Any) -> Any:
     return types.MethodType(value.__func__, after) if value.__self__ is before else value
 
@@ -342,38 +327,10 @@ class RecursiveScriptModule(ScriptModule):
         getter = self.__dict__.get(f"_get_{name}")
         return super().__getattr__(name) if getter is None else getter()
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Module) or name in self.__dict__.get("_modules", ()):
-            wanted = interfaces_of(self).get(name)
-            if wanted is not None:
-                check_interface(wanted, value, name)
-            if not isinstance(value, ScriptModule):
-                raise RuntimeError(
-                    f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module '{name}': {value}"
-                )
-        elif name in self.__dict__ and name not in _OF_EVERY_MODULE and not state.scripted:  # programs were checked when they were compiled
-            value = self._script_cast(name, value)
-        super().__setattr__(name, value)
-
     def __delattr__(self, name: str) -> None:
         if any(name in table for table in (self._modules, self._parameters, self._buffers)):
             raise RuntimeError("cannot delete methods or parameters of a script module")
         super().__delattr__(name)
-
-    def _script_cast(self, name: str, value: Any) -> Any:
-        """A value for an attribute that there is: of its type, which the programs rely on."""
-        before = self.__dict__[name]
-        hints, constants = declared(self)
-        if name in constants:
-            raise RuntimeError(f"Can't set constant '{name}' which has value:{before}")
-        try:
-            wanted = from_annotation(hints[name]) if name in hints else type_of(before)
-        except UnknownAnnotation:  # of an attribute that no program reads
-            return value
-        check = None if wanted in (NONE, ANY, OBJECT) else checker(wanted)
-        if check is not None and not check(value):
-            raise RuntimeError(f"Could not cast attribute '{name}' to type {wanted}: it is given a value of type {type_of(value)}")
-        return float(value) if wanted == FLOAT else value
 
     def __copy__(self) -> Any:
         made = type(self).__new__(type(self))
@@ -513,16 +470,6 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
             check_interface(wanted, made._modules[name], name)
     made.__dict__["_script_structure"] = structure(made)  # of now: attributes that it is given later change no type
     return made
-
-
-def interfaces_of(made: Any) -> dict[str, Any]:
-    """The attributes of a Module that are annotated with an interface."""
-    hints = declared(made)[0]
-    return {
-        name: vars(each)["_script_interface"]
-        for name, each in hints.items()
-        if isinstance(each, type) and "_script_interface" in vars(each)
-    }
 
 
 def _take(made: Any, module: Any) -> None:
