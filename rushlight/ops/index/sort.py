@@ -127,6 +127,8 @@ def _first_of_order(xp: Any, rows: Any, k: int, largest: bool) -> Any:
 
 def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: bool) -> tuple[Any, Any]:
     shape = _topk_spec(input, k, dim, largest, sorted)[0].shape
+    if not input.ndim:  # one element, even if none is asked for
+        return xp.array(input), xp.zeros((), _INT64)
     array, axis = along(input, dim)
     if array.shape[axis] <= _SHORT or 4 * k >= array.shape[axis] or not array.size or not k:
         indices = stable_order(xp, array, axis, largest)[part(axis, None, k)]
