@@ -423,3 +423,21 @@ def test_hinge_embedding_loss_of_integers_stays_with_them():
 
 def test_rrelu_takes_no_number_for_nan():
     assert _gradient(lambda x: F.rrelu(x, 0.25, 0.25, True), nan, 0.0, -1.0, 1.0) == [1.0, 0.25, 0.25, 1.0]
+
+
+def test_nan_is_last_among_unique_elements_and_sorted_boundaries():
+    numbers = torch.tensor([1.0, nan, 3.0, nan, 2.0, 1.0], dtype=torch.bfloat16)
+    assert str(numbers.unique().tolist()) == "[1.0, 2.0, 3.0, nan, nan]"
+    assert torch.searchsorted(numbers.sort().values, numbers).tolist() == [0, 6, 3, 6, 2, 0]
+    assert torch.bucketize(torch.tensor([nan, 1.5]), torch.tensor([1.0, 2.0])).tolist() == [2, 1]
+
+
+def test_the_norm_of_one_element_is_its_size():
+    assert torch.linalg.vector_norm(torch.full((3, 1), 1e30), dim=1).tolist() == torch.full((3,), 1e30).tolist()
+    assert _gradient(torch.linalg.vector_norm, 1e-30) == [1.0]
+
+
+def test_lu_unpack_takes_the_pivots_of_its_matrix():
+    P = torch.lu_unpack(torch.ones(3, 1), torch.tensor([1, 3, 3], dtype=torch.int32)).P
+    assert P.equal(torch.eye(3))
+    assert torch.zeros(0, dtype=torch.int8).median().item() == 0

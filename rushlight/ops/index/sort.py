@@ -236,7 +236,8 @@ def _median_of_all(name: str, skip: bool) -> Any:
     def kernel(xp: Any, input: Any) -> Any:
         _check_median(name, input)
         if not input.size:
-            return xp.asarray(xp.nan if input.dtype.kind == "f" else np.iinfo(input.dtype).min, input.dtype)
+            wide = input.dtype.itemsize >= 4  # NaN as an integer
+            return xp.asarray(xp.nan if input.dtype.kind == "f" else np.iinfo(input.dtype).min if wide else 0, input.dtype)
         rows = input.reshape(1, -1)
         rank = int(_median_ranks(xp, rows, skip)[0, 0])
         return xp.partition(rows, rank, axis=1)[0, rank]

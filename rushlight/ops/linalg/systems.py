@@ -158,6 +158,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
             raise OperationError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass the result of lu_factor?"
             )
+        LU_pivots = LU_pivots[..., : min(LU_data._array.shape[-2:])] if LU_pivots._array.ndim else LU_pivots
         unit = identity_like(LU_data, rows).expand((*LU_data._array.shape[:-2], rows, rows))
         P = _move_rows(unit, lu_order(LU_pivots, rows, True))
     return _Unpacked(P, _lower(LU_data) if unpack_data else nothing, _upper(LU_data) if unpack_data else nothing)
