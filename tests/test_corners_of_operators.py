@@ -397,3 +397,47 @@ def test_a_number_over_a_tensor_is_the_reciprocal_times_the_number():
 
 def _two_and_a_half_over(x):
     return 2.5 / x
+
+
+def test_topk_of_a_number_gives_the_number():
+    values, indices = torch.topk(torch.tensor(2.0), 0)
+    assert (values.shape, values.item(), indices.item()) == ((), 2.0, 0)
+
+
+def test_sizes_and_pivots_of_inverses_are_checked_as_pytorch_checks_them():
+    ones, zeros = torch.ones(1, 1, 3), torch.zeros(1, 1, 3, dtype=torch.int64)
+    assert F.max_unpool1d(ones, zeros, 2, stride=0).tolist() == [[[1.0, 0.0]]]
+    assert F.max_unpool1d(ones, zeros, 0, stride=0).shape == (1, 1, 0)
+    with pytest.raises(ValueError, match=r"non-negative spatial dimensions, but got output_size\[0\]=-6"):
+        F.max_unpool1d(ones, zeros, -2)
+    with pytest.raises(RuntimeError, match="pivots passed to lu_unpack"):
+        torch.lu_unpack(torch.ones(2, 3), torch.tensor([2], dtype=torch.int32))
+    empty = torch.linalg.lstsq(torch.zeros(2, 0), torch.ones(2, 1), driver="gels")
+    assert empty.residuals.tolist() == [0.0]
+
+
+def test_hinge_embedding_loss_of_integers_stays_with_them():
+    loss = F.hinge_embedding_loss(torch.tensor([[0, 3]]), torch.tensor([[-1, 1]]), margin=1.7, reduction="none")
+    assert (loss.dtype, loss.tolist()) == (torch.int64, [[1, 3]])
+
+
+def test_rrelu_takes_no_number_for_nan():
+    assert _gradient(lambda x: F.rrelu(x, 0.25, 0.25, True), nan, 0.0, -1.0, 1.0) == [1.0, 0.25, 0.25, 1.0]
+
+
+def test_nan_is_last_among_unique_elements_and_sorted_boundaries():
+    numbers = torch.tensor([1.0, nan, 3.0, nan, 2.0, 1.0], dtype=torch.bfloat16)
+    assert str(numbers.unique().tolist()) == "[1.0, 2.0, 3.0, nan, nan]"
+    assert torch.searchsorted(numbers.sort().values, numbers).tolist() == [0, 6, 3, 6, 2, 0]
+    assert torch.bucketize(torch.tensor([nan, 1.5]), torch.tensor([1.0, 2.0])).tolist() == [2, 1]
+
+
+def test_the_norm_of_one_element_is_its_size():
+    assert torch.linalg.vector_norm(torch.full((3, 1), 1e30), dim=1).tolist() == torch.full((3,), 1e30).tolist()
+    assert _gradient(torch.linalg.vector_norm, 1e-30) == [1.0]
+
+
+def test_lu_unpack_takes_the_pivots_of_its_matrix():
+    P = torch.lu_unpack(torch.ones(3, 1), torch.tensor([1, 3, 3], dtype=torch.int32)).P
+    assert P.equal(torch.eye(3))
+    assert torch.zeros(0, dtype=torch.int8).median().item() == 0

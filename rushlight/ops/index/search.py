@@ -80,12 +80,19 @@ def _unique_kernel(xp: Any, input: Any, dim: Any, return_inverse: bool, return_c
         return [input.copy(), nothing, nothing]
     if axis is not None and input.dtype.kind in "fc" and xp is np and np.isnan(input).any():
         return _unique_with_nan(input, axis, return_inverse, return_counts)
-    found = xp.unique(input, return_inverse=return_inverse, return_counts=return_counts, axis=axis, equal_nan=False)
+    narrow = input.dtype.name == "bfloat16"  # which NumPy sorts with NaN anywhere
+    found = xp.unique(
+        input.astype(np.float32) if narrow else input,
+        return_inverse=return_inverse,
+        return_counts=return_counts,
+        axis=axis,
+        equal_nan=False,
+    )
     if not return_inverse and not return_counts:
-        return [found, nothing, nothing]
+        return [found.astype(input.dtype, copy=False), nothing, nothing]
     shape = input.shape if axis is None else (input.shape[axis],)
     inverse = found[1].reshape(shape).astype(_INT64, copy=False) if return_inverse else nothing
-    return [found[0], inverse, found[-1].astype(_INT64, copy=False) if return_counts else nothing]
+    return [found[0].astype(input.dtype, copy=False), inverse, found[-1].astype(_INT64, copy=False) if return_counts else nothing]
 
 
 def _no_derivative(g: Any) -> Any:
@@ -235,6 +242,10 @@ def _searchsorted_spec(sorted_sequence: Any, input: Any, out_int32: bool, right:
     return Spec(shape, _INT32 if out_int32 else _INT64)
 
 
+def _last_is_nan(xp: Any, rows: Any) -> bool:
+    return rows.dtype.kind == "f" and rows.size > 0 and bool(xp.isnan(rows[-1]))
+
+
 def _searchsorted_kernel(xp: Any, sorted_sequence: Any, input: Any, out_int32: bool, right: bool, side: Any, sorter: Any) -> Any:
     spec = _searchsorted_spec(sorted_sequence, input, out_int32, right, side, sorter)
     right = right or side == "right"
@@ -243,12 +254,14 @@ def _searchsorted_kernel(xp: Any, sorted_sequence: Any, input: Any, out_int32: b
         if sorter.size and (sorter.min() < 0 or sorter.max() >= length):
             raise OperationError("torch.searchsorted(): sorter index out of range")
         sorted_sequence = xp.take_along_axis(sorted_sequence, sorter, -1)
-    if sorted_sequence.ndim == 1:
+    one_row = sorted_sequence.ndim == 1
+    if one_row and not (_last_is_nan(xp, sorted_sequence) or (values.dtype.kind == "f" and xp.isnan(values).any())):
         return xp.asarray(xp.searchsorted(sorted_sequence, values, side="right" if right else "left")).astype(spec.dtype)
     low, high = xp.zeros(values.shape, _INT64), xp.full(values.shape, length)
     for _ in range(length.bit_length()):  # all rows are searched at once, by halving
         middle = (low + high) // 2
-        found = xp.take_along_axis(sorted_sequence, xp.minimum(middle, length - 1), -1)
+        places = xp.minimum(middle, length - 1)
+        found = sorted_sequence[places] if one_row else xp.take_along_axis(sorted_sequence, places, -1)
         after = ~((found > values) if right else (found >= values)) & (low < high)
         low, high = xp.where(after, middle + 1, low), xp.where(after, high, middle)
     return low.astype(spec.dtype)

@@ -127,6 +127,8 @@ def _first_of_order(xp: Any, rows: Any, k: int, largest: bool) -> Any:
 
 def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: bool) -> tuple[Any, Any]:
     shape = _topk_spec(input, k, dim, largest, sorted)[0].shape
+    if not input.ndim:  # one element, even if none is asked for
+        return xp.array(input), xp.zeros((), _INT64)
     array, axis = along(input, dim)
     if array.shape[axis] <= _SHORT or 4 * k >= array.shape[axis] or not array.size or not k:
         indices = stable_order(xp, array, axis, largest)[part(axis, None, k)]
@@ -234,7 +236,8 @@ def _median_of_all(name: str, skip: bool) -> Any:
     def kernel(xp: Any, input: Any) -> Any:
         _check_median(name, input)
         if not input.size:
-            return xp.asarray(xp.nan if input.dtype.kind == "f" else np.iinfo(input.dtype).min, input.dtype)
+            wide = input.dtype.itemsize >= 4  # NaN as an integer
+            return xp.asarray(xp.nan if input.dtype.kind == "f" else np.iinfo(input.dtype).min if wide else 0, input.dtype)
         rows = input.reshape(1, -1)
         rank = int(_median_ranks(xp, rows, skip)[0, 0])
         return xp.partition(rows, rank, axis=1)[0, rank]

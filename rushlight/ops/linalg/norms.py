@@ -40,6 +40,8 @@ def _vector_norm_kernel(xp: Any, input: Any, ord: float, dim: Any, keepdim: bool
     axes = normalize_dims(dim, input.ndim)
     if input.dtype.kind == "V":
         raise TypeError("records have no norm")  # complex32 is computed in single precision
+    if ord != 0 and all(input.shape[axis] == 1 for axis in axes):  # no square of it, which could overflow
+        return xp.abs(input).reshape(reduced_shape(input.shape, axes, keepdim))
     if ord == 2 and len(axes) == input.ndim and input.flags.c_contiguous:  # one pass of BLAS, no temporary
         flat = input.reshape(-1)
         flat = flat if flat.dtype.kind == "f" else flat.view(flat.real.dtype)

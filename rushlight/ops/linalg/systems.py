@@ -153,10 +153,12 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     P = nothing
     if unpack_pivots:
         held = LU_pivots._array
-        if held.__class__ is np.ndarray and held.size and not 1 <= held.min() <= held.max() <= rows:
+        short = held.ndim > 0 and held.shape[-1] < min(LU_data._array.shape[-2:])
+        if short or held.__class__ is np.ndarray and held.size and not 1 <= held.min() <= held.max() <= rows:
             raise OperationError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass the result of lu_factor?"
             )
+        LU_pivots = LU_pivots[..., : min(LU_data._array.shape[-2:])] if LU_pivots._array.ndim else LU_pivots
         unit = identity_like(LU_data, rows).expand((*LU_data._array.shape[:-2], rows, rows))
         P = _move_rows(unit, lu_order(LU_pivots, rows, True))
     return _Unpacked(P, _lower(LU_data) if unpack_data else nothing, _upper(LU_data) if unpack_data else nothing)
@@ -426,5 +428,5 @@ def linalg_lstsq(
     if shape[-2] > shape[-1] and driver != "gelsy" and (driver == "gels" or bool((rank == shape[-1]).all())):
         error = matmul(input, solution) - columns
         squares = error * error if error._array.dtype.kind == "f" else error.real**2 + error.imag**2
-        residuals = squares.sum(-2)
+        residuals = squares.sum(-2) if driver != "gels" or shape[-1] else squares.new_zeros(squares.sum(-2).shape)
     return _Lstsq(solution.squeeze(-1) if vector else solution, residuals, rank, values)

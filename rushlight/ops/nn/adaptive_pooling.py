@@ -308,6 +308,8 @@ def _unpool_meta(input: Any, indices: Any, size: Any) -> Spec:
 
 def _unpool_kernel(xp: Any, input: Any, indices: Any, size: Any) -> Any:
     alert_not_deterministic(f"max_unpooling{max(len(size), 2)}d_forward_out")
+    if 0 in size:
+        return xp.zeros(_with_size(input, tuple(size)), input.dtype)
     wrong = (indices < 0) | (indices >= int(np.prod(size)))
     if xp.any(wrong):
         shown = "x".join(map(str, size))
@@ -333,10 +335,13 @@ def _unpool_size(ndim: int, spatial: Any, kernel_size: Any, stride: Any, padding
     options = [as_ints(value, f"max_unpool{ndim}d", "kernel_size") for value in
                (kernel_size, kernel_size if stride is None else stride, padding)]  # fmt: skip
     kernel, step, around = (each * ndim if len(each) == 1 else each for each in options)
-    if any(each <= 0 for each in step):
-        raise ShapeError(f"strides should be greater than zero, but got stride: {list(step)}")
     natural = tuple((n - 1) * s + k - 2 * p for n, k, s, p in zip(spatial, kernel, step, around))
     if output_size is None:
+        for dim, size in enumerate(natural):
+            if size < 0:
+                raise ValueRangeError(
+                    f"max_unpooling: output_size must contain non-negative spatial dimensions, but got output_size[{dim}]={size}"
+                )
         return natural
     sizes = tuple(output_size)[-ndim:] if len(output_size) == ndim + 2 else tuple(output_size)
     if len(sizes) != ndim:

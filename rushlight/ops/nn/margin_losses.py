@@ -23,6 +23,8 @@ def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """The input where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    if input._array.dtype.kind in "biu":  # the margin takes the input's dtype
+        margin = int(margin)
     hinge = (margin - input).clamp(min=0)
     loss = input.masked_fill(target == -1, 0) + hinge.masked_fill(target == 1, 0)
     return reduced(loss, old_reduction(reduction, size_average, reduce))

@@ -27,7 +27,7 @@ def _slopes_meta(input: Any, lower: float, upper: float, generator: Any) -> Spec
 def _slopes_kernel(xp: Any, input: Any, lower: float, upper: float, generator: Any) -> Any:
     _slopes_meta(input, lower, upper, generator)
     slopes = xp.ones(input.shape, input.dtype)
-    below = ~(input > 0)  # only these take a number, in the order of the elements
+    below = input <= 0  # only these take a number, in the order of the elements
     slopes[below] = stream_of(generator, xp).uniform(int(below.sum()), np.float64, lower, upper)
     return slopes
 
@@ -48,7 +48,7 @@ def _slopes_onnx(g: Any, input: Any, lower: float, upper: float, generator: Any)
     onnx={9: _slopes_onnx},
 )
 def rrelu_slopes(input: Tensor, lower: float, upper: float, generator: Any = None) -> Tensor:
-    """1 where the input is positive, elsewhere uniform numbers between two bounds."""
+    """Uniform numbers between two bounds where the input is 0 or less, elsewhere 1."""
 
 
 def _rrelu(input: Any, lower: float, upper: float, training: bool, generator: Any, in_place: bool) -> Any:
