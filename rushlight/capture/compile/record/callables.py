@@ -48,6 +48,10 @@ TAKE_FUNCTIONS = frozenset(
         itertools.filterfalse, itertools.groupby,
     )
 )  # fmt: skip
+# Of these: functions that choose by what it returns, and do not pass it on.
+DECIDED = frozenset(
+    id(each) for each in (sorted, min, max, filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby)
+)
 # Functions that iterate over what they are given.
 TAKE_ITERABLES = TAKE_FUNCTIONS | frozenset(
     id(each)
