@@ -64,6 +64,7 @@ from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
 from .getters import GETTERS, copied_mapping, inlined_getter
 from .graph_breaks import Break
+from .new_modules import LEAVES, new_leaves
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_arguments, tensor_of
 
@@ -325,6 +326,8 @@ class Recorder(ContainerRecorder):
         if kind is reversed and len(args) == 1 and isinstance(args[0], CONTAINERS) and not python_methods(type(args[0])):
             self.guard_elements(args[0])  # which it hands on, whatever they are
             return kind(*args)
+        if issubclass(kind, LEAVES) and root == PACKAGE:
+            return new_leaves(self, kind, args, kwargs)
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)
             self.specialize(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
@@ -520,9 +523,7 @@ class Recorder(ContainerRecorder):
                 if isinstance(function, functools._lru_cache_wrapper):
                     raise Break("native", name=name)
                 return function(*args, **kwargs)
-        own = (
-            id(owner) in self.fresh or isinstance(owner, BaseException) and id(owner) not in self.sources
-        )  # the program made it, or raised it
+        own = id(owner) in self.fresh or isinstance(owner, BaseException) and id(owner) not in self.sources  # it made it, or raised it
         if isinstance(function, BuiltinFunctionType) and module in ("builtins", "io", "sys", "_io") and not own:
             raise Break("builtin", name=name)
         if own and (not is_users(type(owner)) or isinstance(owner, BaseException)):
