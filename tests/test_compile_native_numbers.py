@@ -76,7 +76,7 @@ PROGRAMS: dict[str, Callable[[int, float], Any]] = {
     "isclose": lambda n, h: math.isclose(1.5, 2.5, abs_tol=h),
     "format": lambda n, h: "{a}".format(a=n),  # noqa: UP032
     "split": lambda n, h: "a.b.c.d.e.f".split(".", maxsplit=n),
-    "sorted backwards": lambda n, h: sorted([3, 1, 2], reverse=n - 3),
+    "sorted backwards": lambda n, h: sorted([3, 1, 2], reverse=n - 3),  # type: ignore[call-overload]
     "key of sort": lambda n, h: _sorted_by(n - 3),
     "key of max": lambda n, h: max([3, 1], key=lambda each: each * (n - 3)),
     "filter": lambda n, h: list(filter(lambda each: n - each, [2, 3, 4])),

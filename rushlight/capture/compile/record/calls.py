@@ -503,8 +503,8 @@ class Recorder(ContainerRecorder):
             return computed(self, function, args[0])
         if root == PACKAGE:
             return self.package_function(function, owner, name, module, args, kwargs)
-        if name in CONSTRUCTORS and isinstance(owner, type) and owner.__module__ in ("builtins", "collections"):
-            args = [self.as_iterable(args[0]), *args[1:]] if name == "fromkeys" and args else args
+        if name in CONSTRUCTORS and isinstance(owner, type) and owner.__module__ in ("builtins", "collections", "itertools"):
+            args = [self.iterables(name, args[0]), *args[1:]] if name.startswith("from") and args else args
             self.specialize(*args)
             return function(*args, **kwargs)
         kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`

@@ -335,6 +335,15 @@ class ContainerRecorder(ValueRecorder):
             self.guard_contents(value)
         return value
 
+    def iterables(self, name: str, value: Any) -> Any:
+        """The first argument of a class method that makes something new: ``fromkeys`` iterates over it, ``from_iterable`` also over what it holds."""
+        if name not in ("fromkeys", "from_iterable"):
+            return value
+        outer = self.as_iterable(value)
+        if name == "fromkeys":
+            return outer
+        return [*map(self.as_iterable, outer)] if isinstance(value, CONTAINERS) else map(self.as_iterable, outer)
+
     def get_iter(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):
             special = self.special(value, "__iter__")
