@@ -1,6 +1,8 @@
 """compile: objects without attributes whose elements change between calls (views of dicts, bytearrays, arrays) are not taken for constants."""
 
 import array
+import inspect
+import itertools
 import types
 
 import pytest
@@ -44,3 +46,26 @@ def test_elements_change(name):
     for first, data in ((97, {"k": 1, "j": 2}), (97, {"k": 1, "j": 2}), (5, {"k": 5, "j": 7, "q": 1}), (97, {"k": 1, "j": 2})):
         put(first, data)
         assert torch.equal(compiled(x), program(x))
+
+
+def test_chained_iterables_are_guarded_inside_of_one_graph():
+    first, rows = [1, 2], [[1], [2, 3]]
+
+    def program(x, n):
+        pairs = itertools.chain.from_iterable([each, n] for each in first)
+        return x * sum(itertools.chain.from_iterable(rows)) + sum(pairs)
+
+    compiled = torch.compile(program, fullgraph=True, backend="eager")
+    for change in (lambda: None, lambda: rows[1].append(5), lambda: first.append(4), lambda: rows.append([7]), lambda: None):
+        change()
+        for n in (1, 2, 3):
+            assert compiled(torch.ones(2), n).tolist() == program(torch.ones(2), n).tolist()
+
+
+def test_questions_about_kinds_of_objects_inside_of_one_graph():
+    def program(x, value):
+        return x + 1 if inspect.isfunction(value) else x + 2 if inspect.isclass(value) else x
+
+    compiled = torch.compile(program, fullgraph=True, backend="eager")
+    for value in (put, int, 3, put):
+        assert compiled(torch.zeros(1), value).tolist() == program(torch.zeros(1), value).tolist()

@@ -588,3 +588,12 @@ def test_a_copy_of_an_expanded_tensor_lies_in_order():
         copy = tensor.clone()
         assert copy.stride() == strides and rushlight.equal(copy, tensor)
         assert copy.untyped_storage().nbytes() == 4 * copy.numel()
+
+
+def test_writes_through_views_of_a_view_that_was_made_a_leaf() -> None:
+    leaf = rushlight.arange(6.0).reshape(2, 3).requires_grad_()  # a view of what `arange` made, and a leaf
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        leaf.view(-1).mul_(2)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        leaf.mul_(2)
+    assert leaf.tolist() == [[0, 1, 2], [3, 4, 5]]

@@ -31,7 +31,7 @@ def check_in_place(target: TensorBase) -> None:
     view = target._view
     if view is not None:
         _check_view(target, view)
-        if view.base._requires_grad and view.base._grad_fn is None:
+        if view.base._grad_fn is None and (target._requires_grad or view.base._requires_grad):  # also of a view that was made a leaf itself
             raise InPlaceError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if target._requires_grad and target._grad_fn is None:
         raise InPlaceError("a leaf Variable that requires grad is being used in an in-place operation.")

@@ -387,7 +387,7 @@ STATEMENTS: list[tuple[str, list[str]]] = [
     ('t = t + id(x) * 0 + (x is LAST[0])', []),
     ('t = t * isinstance(G, int) + isinstance(CALL, Callable_) + callable(CALL)', ['G = {f}', 'G = {i}', 'CALL = 3']),
     ('t = t + type(PROP).__name__.__len__()', ['PROP = Slots()']),
-    ("t = t * vars(PROP).get('_v', 1) + len(PROP.__dict__)", ['PROP._v = {f}', 'PROP.extra{i} = 1']),
+    ("t = t * vars(PROP).get('_v', 1) + len(PROP.__dict__)", ['PROP._v = {f}', 'setattr(PROP, "extra{i}", 1)']),
     ("setattr(PROP, 'dyn', getattr(PROP, 'dyn', 0) + 1); t = t * PROP.dyn; delattr(PROP, 'dyn') if PROP.dyn > 2 else None", []),
     ('t = Prop.meth(PROP, t); t = PROP.__class__.klass * t', ['Prop.klass = {i}']),
 ]  # fmt: skip

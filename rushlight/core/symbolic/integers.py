@@ -106,9 +106,15 @@ class SymbolicInt(Compared, int):
             return result if modulo is None else result % modulo
         if modulo is not None:
             return pow(int.__int__(self), other, modulo)
+        if not isinstance(other, (int, float)):
+            return NotImplemented
+        if isinstance(other, int) and other >= 0:  # no formula says it
+            return int(self) ** int(other)
         return SymbolicFloat(int.__int__(self) ** other, operator.pow, (self, other))
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        if not isinstance(other, (int, float)):
+            return NotImplemented
         return pow(other, int.__int__(self), modulo)
 
     def __truediv__(self, other: Any) -> Any:

@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import inspect
+import operator
 import sys
 import traceback
 from types import FunctionType, MethodType
@@ -39,6 +40,21 @@ def _hasattr(recorder: Any, *args: Any) -> Any:
 @handles(setattr)
 def _setattr(recorder: Any, *args: Any) -> Any:
     return recorder.store_attr(*args)
+
+
+@handles(operator.setitem)
+def _setitem(recorder: Any, *args: Any) -> Any:
+    return recorder.set_item(*args)
+
+
+@handles(operator.delitem)
+def _delitem(recorder: Any, *args: Any) -> Any:
+    return recorder.delete_item(*args)
+
+
+@handles(operator.getitem)
+def _getitem(recorder: Any, *args: Any) -> Any:
+    return recorder.get_item(*args)
 
 
 @handles(delattr)

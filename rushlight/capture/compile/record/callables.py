@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import inspect
 import itertools
 import sys
 import weakref
@@ -16,7 +17,7 @@ from ....core.missing import home_module
 PACKAGE = __name__.partition(".")[0]
 
 # Class methods of builtin classes that make a new value.
-CONSTRUCTORS = frozenset("fromkeys fromhex from_bytes maketrans".split())
+CONSTRUCTORS = frozenset("fromkeys fromhex from_bytes maketrans from_iterable".split())
 # Builtin functions that only compute.
 PURE_BUILTINS = frozenset(
     id(each)
@@ -39,7 +40,12 @@ IMPURE = frozenset(
 # Parts of the standard library that are written in Python and inlined.
 LOOKED_INTO = frozenset(("contextlib", "collections", "functools", "unittest"))
 # The same, of parts that also make classes.
-LOOKED_INTO_FUNCTIONS = frozenset((dataclasses.replace, getattr(dataclasses, "_replace", dataclasses.replace), dataclasses.is_dataclass))
+LOOKED_INTO_FUNCTIONS = frozenset(
+    (
+        dataclasses.replace, getattr(dataclasses, "_replace", dataclasses.replace), dataclasses.is_dataclass, inspect.isfunction, inspect.ismethod,
+        inspect.isclass, inspect.ismodule, inspect.isbuiltin, inspect.isgenerator,
+    )
+)  # fmt: skip
 # Functions that call what they are given; what is given is interpreted.
 TAKE_FUNCTIONS = frozenset(
     id(each)
@@ -48,6 +54,10 @@ TAKE_FUNCTIONS = frozenset(
         itertools.filterfalse, itertools.groupby,
     )
 )  # fmt: skip
+# Of these: functions that choose by what it returns, and do not pass it on.
+DECIDED = frozenset(
+    id(each) for each in (sorted, min, max, filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby)
+)
 # Functions that iterate over what they are given.
 TAKE_ITERABLES = TAKE_FUNCTIONS | frozenset(
     id(each)

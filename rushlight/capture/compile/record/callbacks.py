@@ -68,13 +68,23 @@ native = BytecodeInterpreter(NativeSemantics())
 
 
 class InterpretedCallback:
-    """A function of the program that native code may call: it is interpreted."""
+    """A function of the program that native code may call: it is interpreted.
 
-    def __init__(self, recorder: Any, function: Any) -> None:
+    ``decides``: native code chooses by what it returns, so symbolic numbers in that must be the same in later calls."""
+
+    def __init__(self, recorder: Any, function: Any, decides: bool = False) -> None:
         self.recorder = recorder
         self.function = function
+        self.decides = decides
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.interpreted(args, kwargs)
+        if self.decides and not self.recorder.closed:
+            self.recorder.specialize(result)
+        return result
+
+    def interpreted(self, args: Any, kwargs: Any) -> Any:
+        """What the function returns."""
         recorder = self.recorder
         if recorder.closed:
             return self.function(*args, **kwargs)

@@ -36,6 +36,7 @@ from ..vm.generator import InterpretedGenerator
 from ..vm.semantics import Semantics, is_interpretable
 from .callables import (
     CONSTRUCTORS,
+    DECIDED,
     EFFECTS_OF_TENSORS,
     HAND_ON,
     IMPURE,
@@ -63,8 +64,9 @@ from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
 from .getters import GETTERS, copied_mapping, inlined_getter
 from .graph_breaks import Break
+from .new_modules import LEAVES, new_leaves
 from .registry import flagged, handler_of, marked
-from .symbolic_numbers import MATH, computed, converted, numbers_in, tensor_of
+from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_arguments, tensor_of
 
 # Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
 _PARTS_LOOKED_INTO = (
@@ -81,6 +83,7 @@ GLOBAL_HOOKS = (
 _FILES_LOOKED_INTO = frozenset((no_grad.__call__.__code__.co_filename, autocast.__call__.__code__.co_filename))
 _GATHERING = (list, tuple, set, frozenset, collections.deque, sorted, sum, max, min, any, all)  # builtins that may run a whole generator
 _OF_MODULES = (ModuleList, ModuleDict)
+_OF_NUMBERS = (range, bytes, bytearray, complex)  # builtin classes whose instances depend on a number
 _FRAME_FUNCTIONS = frozenset(id(each) for each in (globals, vars, dir, eval, exec))
 
 
@@ -300,7 +303,7 @@ class Recorder(ContainerRecorder):
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
-            self.specialize(*args)
+            self.specialize(*args, *kwargs.values())
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
             if args and kind is str:
@@ -323,6 +326,8 @@ class Recorder(ContainerRecorder):
         if kind is reversed and len(args) == 1 and isinstance(args[0], CONTAINERS) and not python_methods(type(args[0])):
             self.guard_elements(args[0])  # which it hands on, whatever they are
             return kind(*args)
+        if issubclass(kind, LEAVES) and root == PACKAGE:
+            return new_leaves(self, kind, args, kwargs)
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)
             self.specialize(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
@@ -334,8 +339,10 @@ class Recorder(ContainerRecorder):
                 args = [first, *args[1:]]
         elif kind not in (functools.partial, types.MethodType, collections.defaultdict) and id(kind) not in SHALLOW:
             self.guard_contents(*args, *kwargs.values())
-        if kind is range:
-            self.specialize(*args)
+            if root in PURE_MODULES or kind in _OF_NUMBERS:
+                kept = 1 if kind is itertools.repeat else 0  # what it hands on
+                made, kwargs = plain_arguments(self, args[kept:], kwargs)
+                args = [*args[:kept], *made]
         known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
         if (
             (not known and not is_users(kind))
@@ -456,7 +463,7 @@ class Recorder(ContainerRecorder):
             for kind in MUTATORS:
                 if isinstance(owner, kind):
                     if kwargs.get("key") is not None:
-                        kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"])}
+                        kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"], decides=True)}
                     elif name in ("extend", "update", "extendleft"):
                         args = self.interpreted_arguments(function, args, {})
                     return self.container_method(kind, owner, name, function, args, kwargs)
@@ -488,16 +495,16 @@ class Recorder(ContainerRecorder):
                 args = self.interpreted_arguments(function, args, kwargs)
                 if function in (sorted, min, max) and len(args) == 1:
                     args = [list(args[0])]
-                self.specialize(*args)
+                self.specialize(*args, *[each for each in kwargs.values() if not is_callback(each)])
             if kwargs.get("key") is not None:
-                kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"])}
+                kwargs = {**kwargs, "key": InterpretedCallback(self, kwargs["key"], decides=True)}
             return function(*args, **kwargs)
         if len(args) == 1 and is_symbolic(args[0]) and function in MATH:
             return computed(self, function, args[0])
         if root == PACKAGE:
             return self.package_function(function, owner, name, module, args, kwargs)
-        if name in CONSTRUCTORS and isinstance(owner, type) and owner.__module__ in ("builtins", "collections"):
-            args = [self.as_iterable(args[0]), *args[1:]] if name == "fromkeys" and args else args
+        if name in CONSTRUCTORS and isinstance(owner, type) and owner.__module__ in ("builtins", "collections", "itertools"):
+            args = [self.iterables(name, args[0]), *args[1:]] if name.startswith("from") and args else args
             self.specialize(*args)
             return function(*args, **kwargs)
         kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
@@ -505,33 +512,26 @@ class Recorder(ContainerRecorder):
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
             self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
-            self.specialize(*args)
+            self.specialize(owner if immutable else None)  # `slice(n).indices`
+            if id(function) in TAKE_FUNCTIONS or root in ("operator", "_operator"):
+                self.specialize(*args, *kwargs.values())
+            else:
+                args, kwargs = plain_arguments(self, args, kwargs)
             if root == "numpy" and any(isinstance(each, TensorBase) for each in (*args, *kwargs.values())):
                 raise Break("value", name=f"numpy.{name}")
             if owner is None or isinstance(owner, (ModuleType, type)) or immutable:
                 if isinstance(function, functools._lru_cache_wrapper):
                     raise Break("native", name=name)
                 return function(*args, **kwargs)
-        own = (
-            id(owner) in self.fresh or isinstance(owner, BaseException) and id(owner) not in self.sources
-        )  # the program made it, or raised it
+        own = id(owner) in self.fresh or isinstance(owner, BaseException) and id(owner) not in self.sources  # it made it, or raised it
         if isinstance(function, BuiltinFunctionType) and module in ("builtins", "io", "sys", "_io") and not own:
             raise Break("builtin", name=name)
         if own and (not is_users(type(owner)) or isinstance(owner, BaseException)):
             self.guard_contents(*args, *kwargs.values())
+            self.specialize(owner)
+            args, kwargs = plain_arguments(self, args, kwargs)
             return function(*args, **kwargs)  # a method of an object that the program made
         raise Break("builtin" if vars(builtins).get(name) is function else "native", name=name)
-
-    def new_instance(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """A call of the ``__new__`` of a builtin class."""
-        kind = args[0] if args else None
-        if function is not object.__new__ and not (
-            isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))
-        ):
-            raise Break("builtin", name="__new__")
-        if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
-            args = (kind, self.as_iterable(args[1]), *args[2:])
-        return self.track_fresh(function(*args, **kwargs))
 
     def package_function(self, function: Any, owner: Any, name: str, module: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """A function of the package that is no op."""
@@ -563,7 +563,7 @@ class Recorder(ContainerRecorder):
         found = []
         for index, each in enumerate(args):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
-                each = InterpretedCallback(self, each)
+                each = InterpretedCallback(self, each, decides=id(function) in DECIDED)
             elif takes_iterable(function, index, len(args)) and (id(function) in HAND_ON or iterates_in_python(type(each))):
                 each = self.as_iterable(each)
             else:
@@ -588,6 +588,7 @@ class Recorder(ContainerRecorder):
         if name == "__init__" and self.is_old(owner):
             raise Break("native", name=f"{type(owner).__name__}.__init__")
         self.guard_contents(*args)
+        self.specialize(*args)
         return function(*args, **kwargs)
 
     def frame_function(self, frame: Frame, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

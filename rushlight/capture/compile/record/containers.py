@@ -24,6 +24,8 @@ from .values import ValueRecorder, is_plain_key, settled
 _ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
 # Methods that inspect their first arguments alone: how many.
 _INSPECTED = {"append": 0, "appendleft": 0, "insert": 1, "__setitem__": 1, "setdefault": 1, "pop": 1}
+# Methods of lists and deques whose first argument is a place, or a number of places.
+_PLACED = frozenset("insert pop rotate __setitem__ __delitem__ __imul__".split())
 
 
 class ContainerRecorder(ValueRecorder):
@@ -146,14 +148,16 @@ class ContainerRecorder(ValueRecorder):
             else:
                 self.guard_contents(owner, *args, *kwargs.values())
                 self.specialize(owner)
-            self.specialize(*args)
+            self.specialize(*args, *kwargs.values())
             return function(*args, **kwargs)
         for each in args[: _INSPECTED.get(name)]:
             self.guard_shallow(each) if name in _ITERATED else self.guard_contents(each)
         if kind is dict and name != "update" or kind is set:
             self.specialize(*args[: 1 if kind is dict else None])
         if name in ("sort", "remove"):
-            self.specialize(owner, *args)
+            self.specialize(owner, *args, kwargs.get("reverse"))
+        elif name in _PLACED and kind is not dict:
+            self.specialize(*args[:1])
         if not self.is_side_effect(owner, name):
             if name in ("sort", "remove"):
                 self.guard_contents(owner)
@@ -179,6 +183,17 @@ class ContainerRecorder(ValueRecorder):
             self.specialize(*kwargs.values())
             method = functools.partial(method, **kwargs)  # move_to_end(key, last=False)
         return self.change(owner, method, *args)
+
+    def new_instance(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """A call of the ``__new__`` of a builtin class."""
+        kind = args[0] if args else None
+        if function is not object.__new__ and not (
+            isinstance(kind, type) and issubclass(kind, (tuple, list, dict, set, str, int, float, BaseException))
+        ):
+            raise Break("builtin", name="__new__")
+        if isinstance(kind, type) and issubclass(kind, tuple) and len(args) > 1:
+            args = (kind, self.as_iterable(args[1]), *args[2:])
+        return self.track_fresh(function(*args, **kwargs))
 
     # -- building --------------------------------------------------------------------------------------------------
 
@@ -319,6 +334,15 @@ class ContainerRecorder(ValueRecorder):
         else:
             self.guard_contents(value)
         return value
+
+    def iterables(self, name: str, value: Any) -> Any:
+        """The first argument of a class method that makes something new: ``fromkeys`` iterates over it, ``from_iterable`` also over what it holds."""
+        if name not in ("fromkeys", "from_iterable"):
+            return value
+        outer = self.as_iterable(value)
+        if name == "fromkeys":
+            return outer
+        return [*map(self.as_iterable, outer)] if isinstance(value, CONTAINERS) else map(self.as_iterable, outer)
 
     def get_iter(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):

@@ -12,6 +12,7 @@ import dataclasses
 import enum
 import functools
 import itertools
+import struct
 import types
 from collections.abc import Callable
 from typing import Any
@@ -284,7 +285,7 @@ class Reconstruction:
             self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")
         elif base in _BASES:
             self.container(name, value, base)
-        elif base is object:
+        elif base is object and not _has_hidden_fields(kind):
             self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
         elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):
             self.made[id(value)] = self.names.of(value)
@@ -336,3 +337,9 @@ class Reconstruction:
         self.lines.append(f"{name} = {self.names.of(make)}({given})")
         if state and state[0] is not None:
             self.lines.append(f"{name}.__setstate__({self.value(state[0])})")
+
+
+def _has_hidden_fields(kind: type) -> bool:
+    """Whether instances of a class have memory that no attribute shows, as those of extension modules have."""
+    shown = len(copyreg._slotnames(kind) or ()) + 2  # type: ignore[attr-defined]  # and `__dict__` and `__weakref__`
+    return kind.__basicsize__ > object.__basicsize__ + shown * struct.calcsize("P")

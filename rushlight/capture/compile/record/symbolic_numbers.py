@@ -70,6 +70,7 @@ def number_input_of(value: Any) -> NumberInput | None:
 def binary(recorder: Any, op: str, a: Any, b: Any) -> Any:
     """Arithmetic on two numbers, one of them symbolic."""
     function = _FUNCTIONS[op]
+    a, b = [int(each) if type(each) is bool else each for each in (a, b)]  # a truth value would add without the formula
     if isinstance(a, int) and isinstance(b, int):
         if op == "**" and isinstance(a, SymbolicInt) and type(b) is int and 0 <= b <= 8:
             return a**b
@@ -200,9 +201,11 @@ def numbers_in(recorder: Any, value: Any) -> Iterator[Any]:
         yield from numbers_in(recorder, (value.start, value.stop, value.step))
 
 
-def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
-    """Numbers that an op takes must be the same in later calls where the shape of its result, or which op it is, follows from them."""
-    for parameter, value in zip(op.parameters, args):
+def checked_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an op.  Numbers must be the same in later calls, and are plain then (NumPy computes with a number that is a subclass of ``float``
+    in double precision), where the shape of its result, or which op it is, follows from them."""
+    checked = list(args)
+    for place, (parameter, value) in enumerate(zip(op.parameters, args)):
         if parameter.kind.startswith("operand") or isinstance(value, TensorBase):
             continue
         for each in numbers_in(recorder, value):
@@ -210,8 +213,22 @@ def check_arguments(recorder: Any, op: Any, args: tuple[Any, ...]) -> None:
                 continue  # an element, and no size
             if parameter.name not in _FREE or (isinstance(each, SymbolicFloat) and op.factory and parameter.name != "fill_value"):
                 recorder.specialize(each)
+                checked[place] = plain(checked[place])
             elif parameter.name in _SIZES and isinstance(each, SymbolicInt):
                 recorder.compare_sizes(">=", each, 0)  # -1 means something else
+    return tuple(checked)
+
+
+def plain_arguments(recorder: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    """Arguments of native code: it knows no formulas, so symbolic numbers must be the same in later calls, and become plain."""
+    if not (recorder.tracer.symbols or recorder.numbers):
+        return args, kwargs
+    recorder.specialize(*args, *kwargs.values())
+    return [*map(_without_formulas, args)], {name: _without_formulas(each) for name, each in kwargs.items()}
+
+
+def _without_formulas(value: Any) -> Any:
+    return type(value)(map(plain, value)) if type(value) in (list, tuple) and any(map(is_symbolic, value)) else plain(value)
 
 
 def tensor_of(recorder: Any, function: Any, data: Any, options: Any) -> Any:

@@ -29,7 +29,7 @@ from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_breaks import Break
 from .graph_functions import set_grad_mode, set_inference_mode
-from .symbolic_numbers import check_arguments, number_input_of, symbolic_in
+from .symbolic_numbers import checked_arguments, number_input_of, symbolic_in
 
 if TYPE_CHECKING:
     from .base import CaptureState
@@ -190,7 +190,7 @@ class CompileTracer(Tracer):
         if self.deferred is not None and self.deferred.calls and not self.deferring and not self.deferred.is_independent(op, args, out):
             self.deferred.compute()
         if self.recorder.numbers:
-            check_arguments(self.recorder, op, args)
+            args = checked_arguments(self.recorder, op, args)
         if op in memory_order and out is None and not only_computes(op, args) and self.is_non_contiguous(args[0]):
             return self.in_memory_order(op, args)
         if op.of_storage and op not in changes_shape:

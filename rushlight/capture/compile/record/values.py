@@ -100,7 +100,7 @@ class ValueRecorder(NameRecorder):
     def binary(self, op: str, a: Any, b: Any) -> Any:
         if type(a) in _PLAIN and type(b) in _PLAIN:
             return super().binary(op, a, b)
-        if (is_symbolic(a) or is_symbolic(b)) and isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        if (is_symbolic(a) or is_symbolic(b)) and all(isinstance(each, (int, float)) and not is_users(type(each)) for each in (a, b)):
             return number_binary(self, op.removesuffix("="), a, b)
         symbol = op[:-1] if op.endswith("=") else op
         in_place = symbol is not op and op != symbol
@@ -247,7 +247,7 @@ class ValueRecorder(NameRecorder):
     def load_attr(self, value: Any, name: str) -> Any:
         if isinstance(value, TensorBase):
             return self.tensor_attribute(value, name)
-        if is_symbolic(value) and not hasattr(value, name):  # the error names the type that the program knows
+        if is_symbolic(value) and (name == "__class__" or not hasattr(value, name)):  # the error names the type that the program knows
             return getattr(plain(value), name)
         kind = type(value)
         if is_users(kind):
