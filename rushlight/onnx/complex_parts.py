@@ -13,6 +13,7 @@ import numpy as np
 from ..core.base import Spec
 from ..core.declare import Op, table
 from ..core.facets import Facet
+from ..core.symbolic import is_symbolic
 from ..ops.pointwise.complex_onnx import abs_form
 from .complex_functions import complex_function
 from .ir import OnnxValue
@@ -80,19 +81,37 @@ def on_each_part(lowering: Any, op: Op, args: tuple[Any, ...], scaled: bool) -> 
     "add", "sub", "neg", "sum", "mean", "cat", "stack", "index_select", "flip", "roll", "narrow", "clone", "contiguous", "reshape",
     "where", "masked_fill", "masked_select", "masked_scatter", "index", "index_put", "index_add", "index_copy", "index_fill", "gather",
     "scatter_add", "scatter_elements", "where_elements", "slice_scatter", "select_scatter", "diagonal_scatter", "diag_embed", "copy", "fill", "fill_", "repeat",
-    "repeat_interleave", "tril", "triu", "cumsum", "full", "full_like", "zeros", "zeros_like", "empty", "empty_like", "constant_pad_nd",
+    "repeat_interleave", "tril", "triu", "cumsum", "constant_pad_nd",
 )  # fmt: skip
 def by_parts(lowering: Any, op: Op, args: tuple[Any, ...]) -> Any:
     """A linear op on complex values and real ones, whose imaginary parts are 0."""
     return on_each_part(lowering, op, args, scaled=False)
 
 
+def filled(g: Any, value: Any) -> Any:
+    """The result of an op that makes a tensor of one value, of which only the shape follows from its arguments."""
+    shape, dtype = g.outputs[0].shape, g.outputs[0].dtype
+    if all(type(each) is int for each in shape):
+        return g.constant(np.full(shape, value, dtype))
+    kind = np.zeros(0, dtype).real.dtype
+    return g.joined(*[g.expand(g.constant(each, kind), shape) for each in (value.real, value.imag)])
+
+
+@complex_rule.register("zeros", "zeros_like", "empty", "empty_like")
+def zeros(lowering: Any, op: Op, args: tuple[Any, ...]) -> Any:
+    return filled(lowering.g, 0)
+
+
 @complex_rule.register("ones", "ones_like")
 def ones(lowering: Any, op: Op, args: tuple[Any, ...]) -> Any:
-    """Complex ones: the imaginary parts are 0."""
-    g = lowering.g
-    real, imaginary = g.parts(on_each_part(lowering, op, args, scaled=False))
-    return g.joined(real, g.Mul(imaginary, 0.0))
+    return filled(lowering.g, 1)
+
+
+@complex_rule.register("full", "full_like")
+def full(lowering: Any, op: Op, args: tuple[Any, ...]) -> Any:
+    if isinstance(args[1], (int, float, complex)) and not is_symbolic(args[1]):
+        return filled(lowering.g, args[1])
+    return by_parts(lowering, op, args)
 
 
 @complex_rule.register("mul")

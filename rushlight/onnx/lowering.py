@@ -310,7 +310,9 @@ class OnnxLowering:
 
     def own(self, op: Op, args: tuple[Any, ...]) -> Any:
         """The op's own ONNX form, or that of its pointwise kernel; on complex values, which are pairs, that of both parts."""
-        if any(map(is_complex, (*self.g.outputs, *values_in(args)))):
+        found = [each for each in values_in(args) if is_complex(each)]
+        whole = any(each.pair is None and each.constant is None for each in found)  # an input of the file, which has no parts
+        if not whole and (found or any(map(is_complex, self.g.outputs))):
             rule = rule_of(op)
             if rule is not None:
                 return rule(self, op, args)
