@@ -84,7 +84,76 @@ def test_complex_results_are_refused() -> None:
     with pytest.raises(OnnxExporterError, match="view_as_real"):
         rushlight.onnx.export(lambda x: rushlight.fft.rfft(x), (rushlight.randn(8),), None)
     with pytest.raises(OnnxExporterError, match="complex"):
-        rushlight.onnx.export(lambda x: rushlight.fft.rfft(x).exp().real, (rushlight.randn(8),), None)
+        rushlight.onnx.export(lambda x: rushlight.fft.rfft(x).prod().real, (rushlight.randn(8),), None)
+
+
+def written(a: Any, b: Any) -> Any:
+    a = a.clone()
+    a[:, :2] = b[:, 2:]
+    a[0], a[1:, 3] = 0, 1 + 1j
+    return a
+
+
+_STORED = rushlight.polar(rushlight.ones(64, 4), rushlight.arange(256.0).view(64, 4))  # more elements than a Constant node holds
+FUNCTIONS: dict[str, Any] = {
+    **{name: lambda a, b, name=name: getattr(a, name)() for name in (
+        "exp", "log", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "sigmoid", "reciprocal", "square", "sgn", "rsqrt", "log1p", "expm1",
+        "log2", "log10", "isnan", "isfinite", "any", "nonzero", "bool", "norm", "var", "std", "tril",
+    )},
+    "a stored tensor": lambda a, b: a * _STORED[: a.shape[0]], "two slices of it": lambda a, b: a * _STORED[: a.shape[0]] + _STORED[-a.shape[0] :].conj(),
+    "quotient": lambda a, b: a / b, "a number over it": lambda a, b: 1 / a, "power": lambda a, b: a**b, "square as a power": lambda a, b: a**2,
+    "root as a power": lambda a, b: a**0.5, "power of a number": lambda a, b: 2**a, "real times i": lambda a, b: a.real * 1j,
+    "equal": lambda a, b: a == b, "where": lambda a, b: rushlight.where(a.real > 0, a, b), "a number where": lambda a, b: rushlight.where(a.real > 0, a, 2),
+    "filled": lambda a, b: a.masked_fill(a.imag > 0, 1 + 2j), "written": written, "rows": lambda a, b: a[rushlight.tensor([0, 2])], "chosen": lambda a, b: a[a.real > 0],
+    "index_add": lambda a, b: a.index_add(0, rushlight.tensor([0, 1]), b[:2]), "scatter_add": lambda a, b: a.scatter_add(0, (b.real > 0).long(), b),
+    "gather": lambda a, b: a.gather(1, (b.real[:, :2] > 0).long()), "zeros": lambda a, b: rushlight.zeros(a.shape, dtype=rushlight.cfloat) + a,
+    "ones": lambda a, b: rushlight.ones_like(a) * b, "full": lambda a, b: rushlight.full((a.shape[0], 4), 1 + 1j) * b, "repeat": lambda a, b: a.repeat(2, 1),
+    "reshape": lambda a, b: a.reshape(-1), "cumsum": lambda a, b: a.cumsum(1), "matmul": lambda a, b: a @ b.mH,
+    "addmm": lambda a, b: rushlight.addmm(a[:, :1], a, b.mH, beta=2), "vdot": lambda a, b: rushlight.vdot(a[0], b[0]),
+    "linear": lambda a, b: rushlight.nn.functional.linear(a, _STORED[:3], _STORED[:3, 0]), "einsum": lambda a, b: rushlight.einsum("ij,kj->ik", a, b),
+    "conv1d": lambda a, b: rushlight.nn.functional.conv1d(a.T[None], _STORED[:2, :, None], _STORED[:2, 0]), "lerp": lambda a, b: rushlight.lerp(a, b, 0.25),
+    "addcmul": lambda a, b: rushlight.addcmul(a, a, b, value=2), "two precisions": lambda a, b: a.to(rushlight.complex128) * b,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_complex_functions_at_other_sizes(name: str) -> None:
+    """Arithmetic, functions, products of matrices and writes of complex values are computed with their parts."""
+
+    def program(x: Any, y: Any) -> Any:
+        made = FUNCTIONS[name](rushlight.view_as_complex(x), rushlight.view_as_complex(y))
+        return rushlight.view_as_real(made) if made.is_complex() else made
+
+    generator = np.random.default_rng(1)
+    axes = {"x": {0: "rows"}, "y": {0: "rows"}}
+    example = [rushlight.from_numpy(generator.standard_normal((3, 4, 2)).astype(np.float32)) for _ in range(2)]
+    exported = rushlight.onnx.export(program, tuple(example), None, dynamic_axes=axes, opset_version=18)
+    names = {each.name for each in exported.model_proto.graph.input}
+    for rows in (3, 7):
+        x, y = (generator.standard_normal((rows, 4, 2)).astype(np.float32) for _ in range(2))
+        (got,) = exported.session().run(None, {key: each for key, each in (("x", x), ("y", y)) if key in names})
+        expected = program(rushlight.from_numpy(x), rushlight.from_numpy(y)).numpy()
+        assert got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_complex_parameters_of_a_fourier_layer() -> None:
+    class Layer(rushlight.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = rushlight.nn.Parameter(rushlight.randn(2, 3, 8, 4, dtype=rushlight.cfloat))
+
+        def forward(self, x: Any) -> Any:
+            found = rushlight.fft.rfft2(x)
+            out = rushlight.zeros(x.shape[0], 3, x.size(-2), x.size(-1) // 2 + 1, dtype=rushlight.cfloat)
+            out[:, :, :8, :4] = rushlight.einsum("bixy,ioxy->boxy", found[:, :, :8, :4], self.weight)
+            return rushlight.fft.irfft2(out, s=(x.size(-2), x.size(-1)))
+
+    layer = Layer()
+    program = rushlight.onnx.export(layer, (rushlight.randn(1, 2, 16, 16),), None, dynamic_axes={"x": [0, 2, 3]}, opset_version=18)
+    x = rushlight.randn(2, 2, 12, 20)
+    (got,) = program.session().run(None, {"x": x.numpy()})
+    np.testing.assert_allclose(got, layer(x).detach().numpy(), rtol=1e-3, atol=1e-4)
 
 
 DRAWS: dict[str, Any] = {

@@ -274,3 +274,30 @@ def test_arithmetic_on_constants_stays_small():
         model.graph.initializer.append(start)
         rushlight.onnx.load(model)
         assert time.perf_counter() - began < 5
+
+
+MISFITS = {
+    "an axis that the input does not have": node("GatherElements", ["x", "n"], ["y"], axis=5),
+    "a mode that is none": node("Pad", ["x", "n"], ["y"], mode="refle"),
+    "a required input that is missing": node("Conv", ["x", ""], ["y"]),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_nodes_that_do_not_fit_their_inputs_are_named(name):
+    """Python's own errors in an importer become one that says which node it is."""
+    model = model_of([MISFITS[name]])
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(4, np.int64), "n"))
+    with pytest.raises(ModelFileError, match=MISFITS[name].op_type):
+        torch.onnx.load(model)(torch.ones(2, 3))
+
+
+def test_errors_of_functions_of_a_users_own_stay_as_they_are():
+    def failing(x):
+        raise IndexError("mine")
+
+    torch.onnx.register_op("mine::Fails", failing)
+    model = model_of([node("Fails", ["x"], ["y"], domain="mine")])
+    model.opset_import.append(onnx.helper.make_opsetid("mine", 1))
+    with pytest.raises(IndexError, match="^mine"):
+        torch.onnx.load(model)(torch.ones(2, 3))

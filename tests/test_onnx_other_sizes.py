@@ -159,3 +159,23 @@ def test_an_assigned_value_whose_leading_size_is_1_in_the_example():
     for state, value in [((2, 5, 3, 4), (5, 3, 4)), ((2, 5, 3, 2), (1, 3, 2)), ((2, 1, 1, 1), (1, 1, 1))]:
         args = torch.randn(state), torch.randn(value)
         assert np.array_equal(exported.run(*args)[0].numpy(), assign(*args).numpy()), (state, value)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_causal_masks_of_transformers_at_other_lengths(norm_first):
+    """Whether a mask that is made for the length of the input is causal is a hint, which needs no value of it."""
+
+    class Encoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first)
+            self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+
+        def forward(self, x):
+            return self.encoder(x, mask=nn.Transformer.generate_square_subsequent_mask(x.size(1)))
+
+    model = Encoder().eval()
+    program = rushlight.onnx.export(model, (torch.randn(2, 5, 8),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
+    for shape in ((2, 5, 8), (1, 9, 8), (3, 1, 8)):
+        x = torch.randn(shape)
+        np.testing.assert_allclose(program.run(x)[0].numpy(), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)

@@ -99,7 +99,11 @@ class NodeBuilder:
         return NUMPY_TYPES[dtype_] if isinstance(dtype_, int) else np.dtype(dtype_)
 
     def initializer(self, name: str, array: np.ndarray, foldable: bool) -> OnnxValue:
-        """A tensor that is stored in the file under a name."""
+        """A tensor that is stored in the file under a name: a complex one as pairs of real numbers."""
+        if array.dtype.kind == "c":
+            value = self.complex(self.initializer(name, np.stack([array.real, array.imag], -1), foldable))
+            value.constant = array if foldable else None
+            return value
         name = self.fresh(name)
         value = OnnxValue(None, array.dtype, array.shape, name)
         if foldable:
@@ -245,7 +249,7 @@ class NodeBuilder:
         if self.folding and name in FOLDERS and values and all(each is not None and each.constant is not None for each in values):
             folded = FOLDERS[name]([each.constant for each in values], attributes)  # type: ignore[union-attr]
             if folded is not None:
-                return self.named_like(folded, name, values)
+                return self.named_like(folded, name, values, attributes)
         values = [None if each is None else self.place(each) for each in values]
         key = None
         if name and name not in _RANDOM:
@@ -259,11 +263,13 @@ class NodeBuilder:
             self._made[key] = made
         return made[0] if outputs == 1 else tuple(made)
 
-    def named_like(self, array: np.ndarray, name: str, values: list[Any]) -> OnnxValue:
+    def named_like(self, array: np.ndarray, name: str, values: list[Any], attributes: dict[str, Any]) -> OnnxValue:
         """A computed constant; one made from a stored tensor is stored under a name that says so."""
         parents = [each.name for each in values if each is not None and each.name in self.graph.initializers]
         if parents and (array.size > SMALL or array.ndim > 1):
-            key = ("derived", name, tuple(map(id, values)), array.shape, array.strides)
+            # Stored tensors live as long as the builder, other constants (an index, say) do not: those count by their elements.
+            operands = tuple([each.name or (each.constant.dtype.str, each.constant.shape, each.constant.tobytes()) for each in values])
+            key = ("derived", name, operands, tuple((k, _hashable(v)) for k, v in sorted(attributes.items())))
             found = self._placed.get(key)
             if found is None:
                 suffix = {"Transpose": "transposed", "Cast": "cast"}.get(name, name.lower())

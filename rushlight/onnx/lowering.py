@@ -28,7 +28,7 @@ from ..passes.decompose import implementations
 from . import quantized
 from .array_tracer import OnnxArray, OnnxArrayTracer
 from .builder import SMALL
-from .complex_parts import by_parts, complex_rule
+from .complex_parts import is_complex, rule_of
 from .containers import CONTAINERS
 from .control import lower as lower_control
 from .enums import OperatorExportTypes
@@ -310,9 +310,12 @@ class OnnxLowering:
 
     def own(self, op: Op, args: tuple[Any, ...]) -> Any:
         """The op's own ONNX form, or that of its pointwise kernel; on complex values, which are pairs, that of both parts."""
-        rule = complex_rule.of(op) or (by_parts if op.view else None)
-        if rule is not None and any(each.pair is not None for each in values_in(args)):
-            return rule(self, op, args)
+        found = [each for each in values_in(args) if is_complex(each)]
+        whole = any(each.pair is None and each.constant is None for each in found)  # an input of the file, which has no parts
+        if not whole and (found or any(map(is_complex, self.g.outputs))):
+            rule = rule_of(op)
+            if rule is not None:
+                return rule(self, op, args)
         return self.own_form(op, args)
 
     def own_form(self, op: Op, args: tuple[Any, ...]) -> Any:

@@ -548,6 +548,9 @@ class OpsetBuilder(NodeBuilder):
     def cast(self, value: OnnxValue, dtype: Any) -> OnnxValue:
         """A value in another element type."""
         wanted = self.numpy_type(dtype)
+        if value.dtype.kind == "c" and wanted.kind != "c" and value.constant is None:
+            real, imaginary = self.parts(value)
+            return self.cast(real, wanted) if wanted.kind != "b" else self.Or(self.cast(real, wanted), self.cast(imaginary, wanted))  # type: ignore[no-any-return]
         if wanted.kind != "c" or value.dtype == wanted:
             return super().cast(value, dtype)
         if value.constant is not None:

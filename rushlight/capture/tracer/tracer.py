@@ -68,6 +68,7 @@ class Tracer(SymbolicSizes):
 
     keeps_control = False  # whether ``cond`` and ``while_loop`` are given to ``control``, with their functions
     on_fake_tensors = False  # whether a tensor without data stands for a value, and is never a constant
+    guards_values = False  # whether a value that becomes a Python value is checked in later runs
     deferred: Any = None  # ops that are left to the compiled graph, where its back-end wants them
 
     def __init__(

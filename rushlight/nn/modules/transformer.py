@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd import is_grad_enabled
+from ...core.state import state
 from ...ops.create.factories import full
 from ...ops.nn.attention_forward import canonical_mask
 from .. import functional as F
@@ -27,17 +28,24 @@ def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = N
 
 def _get_seq_len(src: Any, batch_first: bool) -> int | None:
     if src.dim() == 2:
-        return int(src.size(0))
-    return int(src.size(1 if batch_first else 0)) if src.dim() == 3 else None
+        return src.size(0)  # type: ignore[no-any-return]
+    return src.size(1 if batch_first else 0) if src.dim() == 3 else None
 
 
 def _detect_is_causal_mask(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
-    """Whether a mask lets each position see itself and those before; found out by looking if not said."""
+    """Whether a mask lets each position see itself and those before; found out by looking if not said.
+
+    It is a hint: where a capture has no guards, a mask that depends on the inputs is one like any other, and right for all of them.
+    """
     if is_causal is not None or mask is None:
         return bool(is_causal)
     size = mask.size(-2) if size is None else size
     causal = _generate_square_subsequent_mask(size, mask.device, mask.dtype)
-    return mask.size() == causal.size() and bool((mask == causal).all())
+    if mask.size() != causal.size():
+        return False
+    found = (mask == causal).all()
+    capture = state.capture
+    return (capture is None or capture.guards_values or not capture.is_traced(found)) and bool(found)
 
 
 def _get_clones(module: Any, count: int) -> ModuleList:

@@ -7,10 +7,13 @@ from typing import Any
 
 from ...capture.compile.annotations import mark
 from ...core.base import TensorBase
-from ..errors import UnsupportedModelError
+from ...core.errors import RushlightError
+from ..errors import ModelFileError, UnsupportedModelError
 from .numbers import as_numbers, as_tensor
 from .registry import NodeContext, find, numeric
 from .strings import Strings
+
+_MISFITS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)  # what Python raises where operands do not fit
 
 
 class OnnxOperator:
@@ -38,17 +41,26 @@ class OnnxOperator:
     ) -> Any:
         name, outputs, types = node
         context = NodeContext(self.kind, self.domain, self.opset, attributes, outputs, name, types, bodies)
-        if self.numeric:
-            inputs = tuple([coerced(self.entry.form(position), each) for position, each in enumerate(inputs)])
         try:
+            if self.numeric:
+                inputs = tuple([coerced(self.entry.form(position), each) for position, each in enumerate(inputs)])
             if self.entry.training:
                 result = self.function(context, *inputs, training=in_training)
             else:
                 result = self.function(context, *inputs)
         except Exception as error:
-            error.add_note(f"in {context}")
+            self.explain(error, context)
             raise
         return result[0] if outputs == 1 and result.__class__ is tuple else result
+
+    def explain(self, error: Exception, context: NodeContext) -> None:
+        """Say which node failed; a plain error of an importer means that the node and its inputs do not fit together."""
+        own = self.function.__module__.startswith(f"{__package__}.importers") and not hasattr(
+            error, "__notes__"
+        )  # no function of a user's own
+        if own and isinstance(error, _MISFITS) and not isinstance(error, RushlightError):
+            raise ModelFileError(f"{context} can't be computed with these inputs and attributes: {error}") from error
+        error.add_note(f"in {context}")
 
     def __deepcopy__(self, memo: Any) -> OnnxOperator:
         return self
@@ -69,7 +81,11 @@ class NumericOperator(OnnxOperator):
 
     def __call__(self, *inputs: Any, node: tuple[str, int, tuple[int, ...]] = ("", 1, ()), **attributes: Any) -> Any:  # type: ignore[override]
         context = NodeContext(self.kind, self.domain, self.opset, attributes, node[1], node[0], node[2])
-        made = self.on_numbers(context, *inputs)
+        try:
+            made = self.on_numbers(context, *inputs)
+        except Exception as error:
+            self.explain(error, context)
+            raise
         if made is not NotImplemented:
             return made
         given = [

@@ -51,9 +51,14 @@ def abs_form(g: Any, input: Any) -> Any:
 def angle_form(g: Any, input: Any) -> Any:
     if input.dtype.kind != "c":
         return NotImplemented
+    return angle_of(g, *g.parts(input))
+
+
+def angle_of(g: Any, real: Any, imaginary: Any) -> Any:
+    """The angle of complex numbers by their parts."""
     if g.opset < 11:
         raise g.unsupported("the angle of complex numbers", since=11)
-    (real, imaginary), (width, height) = g.parts(input), map(g.Abs, g.parts(input))
+    width, height = g.Abs(real), g.Abs(imaginary)
     slope = g.where(g.Equal(width, height), g.Sign(height), g.Div(height, width))  # also where both are 0, or both infinite
     angle = g.Atan(slope)
     angle = g.where(g.Less(real, 0.0), g.Sub(np.pi, angle), angle)

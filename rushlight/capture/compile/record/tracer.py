@@ -92,6 +92,8 @@ def _refuse_special(array: Any) -> None:
 class CompileTracer(Tracer):
     """A tracer whose inputs are the tensors with a source, found when they are first used."""
 
+    guards_values = True
+
     def __init__(self, recorder: CaptureState) -> None:
         super().__init__(escaped=recorder.escaped)
         self.recorder = recorder
