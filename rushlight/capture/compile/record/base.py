@@ -7,6 +7,7 @@ Since values are real, the first call of a compiled function simply is the progr
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import weakref
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -261,8 +262,8 @@ class CaptureState(Semantics):
         return self.sources.get(id(value)) if leaf is None else leaf.source
 
     def track_fresh(self, value: Any) -> Any:
-        """Track an object that the program has made."""
-        if not isinstance(value, (TensorBase, *PRIMITIVES)):
+        """Track an object that the program has made; a member of an enum is its class's, whoever looks it up."""
+        if not isinstance(value, (TensorBase, enum.Enum, *PRIMITIVES)):
             self.fresh[id(value)] = self.watched(value) if type(value) is InterpretedGenerator else value
         return value
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import enum
 import functools
 import itertools
 import types
@@ -299,7 +300,7 @@ class Recorder(ContainerRecorder):
             return copied
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
-        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
+        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex, enum.Enum)):
             self.specialize(*args)
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
