@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 from typing import Any
 
@@ -296,3 +297,52 @@ def test_the_type_of_a_tensor_that_was_made_one_of_a_subclass() -> None:
     with torch.no_grad():
         assert compiled(torch.ones(2)).tolist() == [2, 2]
     assert LOG == ["Tagged"] * 4
+
+
+class Mode(enum.Enum):
+    PLAIN = "plain"
+    DOUBLED = "doubled"
+
+
+class Size(enum.Enum):
+    SMALL = 1
+    MIDDLE = 2
+    LARGE = 3
+
+
+class Parts(enum.Flag):
+    HEAD = 1
+    BODY = 2
+
+
+def test_a_member_of_an_enum_that_is_looked_up_by_its_value_is_the_global_one() -> None:
+    def scaled(x: torch.Tensor, mode: Any) -> tuple[torch.Tensor, Mode]:
+        mode = Mode(mode)
+        return (x + 1 if mode == Mode.PLAIN else x * 2), mode
+
+    compiled = torch.compile(scaled, fullgraph=True)
+    for mode in ("plain", "doubled", Mode.PLAIN, "plain"):
+        result, found = compiled(torch.full((2,), 3.0), mode)
+        assert found is Mode(mode)
+        assert result.tolist() == ([4.0, 4.0] if found is Mode.PLAIN else [6.0, 6.0])
+
+
+def test_an_enum_is_given_the_number_of_the_call() -> None:
+    compiled = torch.compile(lambda x, number: (x * 10 if Size(number) is Size.LARGE else x, Size(number)), fullgraph=True)
+    for number in (1, 2, 3, 1, 3):
+        result, size = compiled(torch.ones(1), number)
+        assert size is Size(number)
+        assert result.item() == (10.0 if number == 3 else 1.0)
+
+
+def test_flags_are_joined_in_one_graph() -> None:
+    def chosen(x: torch.Tensor, number: int) -> tuple[torch.Tensor, Parts]:
+        parts = Parts(number) | Parts.BODY
+        return x + (10 if Parts.HEAD in parts else 0) + (~parts).value, parts
+
+    compiled = torch.compile(chosen, fullgraph=True)
+    for number in (1, 2, 3, 2, 1):
+        result, parts = compiled(torch.zeros(1), number)
+        expected, same = chosen(torch.zeros(1), number)
+        assert result.item() == expected.item()
+        assert parts is same

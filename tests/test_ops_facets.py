@@ -150,8 +150,6 @@ ALLOWED = {
     # Names of functions that scripts call, some of which are ops of the same name.
     "capture/script/lower/result_types.py": "public functions, by what they return",
     "capture/script/transform/inference.py": "public functions of nn.functional",
-    "capture/script/archive/aten_text.py": "PyTorch's operators, by how archives call them",
-    "capture/script/archive/resizing_text.py": "modes of interpolation",
 }
 
 

@@ -245,3 +245,43 @@ def test_private_modules_do_not_take_the_place_of_names_that_their_parents_use()
         import torch, torch.jit._state
         assert torch.jit.is_tracing() is False and callable(torch.library.infer_schema)
     """)
+
+
+def test_operators_and_helpers_that_libraries_reach_under_private_names() -> None:
+    run_python("""
+        from rushlight import compat
+        compat.install()
+        import torch
+        lstm, x, h = torch.nn.LSTM(3, 4), torch.randn(5, 2, 3), (torch.zeros(1, 2, 4),) * 2
+        outputs, *last = torch._VF.lstm(x, h, lstm._flat_weights, True, 1, 0.0, True, False, False)
+        assert torch.equal(outputs, lstm(x)[0]) and len(last) == 2 and not hasattr(torch._VF, "nonexistent")
+        with torch._tensor_str.printoptions(precision=1):
+            assert repr(torch.tensor(0.25)) == "tensor(0.2)"
+        assert repr(torch.tensor(0.25)) == "tensor(0.2500)"
+        shared = torch.nn.ModuleList([layer := torch.nn.Linear(2, 2), layer])
+        assert list(torch.jit._unique_state_dict(shared)) == ["0.weight", "0.bias"]
+        assert torch.jit._unique_state_dict(shared, keep_vars=True)["0.weight"] is layer.weight
+        assert torch.functional.Tensor is torch.Tensor
+        assert torch.optim.optimizer.DeviceDict == dict[torch.device | None, torch.Tensor]
+        assert torch.backends.nnpack.set_flags(False) == (True,)
+        with torch.backends.nnpack.flags(True):
+            assert torch.backends.nnpack.set_flags(True) == (True,)
+        assert torch.backends.nnpack.set_flags(True) == (False,)
+    """)
+
+
+def test_storages_of_buffers() -> None:
+    assert torch.UntypedStorage.from_buffer(b"\0\1\0\2", "big", dtype=torch.int16).tolist() == [1, 0, 2, 0]
+    assert torch.UntypedStorage.from_buffer(b"abcd", "native", 2, 1, dtype=torch.uint8).tolist() == [98, 99]
+    buffer = bytearray(b"abcd")
+    bytes_of_it = torch.ByteTensor(torch.ByteStorage._from_buffer(buffer))
+    buffer[0] = 0
+    assert bytes_of_it.tolist() == [97, 98, 99, 100]
+
+
+def test_schedulers_of_libraries_call_get_lr_within_their_step() -> None:
+    scheduler = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1), 2)
+    with pytest.raises(ZeroDivisionError), torch.optim.lr_scheduler._enable_get_lr_call(scheduler) as entered:
+        assert entered is scheduler and scheduler._get_lr_called_within_step
+        raise ZeroDivisionError
+    assert not scheduler._get_lr_called_within_step

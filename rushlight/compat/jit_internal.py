@@ -93,3 +93,10 @@ def is_dict(ann: Any) -> bool:
 def is_tuple(ann: Any) -> bool:
     """Whether an annotation is one of a tuple."""
     return typing.get_origin(ann) is tuple
+
+
+def _unique_state_dict(module: Any, keep_vars: bool = False) -> dict[str, Any]:
+    """The state of a Module in which each tensor stands once, under its first name."""
+    named = module.state_dict(keep_vars=True)
+    first = {id(value): name for name, value in reversed(named.items())}
+    return type(named)((name, value if keep_vars else value.detach()) for name, value in named.items() if first[id(value)] == name)

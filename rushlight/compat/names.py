@@ -20,6 +20,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch._tensor": "rushlight.compat.tensor_internal",
     "torch.storage": "rushlight.compat.storage",
     "torch._tensor_str": "rushlight.compat.tensor_text",
+    "torch._VF": "rushlight.compat.vf",
     "torch._prims_common": "rushlight.compat.prims_common",
     "torch._ops": "rushlight.ops.overloads",
     "torch._library": "rushlight.compat.library_internal",
@@ -178,6 +179,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "has_torch_function has_torch_function_unary has_torch_function_variadic",
     },
     "torch.functional": {
+        "rushlight": "Tensor",
         "rushlight.compat.nn_functional": "F boolean_dispatch handle_torch_function has_torch_function has_torch_function_unary has_torch_function_variadic",
     },
     "torch.serialization": {
@@ -196,7 +198,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
         "rushlight.compat.checkpoint_internal": "SAC_IGNORED_OPS _VersionWrapper _get_device_module _infer_device_type _policy_from_bool",
     },
     "torch.jit": {
-        "rushlight.compat.jit_internal": "_drop _overload _overload_method _script_if_tracing",
+        "rushlight.compat.jit_internal": "_drop _overload _overload_method _script_if_tracing _unique_state_dict",
         "rushlight.compat.trace_graph": "_get_trace_graph",
     },
     "torch.backends.cuda": {
@@ -216,7 +218,7 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch.amp.autocast_mode": {"rushlight.compat.compiling": "_cast"},
     "torch.optim.optimizer": {
         "rushlight.compat.optim_internal": "_default_to_fused_or_foreach _device_dtype_check_for_fused _disable_dynamo_if_unsupported _dispatch_sqrt "
-        "_get_capturable_supported_devices _get_scalar_dtype _get_value _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real",
+        "DeviceDict _get_capturable_supported_devices _get_scalar_dtype _get_value _stack_if_compiling _to_scalar _use_grad_for_differentiable _view_as_real",
         "rushlight.compat.foreach_utils": "_get_foreach_kernels_supported_devices _get_fused_kernels_supported_devices",
     },
     "torch.optim.swa_utils": {"rushlight.compat.foreach_utils": "_group_tensors_by_device_and_dtype"},

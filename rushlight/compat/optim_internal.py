@@ -10,9 +10,13 @@ from ..autograd.grad_mode import set_grad_enabled
 from ..compiler import is_compiling
 from ..core.base import TensorBase
 from ..core.declare import exports
+from ..core.devices import device
 from ..core.dtypes import float32, float64, get_default_dtype
 from ..core.state import state
+from ..tensor.tensor import Tensor
 from .foreach_utils import _get_foreach_kernels_supported_devices, _get_fused_kernels_supported_devices
+
+DeviceDict = dict[device | None, Tensor]  # the type of tables with one tensor a device
 
 
 def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.missing import missing
-from ..tensor.printing import PRINT_OPTS, append_parts, format_elements
+from ..tensor.printing import PRINT_OPTS, append_parts, format_elements, get_printoptions, printoptions, set_printoptions
 
 __getattr__ = missing("rushlight._tensor_str")
 

@@ -52,6 +52,12 @@ class UntypedStorage:
             self._storage = Storage(on_device(array_of(data, _UINT8), available(device)))
 
     @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str = "native", count: int = -1, offset: int = 0, *, dtype: Any) -> UntypedStorage:
+        """The bytes of elements of a type that a buffer holds in a byte order, in the order of this machine."""
+        part = memoryview(buffer).cast("B")[offset:]
+        return TypedStorage.from_buffer(part if count < 0 else part[: count * dtype.itemsize], byte_order, dtype=dtype)._untyped_storage
+
+    @classmethod
     def from_file(cls, filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """The bytes of a file, mapped; with ``shared`` what is written goes to the file, which grows to ``nbytes`` bytes if it is shorter."""
         with open(filename, "r+b" if shared else "rb") as file:
@@ -364,6 +370,8 @@ class TypedStorage:
             raise ValueRangeError(f"invalid byte order '{byte_order}': expected native, little or big")
         return TypedStorage(np.frombuffer(buffer, kind.numpy.newbyteorder(order)).astype(kind.numpy), dtype=kind)
 
+    _from_buffer = from_buffer
+
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0, *, dtype: Any = None) -> TypedStorage:
         """The elements of a file, mapped; with ``shared`` what is written goes to the file."""
@@ -435,6 +443,8 @@ class _LegacyStorageType(type):
     def from_buffer(cls, buffer: Any, byte_order: str = "native", **named: Any) -> TypedStorage:
         """The elements of this type that a buffer of bytes holds."""
         return TypedStorage.from_buffer(buffer, byte_order, dtype=cls.dtype)  # type: ignore[attr-defined]
+
+    _from_buffer = from_buffer
 
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """The elements of this type of a file, mapped."""

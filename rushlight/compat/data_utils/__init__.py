@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...core.missing import missing
 from ...utils.data import collate, worker
+from ..utils_internal import ExceptionWrapper
 from . import fetch, pin_memory, signal_handling
 
 __getattr__ = missing("rushlight.utils.data._utils")

@@ -99,13 +99,13 @@ class SymbolicInt(Compared, int):
         return self if int.__int__(self) >= 0 else -self
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
-        if type(other) is int and 0 <= other <= 8:
+        if type(other) is int and 0 <= other <= 16:
             result: Any = 1
             for _ in range(other):
                 result = self * result
             return result if modulo is None else result % modulo
         if modulo is not None:
-            return pow(int.__int__(self), other, modulo)
+            return pow(int(self), int(other), modulo)
         if not isinstance(other, (int, float)):
             return NotImplemented
         if isinstance(other, int) and other >= 0:  # no formula says it
@@ -115,7 +115,7 @@ class SymbolicInt(Compared, int):
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         if not isinstance(other, (int, float)):
             return NotImplemented
-        return pow(other, int.__int__(self), modulo)
+        return pow(other, int(self), modulo)  # no formula says it
 
     def __truediv__(self, other: Any) -> Any:
         return _other(operator.truediv, self, other)

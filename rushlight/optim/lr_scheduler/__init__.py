@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...core.missing import missing
-from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
+from .base import EPOCH_DEPRECATION_WARNING, LRScheduler, _enable_get_lr_call, _LRScheduler
 from .composed import ChainedScheduler, SequentialLR
 from .cyclic import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from .plateau import ReduceLROnPlateau

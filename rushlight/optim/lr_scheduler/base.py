@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...core.base import TensorBase
@@ -47,6 +48,16 @@ def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {count}."
         )
     return list(value)
+
+
+@contextlib.contextmanager
+def _enable_get_lr_call(scheduler: Any) -> Iterator[Any]:
+    """Within the block ``get_lr`` is called by a step of the scheduler, and doesn't warn."""
+    scheduler._get_lr_called_within_step = True
+    try:
+        yield scheduler
+    finally:
+        scheduler._get_lr_called_within_step = False
 
 
 class LRScheduler:
@@ -109,16 +120,13 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 rates = self.get_lr()
             else:
                 self.last_epoch = epoch
                 rates = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
         self._set_rates(rates)
 
     def _set_rates(self, rates: Sequence[Any]) -> None:

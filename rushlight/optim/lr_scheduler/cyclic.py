@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, assign, check_optimizer, for_each_group
+from .base import LRScheduler, _enable_get_lr_call, assign, check_optimizer, for_each_group
 
 
 def _uses_beta1(optimizer: Optimizer) -> bool:
@@ -146,11 +146,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                 self.T_cur = epoch - self.T_0 * (self.T_mult**restarts - 1) / (self.T_mult - 1)
                 self.T_i = self.T_0 * self.T_mult**restarts
         self.last_epoch = math.floor(epoch)
-        self._get_lr_called_within_step = True
-        try:
+        with _enable_get_lr_call(self):
             rates = self.get_lr()
-        finally:
-            self._get_lr_called_within_step = False
         self._set_rates(rates)
 
 

@@ -7,6 +7,7 @@ Since values are real, the first call of a compiled function simply is the progr
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import weakref
 from types import BuiltinFunctionType, CellType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -261,8 +262,8 @@ class CaptureState(Semantics):
         return self.sources.get(id(value)) if leaf is None else leaf.source
 
     def track_fresh(self, value: Any) -> Any:
-        """Track an object that the program has made."""
-        if not isinstance(value, (TensorBase, *PRIMITIVES)):
+        """Track an object that the program has made; a member of an enum is its class's, whoever looks it up."""
+        if not isinstance(value, (TensorBase, enum.Enum, *PRIMITIVES)):
             self.fresh[id(value)] = self.watched(value) if type(value) is InterpretedGenerator else value
         return value
 
@@ -500,6 +501,18 @@ class CaptureState(Semantics):
         """Perform a side effect, now and whenever the graph has run."""
         function(*arguments)
         self.effects.append(SideEffect(function, *arguments))
+
+    def unrecorded(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """Call a function whose ops are not recorded."""
+        tracer = self.tracer
+        place = state.interceptors.index(tracer)
+        state.capture = None
+        state.interceptors.remove(tracer)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.interceptors.insert(place, tracer)
+            state.capture = tracer
 
     def refuse_mutated(self, name: str) -> None:
         """A graph break where a body reads what the program has changed: bodies run inside of the graph, side effects after it."""

@@ -133,6 +133,9 @@ _TEXT = frozenset(("__repr__", "__str__", "__format__"))
 _known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
+_CLASS_MAKERS = ("dataclasses", "enum")  # they write methods into the classes that they make
+
+
 def is_users(kind: type) -> bool:
     """Whether a class is written in Python by a user: neither the package's nor the standard library's."""
     root = home_module(kind).partition(".")[0]
@@ -140,7 +143,7 @@ def is_users(kind: type) -> bool:
 
 
 def python_methods(kind: type) -> frozenset[str]:
-    """The special methods that users' classes define in Python, which native code may call; those that ``dataclasses`` adds are none."""
+    """The special methods that users' classes define in Python, which native code may call; those that ``dataclasses`` and ``enum`` add are none."""
     counts = [len(each.__dict__) for each in kind.__mro__]
     known = _known.get(kind)
     found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
@@ -152,7 +155,9 @@ def python_methods(kind: type) -> frozenset[str]:
             elif is_users(each) or each.__module__ == "collections.abc":
                 for name, value in vars(each).items():
                     written = (
-                        isinstance(value, FunctionType) and value.__code__.co_filename != "<string>" and value.__module__ != "dataclasses"
+                        isinstance(value, FunctionType)
+                        and value.__code__.co_filename != "<string>"
+                        and value.__module__ not in _CLASS_MAKERS
                     )
                     if name.startswith("__") and name.endswith("__") and written:
                         names.add(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections
+import enum
 import functools
 import itertools
 import types
@@ -17,7 +18,6 @@ from ....autograd.grad_mode import enable_grad, inference_mode, no_grad, set_gra
 from ....core.base import TensorBase
 from ....core.errors import ArgumentError
 from ....core.missing import home_module
-from ....core.state import state
 from ....core.symbolic import is_symbolic, plain
 from ....nn.modules import module_hooks
 from ....nn.modules.container import ModuleDict, ModuleList
@@ -302,7 +302,7 @@ class Recorder(ContainerRecorder):
             return copied
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
-        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex)):
+        if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex, enum.Enum)):
             self.specialize(*args, *kwargs.values())
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
@@ -403,18 +403,6 @@ class Recorder(ContainerRecorder):
         tracer.depends.add(node)
         tracer.function_results(node, result)
         return result
-
-    def unrecorded(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Call a function whose ops are not recorded."""
-        tracer = self.tracer
-        place = state.interceptors.index(tracer)
-        state.capture = None
-        state.interceptors.remove(tracer)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            state.interceptors.insert(place, tracer)
-            state.capture = tracer
 
     def tensor_method(self, tensor: Any, name: str, args: Sequence[Any]) -> None:
         """A method of a tensor that is no op: a graph break where it gives a value or has side effects."""
