@@ -82,6 +82,7 @@ class FullyShardedDataParallel(Module, _FSDPState):
         if sync_module_states:
             states = [each for each in (*module.parameters(), *module.buffers()) if not isinstance(each, DTensor)]
             broadcast_coalesced(states, mesh.get_group(0) if mesh.ndim == 1 else None)
+        self._buffer_dtypes: dict[str, Any] = {}  # of buffers that are computed with in another one
         policy = MixedPrecisionPolicy()
         if mixed_precision is not None:
             policy = MixedPrecisionPolicy(
@@ -89,8 +90,9 @@ class FullyShardedDataParallel(Module, _FSDPState):
                 mixed_precision.cast_forward_inputs or mixed_precision.cast_root_forward_inputs,
             )  # fmt: skip
             if mixed_precision.buffer_dtype is not None:
-                for each in module.buffers():
+                for name, each in module.named_buffers():
                     if each.is_floating_point():
+                        self._buffer_dtypes[name.replace(f"{FSDP_WRAPPED_MODULE}.", "")] = each.dtype
                         each.data = each.data.to(mixed_precision.buffer_dtype)
         options: dict[str, Any] = {"mesh": mesh, "mp_policy": policy, "ignored_params": ignored,
                    "reshard_after_forward": strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)}  # fmt: skip
@@ -98,9 +100,10 @@ class FullyShardedDataParallel(Module, _FSDPState):
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
         if auto_wrap_policy is not None:
-            for parent, name, child in _chosen(module, auto_wrap_policy, {id(each) for each in ignored_modules or ()}):
+            own = {"device_mesh": mesh, "sharding_strategy": strategy, "mixed_precision": mixed_precision, "ignored_states": ignored}
+            for parent, name, child, given in _chosen(module, auto_wrap_policy, {id(each) for each in ignored_modules or ()}):
                 if not isinstance(child, FullyShardedDataParallel):
-                    setattr(parent, name, _wrapped(child, options, self))
+                    setattr(parent, name, FullyShardedDataParallel(child, **{**own, **given}))
         fully_shard(module, **options)
         self._fsdp_wrapped_module = module
 
@@ -238,6 +241,9 @@ class FullyShardedDataParallel(Module, _FSDPState):
                     found[key] = value.detach().full_tensor()
             elif settings.state_dict_type is StateDictType.LOCAL_STATE_DICT:
                 found[key] = value._local_tensor.detach()
+        for name, kind in self._buffer_dtypes.items():
+            if prefix + name in found:
+                found[prefix + name] = found[prefix + name].to(kind)
         if getattr(settings.state_dict_config, "rank0_only", False) and get_rank() != 0:
             found.clear()
         return found
@@ -299,14 +305,16 @@ def _groups_of(module: Any, recurse: bool) -> list[Any]:
     return list(dict.fromkeys(held))
 
 
-def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, Any]]:
-    """The submodules that a policy wraps, innermost first: with their parents and names."""
+def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, Any, dict[str, Any]]]:
+    """The submodules that a policy wraps, innermost first: with their parents and names, and arguments that it gives for them."""
+    wanted: dict[int, dict[str, Any]] = {}
     if hasattr(policy, "_run_policy"):
-        wanted = {id(each) for each in policy._run_policy(root, {each for each in root.modules() if id(each) in ignored}, {})}
+        found_by = policy._run_policy(root, {each for each in root.modules() if id(each) in ignored}, {})
+        wanted = {id(each): given for each, given in found_by.items()}
         decide: Callable[[Any, int], bool] = lambda child, rest: id(child) in wanted  # noqa: E731 - one of two
     else:
         decide = lambda child, rest: bool(policy(module=child, recurse=False, nonwrapped_numel=rest))  # noqa: E731 - one of two
-    found: list[tuple[Any, str, Any]] = []
+    found: list[tuple[Any, str, Any, dict[str, Any]]] = []
 
     def visit(module: Any) -> int:
         """How many elements of a module's parameters are in no wrapped submodule."""
@@ -316,24 +324,13 @@ def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, A
                 continue
             rest = visit(child)
             if decide(child, rest):
-                found.append((module, name, child))
+                found.append((module, name, child, wanted.get(id(child), {})))
             else:
                 left += rest
         return left
 
     visit(root)
     return found
-
-
-def _wrapped(module: Any, options: dict[str, Any], outer: FullyShardedDataParallel) -> FullyShardedDataParallel:
-    """A submodule in a wrapper of its own."""
-    made = FullyShardedDataParallel.__new__(FullyShardedDataParallel)
-    Module.__init__(made)
-    fully_shard(module, **options)
-    for name in ("process_group", "sharding_strategy", "mixed_precision", "rank", "world_size", "_settings"):
-        setattr(made, name, getattr(outer, name))
-    made._fsdp_wrapped_module = module
-    return made
 
 
 def part_of(value: Any, parameter: Any) -> Any:

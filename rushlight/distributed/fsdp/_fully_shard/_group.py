@@ -38,14 +38,35 @@ class ShardedParameter:
         self.size = self.longest * math.prod(rest)  # elements of a part, with its padding
         self.kept, start = Shard.local_shard_size_and_offset(self.rows, count, rank)
         part = value.reshape(self.rows, *rest).narrow(0, start, self.kept).clone().contiguous()
-        self.dtype, self.whole_dtype = value.dtype, dtype if dtype is not None and value.dtype.is_floating_point else value.dtype
-        self.sharded = Parameter(DTensor(part, self._placed(mesh, value), requires_grad=False), requires_grad=parameter.requires_grad)
+        self.computed_dtype = dtype  # by the policy, of floating-point parameters
+        self._set_dtype(value.dtype)
+        self.sharded: Any = Parameter(DTensor(part, self._placed(mesh, value), requires_grad=False), requires_grad=parameter.requires_grad)
         self.whole = Parameter(exports["", "empty"](0, dtype=self.whole_dtype, device=value.device), requires_grad=parameter.requires_grad)
         for holder in (self.sharded, self.whole):
             holder.__dict__.update({key: held for key, held in parameter.__dict__.items() if not key.startswith("_")})
         if self.spec is not None:
             self.inner = self.whole
             self.whole = Parameter(DTensor(self.inner.detach(), self.spec, requires_grad=False), requires_grad=parameter.requires_grad)
+
+    def _set_dtype(self, dtype: Any) -> None:
+        self.dtype, self.whole_dtype = dtype, self.computed_dtype if self.computed_dtype is not None and dtype.is_floating_point else dtype
+
+    def adopt(self) -> None:
+        """Take the sharded parameter that the modules hold now: ``load_state_dict(assign=True)`` and ``to()`` may have put another one there."""
+        module, name = self.places[0]
+        held = module._parameters[name]
+        if held is not self.sharded and held is not self.whole:
+            if not isinstance(held, DTensor) or held.shape != self.sharded.shape or held.placements != self.sharded.placements:
+                shown = f"placements {held.placements}" if isinstance(held, DTensor) else f"a {type(held).__name__} without placements"
+                raise RuntimeError(
+                    f"the parameter '{name}' of {type(module).__name__} is sharded (shape {tuple(self.sharded.shape)}, placements {self.sharded.placements}), and was replaced "
+                    f"by one of shape {tuple(held.shape)} with {shown}: distribute_tensor(value, parameter.device_mesh, parameter.placements) makes one that fits"
+                )
+            self.sharded = held
+            for other, name in self.places[1:]:
+                other._parameters[name] = held
+        if self.sharded._local_tensor.dtype is not self.dtype:
+            self._set_dtype(self.sharded._local_tensor.dtype)
 
     def _placed(self, mesh: Any, value: Any) -> DTensorSpec:
         """The placements of the sharded parameter: over the mesh, and over that which has split it before."""
@@ -117,6 +138,8 @@ class ParameterGroup:
         """Begin to gather the parts of all processes."""
         if self.is_whole or self.started is not None or not self.parameters:
             return
+        for each in self.parameters:
+            each.adopt()
         with no_grad():
             pieces = []
             kinds = {each.whole_dtype for each in self.parameters}
