@@ -104,6 +104,10 @@ class NodeBuilder:
             value = self.complex(self.initializer(name, np.stack([array.real, array.imag], -1), foldable))
             value.constant = array if foldable else None
             return value
+        return self.stored(name, array, foldable)
+
+    def stored(self, name: str, array: np.ndarray, foldable: bool) -> OnnxValue:
+        """A tensor that is stored in the file as it is."""
         name = self.fresh(name)
         value = OnnxValue(None, array.dtype, array.shape, name)
         if foldable:

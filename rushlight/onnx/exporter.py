@@ -413,6 +413,8 @@ def checked_names(names: Sequence[str] | None, what: str) -> list[str]:
 def flat_outputs(g: Any, output: Any, result: Any) -> list[OnnxValue]:
     """The values that the model returns, in order; numbers that follow from sizes are values too."""
     if isinstance(output, OnnxValue):
+        if output.pair is not None and output.pair.name in g.params_dict:  # stored, and not computed with
+            return [g.stored(output.pair.name, g.params_dict[output.pair.name].view(output.dtype)[..., 0], False)]
         if output.pair is not None:
             raise g.unsupported("the model returns complex numbers, which ONNX does not compute with: return view_as_real(...) of them")
         return [output]

@@ -13,7 +13,7 @@ from ...core.dtypes import legacy_name
 from ...core.errors import DtypeError, LinAlgError, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.named_results import make_named
-from ...core.symbolic import smaller
+from ...core.symbolic import is_symbolic, smaller
 from .checks import check_floating, check_matrix, check_same_dtype, checked, real_type
 from .functions import identity_like, linalg_pinv, linalg_solve_triangular, pinv_gradient
 from .functions_onnx import looped, lu_form, no_operator, order_form
@@ -153,12 +153,13 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     P = nothing
     if unpack_pivots:
         held = LU_pivots._array
-        short = held.ndim > 0 and held.shape[-1] < min(LU_data._array.shape[-2:])
+        count = smaller(*LU_data._array.shape[-2:])
+        short = held.ndim > 0 and not is_symbolic(held.shape[-1]) and held.shape[-1] < count
         if short or held.__class__ is np.ndarray and held.size and not 1 <= held.min() <= held.max() <= rows:
             raise OperationError(
                 "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive. Did you properly pass the result of lu_factor?"
             )
-        LU_pivots = LU_pivots[..., : min(LU_data._array.shape[-2:])] if LU_pivots._array.ndim else LU_pivots
+        LU_pivots = LU_pivots[..., :count] if held.ndim else LU_pivots  # the rest says nothing
         unit = identity_like(LU_data, rows).expand((*LU_data._array.shape[:-2], rows, rows))
         P = _move_rows(unit, lu_order(LU_pivots, rows, True))
     return _Unpacked(P, _lower(LU_data) if unpack_data else nothing, _upper(LU_data) if unpack_data else nothing)
