@@ -82,7 +82,9 @@ thread.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_fork_in_the_middle() -> None:
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_fork_in_the_middle(cached: bool, tmp_path: Path) -> None:
+    """Also of a compilation, where no code is cached: a child does not wait for LLVM's lock, which a thread of its parent held."""
     program = (
         SEVERAL
         + """
@@ -104,7 +106,7 @@ stop.append(True)
 thread.join()
 """
     )
-    run(program)
+    run(program, **({} if cached else {"RUSHLIGHT_CACHE_DIR": str(tmp_path)}))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

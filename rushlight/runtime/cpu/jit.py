@@ -15,7 +15,7 @@ from ...codegen.llvm.ir import Part
 from ...codegen.llvm.target import Processor
 from ...codegen.llvm.target import processor as chosen_processor
 from ...core.parallel import pool as eager_pool
-from ...core.process_safety import deferred, free_after_fork
+from ...core.process_safety import deferred
 from ...core.release import VERSION
 from .code_cache import cache
 
@@ -25,18 +25,27 @@ KEPT = 1024  # files of code that are kept in memory
 # options, so they are passed only to versions that are known to have them.
 _OPTIONS = ("-disable-lsr", "-post-RA-scheduler=false")
 _KNOWN = 22
-_lock = free_after_fork(threading.Lock())  # LLVM's text reader and passes run on one thread at a time
+_lock = threading.RLock()  # LLVM's text reader and passes run on one thread at a time
 
 
-def _wait() -> None:
-    """Before a fork: wait for background compilations, of which the child would have an inconsistent state."""
+def _before_fork() -> None:
+    """Wait for compilations of other threads, and let none begin: a child would have half of each, and llvmlite's lock held by a thread that it lacks."""
+    _lock.acquire()
     for each in _jit:
         for thread in list(each.coming.values()):
             thread.join()
+        each.llvm.ffi.lib._lock.__enter__()
+
+
+def _after_fork() -> None:
+    """In the parent and in the child: compile on."""
+    for each in _jit:
+        each.llvm.ffi.lib._lock.__exit__()
+    _lock.release()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_wait)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 class Jit:
@@ -96,18 +105,19 @@ class Jit:
             cache.store(digest, data)
             self.emitted += 1
 
-        for part in parts:
-            digest = self.digest(part)
-            data = cache.find(digest)
-            if data is not None:
-                self.objects[digest] = data
-                continue
-            thread = threading.Thread(target=work, args=(digest, Making(self, part)), name="rushlight compiler")
-            try:
-                thread.start()
-            except RuntimeError:  # no more threads, or the interpreter is about to end
-                return
-            self.coming[digest] = thread
+        with _lock:
+            for part in parts:
+                digest = self.digest(part)
+                data = cache.find(digest)
+                if data is not None:
+                    self.objects[digest] = data
+                    continue
+                thread = threading.Thread(target=work, args=(digest, Making(self, part)), name="rushlight compiler")
+                try:
+                    thread.start()
+                except RuntimeError:  # no more threads, or the interpreter is about to end
+                    return
+                self.coming[digest] = thread
 
     def digest(self, part: Part) -> str:
         """The cache key of code: a digest of all that it depends on."""
@@ -268,5 +278,7 @@ _jit: list[Jit] = []
 def jit() -> Jit:
     """The one machine; raises ImportError where llvmlite is not installed."""
     if not _jit:
-        _jit.append(Jit())
+        with _lock:
+            if not _jit:
+                _jit.append(Jit())
     return _jit[0]

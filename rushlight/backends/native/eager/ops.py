@@ -109,10 +109,12 @@ def before_fork() -> None:
 
 
 def after_fork() -> None:
-    """In a forked child: start over without the thread."""
+    """In a forked child: start over without the thread, and without what it had not finished."""
     global _lock
     _lock = threading.Lock()
     _compiler.clear()
+    for key in [key for key, each in _coming.items() if not each.done()]:
+        del _coming[key]
 
 
 if hasattr(os, "register_at_fork"):
