@@ -75,3 +75,30 @@ def test_view_of_a_permuted_result():
         assert found.t().view(35).shape == (35,)
         with pytest.raises(RuntimeError, match="view size is not compatible"):
             found.view(35)
+
+
+NORMS = {
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
+    "layer_norm with weight": lambda x: F.layer_norm(x, x.shape[-1:], torch.ones(x.shape[-1]), torch.ones(x.shape[-1])),
+    "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
+    "batch_norm": lambda x: F.batch_norm(x, None, None, training=True),
+    "batch_norm of running statistics": lambda x: F.batch_norm(x, torch.zeros(x.shape[1]), torch.ones(x.shape[1])),
+    "instance_norm": F.instance_norm,
+    "group_norm": lambda x: F.group_norm(x, 1),
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisations_of_transposed_inputs_are_contiguous(name, compiled):
+    """As PyTorch's are, so that ``view`` works on them; those of channels last keep that format, but for layer and instance norms."""
+    norm = torch.compile(NORMS[name]) if compiled else NORMS[name]
+    for x in (torch.randn(2, 4, 3).transpose(1, 2), torch.randn(4, 2, 3).transpose(0, 1), torch.randn(2, 4, 5, 3).permute(0, 3, 2, 1)):
+        assert not x.is_contiguous()
+        assert norm(x).is_contiguous()
+        torch.testing.assert_close(norm(x), NORMS[name](x.contiguous()))
+        leaf = x.detach().requires_grad_()
+        assert torch.autograd.grad((norm(leaf) ** 3).sum(), leaf)[0].is_contiguous()
+    images = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    if not compiled:
+        assert norm(images).is_contiguous(memory_format=torch.channels_last) is not name.startswith(("layer", "instance"))

@@ -22,7 +22,7 @@ from ...core.recording import recomputed
 from ...core.state import flags, state
 from ...core.upcast import in_single
 from ..reduce.sums import sum_axes, sum_rows
-from ..shape.memory import like_layout
+from ..shape.memory import in_memory_format, is_contiguous, like_layout
 from . import normalization_onnx as onnx_forms
 
 _LARGE = 1 << 17  # elements, from which on native code is worth its compilation
@@ -66,6 +66,8 @@ def _in_row_blocks(work: Any, rows: Any) -> None:
 
 
 def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]:
+    if not (is_contiguous(input) or dims[0] == 0 and in_memory_format(input)):  # channels of a batch keep their format
+        input = xp.ascontiguousarray(input)
     kind = input.dtype.type
     count = kind(max(1, math.prod(input.shape[i] for i in dims)))
     rows = _as_rows(input, dims)
@@ -324,7 +326,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         _refuse_whole_numbers("rms_norm", input)
     if eps is None:
         eps = float(np.finfo(np.float64 if kind.itemsize == 8 and kind.kind == "f" or kind.itemsize == 16 else np.float32).eps)
-    wide = input.float() if BY_NUMPY[kind].is_floating_point and kind.itemsize < 4 else input
+    wide = _dense(input.float() if BY_NUMPY[kind].is_floating_point and kind.itemsize < 4 else input)
     scale = ((wide * wide).mean(list(dims), True) + eps).rsqrt()
     result = wide * scale
     return (result if weight is None else result * weight).to(input.dtype)
@@ -347,13 +349,13 @@ def _computed_in_single(input: Any) -> bool:
     return input._array.dtype in LOW_PRECISION and (sole_accelerator.kind is None or input.device.type == "cpu")
 
 
+def _dense(each: Any) -> Any:
+    """A tensor in row-major order or channels last, as results of normalisations are, whatever the strides of the input."""
+    return each if in_memory_format(each._array) else each.contiguous()
+
+
 def _wide(each: Any) -> Any:
     return each.float() if each._array.dtype in LOW_PRECISION else each
-
-
-def _check_batch(shape: Any, training: bool) -> None:
-    if training and len(shape) > 1 and math.prod((shape[0], *shape[2:])) == 1:
-        raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
 
 
 def _update_running(running: Any, found: Any, momentum: float, factor: float = 1.0) -> None:
@@ -423,6 +425,7 @@ def _batch_norm(
     _refuse_whole_numbers("batch_norm", input)
     _check_types(input, weight, bias, running_mean, running_var)
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
+    input = _dense(input)
     if _computed_in_single(input):
         return in_single(
             lambda input, weight, bias: _batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps),
@@ -472,7 +475,9 @@ def batch_norm(
     training: bool = False, momentum: float = 0.1, eps: float = 1e-05,
 ) -> Tensor:  # fmt: skip
     """Normalise every channel (dimension 1) over the batch, or by running statistics; then scale and shift."""
-    _check_batch(input._array.shape, training)
+    shape = input._array.shape
+    if training and len(shape) > 1 and math.prod((shape[0], *shape[2:])) == 1:
+        raise ValueRangeError(f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})")
     if training and eps <= 0:
         raise ValueRangeError(f"batch_norm eps must be positive during training, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)

@@ -42,6 +42,11 @@ def is_contiguous(array: Any) -> bool:
     return bool(array.flags.c_contiguous if known is None else known)
 
 
+def in_memory_format(array: Any) -> bool:
+    """Whether an array or a Spec is contiguous in row-major order or in channels last."""
+    return is_contiguous(array) or suggests_channels_last(array.shape, element_strides(array))
+
+
 def like_strides(array: Any) -> tuple[int, ...] | None:
     """Strides of a new tensor in the shape of an array that keep its order of dimensions in memory, without gaps."""
     if is_contiguous(array):
