@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from enum import Enum
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple, Union
@@ -306,3 +307,23 @@ def test_items_of_sizes_of_one_of_several_results():
         return x.sort()[0].shape[0], x.max(dim=0)[1].shape[-1]
 
     assert torch.jit.script(sizes)(torch.ones(2, 3)) == (2, 3)
+
+
+def no_words(n: int) -> Tuple[int, bool, List[str]]:
+    lengths = {word: len(word) for word in "".split().copy()}
+    same = "".splitlines() == "".split()[::1]
+    words = "".split()
+    words.append("one")
+    return len(lengths) + n, same, words
+
+
+def test_empty_lists_of_constant_texts_have_a_type() -> None:
+    """They are computed when the script is compiled; PyTorch takes an empty list without a type for one of tensors."""
+    for form in forms(no_words):
+        assert form(3) == (3, True, ["one"])
+        assert form(3) == (3, True, ["one"])
+    file = io.BytesIO()
+    jit.save(jit.script(no_words), file, format="torchscript")
+    with zipfile.ZipFile(file) as archive:
+        code = next(archive.read(name).decode() for name in archive.namelist() if name.endswith("__torch__.py"))
+    assert code.count("annotate(List[str], [])") == 4

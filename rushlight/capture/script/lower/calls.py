@@ -328,6 +328,8 @@ class Calls(Construction):
             made = found(*args, **kwargs)
         except Exception:
             return self.emit(found, tuple(args), kind, kwargs)
+        if made == [] and isinstance(kind, ListType):  # of which the type of the elements is known here alone
+            return self.emit(list, ([],), kind)
         return ScriptValue(type_of(made), made)
 
     def call_builtin(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
@@ -466,7 +468,7 @@ class Calls(Construction):
             and kind == STR
             and all(isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values()))
         ):
-            return self.folded(getattr(base.arg, name), args, kwargs, ANY)
+            return self.folded(getattr(base.arg, name), args, kwargs, method_type(STR, name, kinds))
         if kind == TENSOR:
             function: Any = tensor_member(name)
             self.check_arguments(function, len(arguments) + 1, keywords, node)
