@@ -327,3 +327,28 @@ def test_empty_lists_of_constant_texts_have_a_type() -> None:
     with zipfile.ZipFile(file) as archive:
         code = next(archive.read(name).decode() for name in archive.namelist() if name.endswith("__torch__.py"))
     assert code.count("annotate(List[str], [])") == 4
+
+
+def powers(x: float, y: float, n: int) -> Tuple[float, float, float, float, List[float]]:
+    return x**y, pow(x, y), 10.0 ** (400 + n), n**n, [(-1.25) ** 0.5, 1.0]
+
+
+def test_powers_of_numbers_are_those_of_c() -> None:
+    """A root of a negative number is nan (Python's is complex), a power that is too large inf; one of ints is a float."""
+    for form in forms(powers):
+        found = form(-1.25, 0.5, 3)
+        assert all(type(each) is float for each in found[:4])
+        assert str(found) == "(nan, nan, inf, 27.0, [nan, 1.0])"
+        assert form(2.0, 2.0, 2)[:2] == (4.0, 4.0)
+        assert form(-2.0, 3.0, 2)[:2] == (-8.0, -8.0)
+        with pytest.raises(RuntimeError, match="0.0 cannot be raised to a negative power"):
+            form(0.0, -1.0, 2)
+    graph = jit.freeze(jit.script(Powered()).eval())
+    assert graph(torch.ones(2), 3).tolist() == [9.0, 9.0]
+    file = io.BytesIO()
+    torch.onnx.export(jit.script(Powered()), (torch.ones(2), 3), file, dynamo=False)
+
+
+class Powered(torch.nn.Module):
+    def forward(self, x: Tensor, n: int) -> Tensor:
+        return x * n**2 * x.shape[0] ** 0

@@ -150,6 +150,20 @@ def arithmetic(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     return run
 
 
+def power(base: Any, exponent: Any) -> Any:
+    """A power of numbers as scripts have it, that of C: a float, nan for a root of a negative number, and inf where Python's is too large."""
+    if is_symbolic(base) or is_symbolic(exponent) or is_traced(base) or is_traced(exponent):
+        return fraction(arithmetic(operator.pow)(base, exponent))
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:
+        if not base:
+            raise ZeroDivisionError("0.0 cannot be raised to a negative power") from None
+        return math.nan
+
+
 def extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """``max`` or ``min`` of numbers."""
 

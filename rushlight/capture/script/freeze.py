@@ -12,6 +12,7 @@ from ...graph.control import branch
 from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
+from ..control.python_functions import power
 from ..trace.jit_trace import TracedModule
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
@@ -28,7 +29,7 @@ _OWN = frozenset(Module().__dict__)
 _FOLDED = frozenset(
     (
         operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg, operator.not_, operator.lt, operator.le,
-        operator.gt, operator.ge, operator.eq, operator.ne, operator.is_, operator.is_not, operator.and_, operator.or_, bool, int, float, len, abs,
+        operator.gt, operator.ge, operator.eq, operator.ne, operator.is_, operator.is_not, operator.and_, operator.or_, bool, int, float, len, abs, power,
     )
 )  # fmt: skip
 

@@ -51,7 +51,7 @@ from .text_parts import given_always, is_open, is_open_list, names_type, number,
 
 _INFIX: dict[Any, str] = {
     operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.floordiv: "floordiv", operator.mod: "remainder",
-    operator.pow: "pow", operator.matmul: "matmul", operator.and_: "__and__", operator.or_: "__or__", operator.xor: "__xor__", operator.lshift: "__lshift__",
+    operator.pow: "pow", graph_functions.power: "pow", operator.matmul: "matmul", operator.and_: "__and__", operator.or_: "__or__", operator.xor: "__xor__", operator.lshift: "__lshift__",
     operator.rshift: "__rshift__", operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge",
     operator.is_: "__is__", operator.is_not: "__isnot__", operator.iadd: "add_", operator.isub: "sub_", operator.imul: "mul_", operator.itruediv: "div_",
     operator.iand: "__iand__", operator.ior: "__ior__", operator.ixor: "__ixor__", operator.ilshift: "__ilshift__", operator.irshift: "__irshift__",

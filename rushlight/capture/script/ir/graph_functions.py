@@ -17,7 +17,7 @@ from ....graph import has_side_effect
 from ....graph.control import UNSET
 from ....nn.modules.module import Module
 from ...control.branches import capture_warning
-from ...control.python_functions import is_traced
+from ...control.python_functions import is_traced, power
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
 from ..frontend.conversions import from_python
@@ -268,7 +268,7 @@ EXCEPTIONS: dict[str, type[BaseException]] = {
 FUNCTIONS = {
     each.__name__: each
     for each in (
-        unpack, range_length, raise_error, check, unused_call, python_result, missing_operator, is_kind, formatted, format_text, joined, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
+        unpack, range_length, raise_error, check, unused_call, python_result, missing_operator, is_kind, formatted, format_text, joined, power, slice_of, delete_item, set_attribute, exiting, listed, shown, present, call_interface,
         *type_numbers.FUNCTIONS.values(),
     )
 }  # fmt: skip

@@ -6,6 +6,7 @@ import ast
 import enum
 import inspect
 import math
+import operator
 import typing
 import warnings
 from collections import OrderedDict
@@ -355,6 +356,8 @@ class Calls(Construction):
             items = [self.item(values[0], at) for at in range(len(values[0].type.elements))]
             return ScriptValue(ListType(self.common_type(items, node)), [each.arg for each in items])
         self.check_builtin(found, [each.type for each in values], node)
+        if found is pow and len(values) == 2 and not keywords:
+            return self.binary(operator.pow, values[0], values[1], node)
         if found is print and keywords:
             raise ScriptError("print doesn't accept any keyword arguments", self.source, node)
         if found in (str, print):
@@ -367,7 +370,7 @@ class Calls(Construction):
             made = self.folded(found, [each.arg for each in values], plain, kind)
             return ScriptValue(FLOAT, float(made.arg)) if kind == FLOAT and made.constant else made
         made = self.emit(found, tuple(each.arg for each in values), kind, plain, impure=found is print)
-        if kind == FLOAT and (found in (round, pow, sum) or (found in (min, max) and INT in {each.type for each in values})):
+        if kind == FLOAT and (found in (round, sum) or (found in (min, max) and INT in {each.type for each in values})):
             return self.emit(float, (made.arg,), FLOAT)  # Python's may be an int
         return made
 

@@ -61,12 +61,7 @@ _HINTS = {
     ast.YieldFrom: "collect the values in a list and return it",
 }
 _COMMON = frozenset((TENSOR, INT, FLOAT))  # what most operators are applied to
-_WHOLE = frozenset((INT, BOOL))
-
-
-def _power(base: int, exponent: int) -> float:
-    """A power of ints, as scripts have it: a float."""
-    return float(base**exponent)
+_REAL = frozenset((INT, BOOL, FLOAT))
 
 
 class Expressions(Conditions):
@@ -274,9 +269,10 @@ class Expressions(Conditions):
         if function is operator.mod and left.type == STR:
             right = self.formatted_parts(left, right)
         first_type, second_type = left.type, right.type
-        if function is operator.pow and first_type in _WHOLE and second_type in _WHOLE:  # of ints, too, a float
-            made = self.emit(function, (left.arg, right.arg), FLOAT) if not (left.constant and right.constant) else None
-            return self.folded(_power, [left.arg, right.arg], {}, FLOAT) if made is None else self.emit(float, (made.arg,), FLOAT)
+        if function is operator.pow and first_type in _REAL and second_type in _REAL:  # of ints, too, a float
+            if left.constant and right.constant:
+                return self.folded(graph_functions.power, [left.arg, right.arg], {}, FLOAT)
+            return self.emit(graph_functions.power, (left.arg, right.arg), FLOAT)
         if first_type in _COMMON and second_type in _COMMON and (left.arg.__class__ is ScriptStep or right.arg.__class__ is ScriptStep):
             kind = TENSOR if first_type is TENSOR or second_type is TENSOR else self.binary_type(function, first_type, second_type, node)
             return self.emit(function, (left.arg, right.arg), kind)

@@ -19,7 +19,7 @@ _FRESH = frozenset(
     (
         operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow, operator.matmul, operator.neg, operator.eq,
         operator.ne, operator.lt, operator.le, operator.gt, operator.ge, operator.and_, operator.or_, operator.is_, operator.is_not, operator.not_, len, int,
-        float, bool, str, print, graph_functions.shown, graph_functions.shown_item, graph_functions.formatted, graph_functions.format_text, graph_functions.joined,
+        float, bool, str, print, graph_functions.shown, graph_functions.shown_item, graph_functions.formatted, graph_functions.format_text, graph_functions.joined, graph_functions.power,
     )
 )  # fmt: skip
 
