@@ -257,6 +257,9 @@ class Calls(Construction):
             f"Python function '{name}' can't be called in a script: mark it with jit.ignore to call it as Python", self.source, node
         )
 
+    def binary(self, function: Any, left: ScriptValue, right: ScriptValue, node: ast.AST) -> ScriptValue:
+        raise NotImplementedError  # in Expressions
+
     def script_function(self, found: Any, node: ast.AST) -> Any:
         """A user's function, scripted too."""
         raise NotImplementedError  # in RecursiveCompiler
