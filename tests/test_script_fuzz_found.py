@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from enum import Enum
 from pathlib import Path
@@ -352,3 +353,27 @@ def test_powers_of_numbers_are_those_of_c() -> None:
 class Powered(torch.nn.Module):
     def forward(self, x: Tensor, n: int) -> Tensor:
         return x * n**2 * x.shape[0] ** 0
+
+
+def mathematics(x: float, n: int) -> List[float]:
+    found: List[float] = []
+    for _ in range(n):
+        found = [
+            math.sqrt(x),
+            math.log(x),
+            math.exp(-1000 * x),
+            math.pow(x, 0.5),
+            math.fmod(x, 0.0),
+            math.gamma(x),
+            math.log(0.0),
+            math.sqrt(-1.0),
+        ]
+    return found
+
+
+def test_functions_of_math_are_those_of_c() -> None:
+    """Where Python's raise they give nan or inf: step by step, compiled to Python, and computed ahead."""
+    for form in forms(mathematics):
+        for turns in (1, 20, 20):
+            assert str(form(-1.0, turns)) == "[nan, nan, inf, nan, nan, nan, -inf, nan]"
+    assert jit.script(mathematics)(4.0, 1)[:2] == [2.0, math.log(4.0)]

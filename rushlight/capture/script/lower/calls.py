@@ -51,7 +51,7 @@ from ..frontend.types import (
     type_of,
     without_none,
 )  # fmt: skip
-from ..ir import graph_functions
+from ..ir import c_math, graph_functions
 from .attributes import module_type, tensor_member
 from .construction import Construction
 from .core import tuple_like
@@ -329,7 +329,7 @@ class Calls(Construction):
     def folded(self, found: Any, args: list[Any], kwargs: dict[str, Any], kind: Type) -> ScriptValue:
         """A call on values that are known, computed now; an error in it stays for when the program runs."""
         try:
-            made = found(*args, **kwargs)
+            made = c_math.FUNCTIONS.get(found, found)(*args, **kwargs)
         except Exception:
             return self.emit(found, tuple(args), kind, kwargs)
         if made == [] and isinstance(kind, ListType):  # of which the type of the elements is known here alone

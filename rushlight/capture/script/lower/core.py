@@ -33,6 +33,7 @@ from ..frontend.types import (
     union,
     without_none,
 )
+from ..ir import c_math
 from ..ir.steps import FLAT, NOWHERE, ScriptStep, StepBlock
 from .scope import Bound, ModuleValue, ScriptBlock, ScriptValue, Static, Undefined, Unrolled
 
@@ -62,7 +63,7 @@ class Core:
         impure: bool = False,
     ) -> ScriptValue:  # fmt: skip
         """A step, and the value that it gives."""
-        direct = len(args) if op == "call_function" and not kwargs else 0
+        direct = len(args) if op == "call_function" and not kwargs and target not in c_math.FUNCTIONS else 0
         for each in args:
             if each.__class__ not in FLAT:
                 direct = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from ....graph import Graph
 from ....graph.control import branch
+from ..ir import c_math
 from ..ir.graph_builder import Draft, name_of
 from ..ir.steps import FLAT, ScriptStep, StepBlock, map_steps
 from .failures import explain
@@ -29,6 +30,8 @@ class GraphFunction:
         self.file = f"<graph of {name} {next(_numbers)}>"
         self.source = code.src
         namespace = dict(code.globals)
+        if "math" in namespace:
+            namespace["math"] = c_math.MODULE
         with warnings.catch_warnings():  # a branch that is never taken may index None, of which Python would warn
             warnings.simplefilter("ignore", SyntaxWarning)
             compiled = compile(code.src, self.file, "exec")
@@ -117,7 +120,7 @@ class Walk:
     def call(self, step: ScriptStep, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step that is more than a function of plain arguments."""
         if step.op == "call_function":
-            return step.target(*args, **kwargs)
+            return c_math.FUNCTIONS.get(step.target, step.target)(*args, **kwargs)
         assert step.op == "call_method", "a function has no attributes to read"
         return getattr(args[0], step.target)(*args[1:], **kwargs)
 
