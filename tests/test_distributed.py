@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from support.processes import run_python, start_python
 
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
 from rushlight.distributed.rendezvous import find, local_rank
 
@@ -389,3 +391,32 @@ def test_errors_are_written_where_a_launcher_looks_for_them(monkeypatch, tmp_pat
     failure = ProcessFailure(1, 4711, 1, str(tmp_path / "error.json"))
     assert failure.message["message"] == "ValueError: no 3" and failure.timestamp > 0
     assert ChildFailedError("train", {1: failure}).get_first_failure() == (1, failure)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_power_sgd_starts_from_the_numbers_of_its_seed(group, batched) -> None:
+    torch.manual_seed(5)
+    model = nn.parallel.DistributedDataParallel(
+        nn.Sequential(nn.Linear(6, 8, bias=False), nn.Linear(8, 8, bias=False), nn.Linear(8, 6, bias=False))
+    )
+    state = PowerSGDState(
+        None,
+        start_powerSGD_iter=2,
+        min_compression_rate=1.5,
+        use_error_feedback=False,
+        random_seed=7,
+        batch_tensors_with_same_shape=batched,
+    )
+    model.register_comm_hook(state, powerSGD_hook)
+    x = torch.randn(3, 6)
+    for _ in range(3):
+        plain = torch.autograd.grad(model.module(x).square().sum(), list(model.parameters()))
+        model.zero_grad()
+        model(x).square().sum().backward()
+    order = [2, 1, 0]  # gradients become ready from the last layer to the first
+    torch.manual_seed(int(np.random.RandomState(7).randint(1_000_000_000)))
+    for at in order:
+        q = torch.randn(1, plain[at].shape[1], 1)[0]
+        p = plain[at] @ (q / q.norm())
+        p = p / p.norm()
+        torch.testing.assert_close(model.module[at].weight.grad, p @ (p.T @ plain[at]))

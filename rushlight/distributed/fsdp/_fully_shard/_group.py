@@ -29,7 +29,9 @@ class ShardedParameter:
         value = parameter.detach()
         if isinstance(value, DTensor):
             self.spec, value = value._spec, value._local_tensor
-        count, self.rank = (mesh.size(mesh.ndim - 1), mesh.get_local_rank(mesh.ndim - 1)) if placement.is_shard() else (1, 0)
+        last = mesh.ndim - 1
+        count: int = mesh.size(last) if placement.is_shard() else 1
+        self.rank: int = mesh.get_local_rank(last) if placement.is_shard() else 0
         self.dim = self._checked_dim(value, count)
         self.shape, self.rows = tuple(value.shape), value.shape[self.dim] if value.dim() else 1
         rest = self._rows(value).shape[1:]
