@@ -103,6 +103,10 @@ for placement, (write, plain) in itertools.product("R01P", writes.items()):
     assert write(written) is written and (placement == "P" or shown(written) == placement), (placement, written)
     torch.testing.assert_close(written.full_tensor(), plain(drawn((5, 4), 0)))
 
+# What is written to in place is kept for the gradient of the other factor.
+check(lambda x, y: x.clone().mul_(y), SQUARE * 2, "00>0:00 R0>R:0R RP>R 1P>1:11")
+check(lambda x, y: x.clone().div_(y.abs() + 1), SQUARE * 2, "00>0:00 01>0:00")
+
 # Optimizers take gradients of other placements than those of parameters.
 weight = nn.Parameter(distributed(drawn((4, 6), 1), "0").detach())
 plain = nn.Parameter(drawn((4, 6), 1))

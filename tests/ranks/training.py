@@ -485,6 +485,8 @@ def check_distributed_tensors() -> None:
             for second in (Shard(0), Shard(1), Replicate()):
                 d = distribute_tensor(x, grid, [first, second])
                 close(d @ d.t(), x @ x.t())
+                close(d.mean(), x.mean())
+                close(d.reshape(-1), x.reshape(-1))
                 close(d.redistribute(placements=[second, first]), x)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.facets import Facet
 from ...core.families import Elementwise, Reduction
-from ._strategies import Strategy, cheapest, mesh_dim_of
+from ._strategies import Strategy, cheapest
 from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial, _StridedShard
 
 Rule = Callable[[Any, tuple[Any, ...], list[Any], list[Placement]], tuple[list[Placement], Any]]
@@ -85,7 +85,7 @@ def elementwise(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list
     for kind in dict.fromkeys(each for each in placed if each in (Partial("sum"), Partial("avg"))):
         candidates += [(wanted, kind) for wanted in _linear_in(op, args, tensors, kind)]
     if op.functional is not None:
-        candidates = [each for each in candidates if each[0][0] == first]
+        candidates = [each for each in candidates if each[0][0] == first == each[1]]
         if first.is_shard() and not candidates:
             return as_written(tensors, first), first
     return cheapest(tensors, placed, candidates)
@@ -341,8 +341,10 @@ def _viewed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
 
 
 def _parts(tensor: Any, placement: Placement) -> int:
-    """Into how many parts a tensor is split."""
-    return tensor._spec.mesh.size(mesh_dim_of([tensor], [placement]))  # type: ignore[no-any-return]
+    """Into how many parts the dimension of a split is cut, by all dimensions of the mesh that split it."""
+    spec = tensor._spec
+    split = [spec.mesh.size(at) for at, each in enumerate(spec.placements) if isinstance(each, Shard) and each.is_shard(placement.dim)]  # type: ignore[attr-defined]
+    return math.prod(split)
 
 
 # -- reductions --------------------------------------------------------------------------------------------------
@@ -422,9 +424,10 @@ def _reduced_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: l
 def _norm(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     """Norms of parts are parts of a norm; the largest of largest values is the largest."""
     each, order = placed[0], args[1]
-    dims, parts = _asked(op, args, tensors[0].dim()), _parts(tensors[0], placed[0])
+    dims = _asked(op, args, tensors[0].dim())
     if not isinstance(each, Shard) or each.dim not in dims or isinstance(order, complex):
         return _reduced_along(op, args, tensors, placed)
+    parts = _parts(tensors[0], each)
     if -(-tensors[0].shape[each.dim] // parts) * (parts - 1) >= tensors[0].shape[each.dim] and order in (math.inf, -math.inf):
         return [WHOLE], WHOLE  # a part without elements has no maximum
     if order in (math.inf, -math.inf):
