@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from support.processes import run_python, start_python
 
 import rushlight as torch
 from rushlight import distributed as dist
 from rushlight import nn
+from rushlight.distributed import checkpoint as dcp
+from rushlight.distributed._composable import checkpoint
+from rushlight.distributed.algorithms.ddp_comm_hooks.powerSGD_hook import PowerSGDState, powerSGD_hook
+from rushlight.distributed.checkpoint.default_planner import _EmptyStateDictLoadPlanner
 from rushlight.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure, record
+from rushlight.distributed.fsdp import fully_shard
 from rushlight.distributed.rendezvous import find, local_rank
 
 
@@ -389,3 +395,87 @@ def test_errors_are_written_where_a_launcher_looks_for_them(monkeypatch, tmp_pat
     failure = ProcessFailure(1, 4711, 1, str(tmp_path / "error.json"))
     assert failure.message["message"] == "ValueError: no 3" and failure.timestamp > 0
     assert ChildFailedError("train", {1: failure}).get_first_failure() == (1, failure)
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_power_sgd_starts_from_the_numbers_of_its_seed(group, batched) -> None:
+    torch.manual_seed(5)
+    model = nn.parallel.DistributedDataParallel(
+        nn.Sequential(nn.Linear(6, 8, bias=False), nn.Linear(8, 8, bias=False), nn.Linear(8, 6, bias=False))
+    )
+    state = PowerSGDState(
+        None,
+        start_powerSGD_iter=2,
+        min_compression_rate=1.5,
+        use_error_feedback=False,
+        random_seed=7,
+        batch_tensors_with_same_shape=batched,
+    )
+    model.register_comm_hook(state, powerSGD_hook)
+    x = torch.randn(3, 6)
+    for _ in range(3):
+        plain = torch.autograd.grad(model.module(x).square().sum(), list(model.parameters()))
+        model.zero_grad()
+        model(x).square().sum().backward()
+    order = [2, 1, 0]  # gradients become ready from the last layer to the first
+    torch.manual_seed(int(np.random.RandomState(7).randint(1_000_000_000)))
+    for at in order:
+        q = torch.randn(1, plain[at].shape[1], 1)[0]
+        p = plain[at] @ (q / q.norm())
+        p = p / p.norm()
+        torch.testing.assert_close(model.module[at].weight.grad, p @ (p.T @ plain[at]))
+
+
+def test_composable_checkpoint_recomputes_a_module_in_place(group) -> None:
+    calls = []
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+
+        def forward(self, x, *, scale=1.0):
+            calls.append(scale)
+            return torch.nn.functional.dropout(self.inner(x).tanh(), 0.5) * scale
+
+    block = Block()
+    x = torch.randn(4, 3)
+    torch.manual_seed(3)
+    block(x, scale=2.0).sum().backward()
+    expected, block.inner.weight.grad = block.inner.weight.grad, None
+    assert checkpoint(block) is block and list(block.state_dict()) == ["inner.weight", "inner.bias"]
+    calls.clear()
+    fully_shard(block)
+    torch.manual_seed(3)
+    out = block(x, scale=2.0)
+    assert calls == [2.0]
+    out.sum().backward()
+    assert calls == [2.0, 2.0]
+    torch.testing.assert_close(block.inner.weight.grad.full_tensor(), expected)
+    with pytest.raises(AssertionError, match="before"):
+        checkpoint(block)
+    with pytest.raises(NotImplementedError, match="use_reentrant=True"):
+        checkpoint(nn.Linear(1, 1), use_reentrant=True)
+    with pytest.raises(ValueError, match="Unexpected keyword arguments: wrong"):
+        checkpoint(nn.Linear(1, 1), wrong=1)
+
+
+def test_a_checkpoint_is_read_into_an_empty_dict(tmp_path) -> None:
+    state = {"model": {"a": {"w": torch.ones(2)}, "ab": torch.zeros(1)}, "step": 3}
+    dcp.save(state, checkpoint_id=tmp_path, no_dist=True)
+    for keys, found in (
+        (None, {"model": {"a": {"w": [1.0, 1.0]}, "ab": [0.0]}, "step": 3}),
+        ({"model.a"}, {"model": {"a": {"w": [1.0, 1.0]}}}),
+        ({"step"}, {"step": 3}),
+    ):
+        into: dict = {}
+        dcp.load(into, checkpoint_id=tmp_path, planner=_EmptyStateDictLoadPlanner(keys=keys), no_dist=True)
+
+        def lists(value):
+            return (
+                {key: lists(each) for key, each in value.items()} if isinstance(value, dict) else getattr(value, "tolist", lambda: value)()
+            )
+
+        assert lists(into) == found
+    with pytest.raises(dcp.CheckpointException, match="empty dict"):
+        dcp.load({"step": 1}, checkpoint_id=tmp_path, planner=_EmptyStateDictLoadPlanner(), no_dist=True)

@@ -381,3 +381,23 @@ def test_without_mpi4py_one_sentence_says_what_to_install(tmp_path) -> None:
     program = write_program(tmp_path, "import rushlight.distributed as dist\ndist.init_process_group('gloo')\n")
     done = start_python(str(program), PMI_RANK="0", PMI_SIZE="2", PYTHONPATH=f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}")
     assert done.returncode and "pip install 'rushlight[mpi]'" in done.stderr.splitlines()[-1]
+
+
+def test_parts_of_other_sizes_than_expected_are_refused(tmp_path) -> None:
+    done = start_ranks(2, write_program(tmp_path, """\
+        import rushlight as torch
+        import rushlight.distributed as dist
+        from datetime import timedelta
+        dist.init_process_group("mpi", timeout=timedelta(seconds=10))
+        rank = dist.get_rank()
+        out = torch.zeros(4)
+        try:
+            dist.all_to_all_single(out, torch.ones(4), [1, 3], [2, 2])
+        except RuntimeError as error:
+            assert ("sends itself 2 elements, and expects 1" if rank == 0 else "sends itself 2 elements, and expects 3") in str(error), error
+            print("refused at once")
+        sizes = [3, 1] if rank else [2, 2]
+        dist.all_to_all_single(out[: 4], torch.ones(4), [2, 2] if rank == 0 else [3, 1], sizes)
+        """))  # fmt: skip
+    assert done.stdout.count("refused at once") == 2 and done.returncode != 0
+    assert "all_to_all_single" in done.stderr and "of the group sends" in done.stderr and "are expected from it" in done.stderr, done.stderr

@@ -55,6 +55,10 @@ def test_sharded_modules_take_new_parameters_dtypes_and_policies() -> None:
     assert run_ranks(2, RANKS / "sharding.py").count("done") == 2
 
 
+def test_ops_on_distributed_tensors_give_the_placements_of_pytorch() -> None:
+    assert run_ranks(2, RANKS / "placements.py").count("done") == 2
+
+
 @pytest.mark.parametrize(("saved", "loaded"), [(2, 3), (4, 2)])
 def test_states_of_sharded_models_go_to_other_numbers_of_processes(saved, loaded, tmp_path) -> None:
     assert run_ranks(saved, RANKS / "states.py", str(tmp_path), "save").count("done") == saved

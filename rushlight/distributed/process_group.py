@@ -442,6 +442,10 @@ class ProcessGroup(ListCalls):
             raise RuntimeError("output tensor and input tensor must have the same dtype")
         engine, array = self._carrier(input), output._array
         outs, ins = self._splits(output, output_split_sizes), self._splits(input, input_split_sizes)
+        if ins[self.rank()] != outs[self.rank()]:
+            raise RuntimeError(
+                f"all_to_all_single: this process sends itself {ins[self.rank()]} elements, and expects {outs[self.rank()]}: see the split sizes"
+            )
         call = self._note("all_to_all_single", input.dtype, tensors=[input])
         source, into = _in_one_piece(input._array), _in_one_piece(array)
         _touch(output)

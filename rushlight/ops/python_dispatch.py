@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import recording
-from ..core.base import TensorBase, alias, runtime
+from ..core.base import Spec, TensorBase, alias, runtime
 from ..core.declare import MISSING, PACKAGE, Op, call_body, table
 from ..core.dispatch import attach, finish_factory, keep_copy
 from ..core.errors import ArgumentError, NotSupported, OperationError
@@ -219,6 +219,19 @@ def ask_without_gradients(overload: OpOverload, asked: list[Any], *call: Any) ->
         state.grad_enabled, state.grad_outside = grad, outside
 
 
+def _kept(target: Any) -> Any:
+    """A copy of what is written to, with its history: one of its class where that holds its values (a plain copy has its shape alone)."""
+    if target._array.__class__ is not Spec or not (hasattr(type(target), "run_op") or dispatches_operators(type(target))):
+        return keep_copy(target)
+    grad, state.grad_enabled = state.grad_enabled, False
+    try:
+        old = table["clone"].call(table["detach"].call(target))
+    finally:
+        state.grad_enabled = grad
+    old._grad_fn, old._output_index, old._requires_grad = target._grad_fn, target._output_index, target._requires_grad
+    return old
+
+
 def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Callable[..., Any] | None) -> Any:
     """Have a handler run an operator with autograd off, then record the call for backward.
 
@@ -237,7 +250,7 @@ def run_below(op: Op, args: tuple[Any, ...], handle: Callable[[], Any], rest: Ca
         if functional.record is None:
             recording.build(functional)
         if "input" in functional.node_type.saved_names:
-            saved = (keep_copy(args[0]), *args[1:])
+            saved = (_kept(args[0]), *args[1:])
     outside = state.grad_outside
     state.grad_enabled, state.grad_outside = False, grad
     try:

@@ -264,7 +264,14 @@ def _parts(tensors: list[Any]) -> list[np.ndarray[Any, Any]] | None:
     """The arrays that tensors in parts (DTensors) have here, where all are alike; None where a step has to go through ops."""
     if state.grad_enabled or state.interceptors or state.dispatch_modes or state.function_modes:
         return None
-    arrays = [getattr(getattr(each, "_local_tensor", None), "_array", None) for each in tensors]
+    placements = getattr(tensors[0], "placements", None)
+    if placements is None or any(each.is_partial() for each in placements) or not all(hasattr(each, "placements") for each in tensors):
+        return None
+    # A gradient may have other placements than its parameter, or be parts of a sum.
+    given = [each if each.placements == placements else each.redistribute(placements=placements) for each in tensors]
+    if any(now is not each for at, (now, each) in enumerate(zip(given, tensors)) if at != 1):
+        return None
+    arrays = [getattr(each._local_tensor, "_array", None) for each in given]
     first = arrays[0]
     if all(each.__class__ is np.ndarray and each.shape == first.shape for each in arrays):  # type: ignore[union-attr]
         return arrays if first.size else None  # type: ignore[return-value, union-attr]

@@ -127,5 +127,23 @@ def check_uneven_inputs_with_a_hook() -> None:
 
 
 check_uneven_inputs_with_a_hook()
+
+
+def check_hook_for_buffers() -> None:
+    model = DistributedDataParallel(torch.nn.BatchNorm1d(2))
+    seen = []
+
+    def summed(state, buffers):
+        seen.append((state, list(buffers)))
+        return [dist.all_reduce(each, async_op=True).get_future() for each in buffers.values() if each.is_floating_point()]
+
+    model._register_buffer_comm_hook("s", summed)
+    mean = torch.tensor([1.0, 2.0]) * rank
+    model(torch.stack([mean - 1, mean + 1])).sum().backward()
+    assert torch.allclose(model.module.running_mean, 0.1 * torch.tensor([6.0, 12.0])), model.module.running_mean
+    assert seen == [("s", ["running_mean", "running_var", "num_batches_tracked"])]
+
+
+check_hook_for_buffers()
 print("done", rank)
 dist.destroy_process_group()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import rushlight as torch
 import rushlight.distributed as dist
 from rushlight import nn
-from rushlight.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from rushlight.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, SplitPoint, pipe_split, pipeline
 from rushlight.distributed.pipelining.schedules import get_schedule_class
 
 dist.init_process_group("mpi")
@@ -70,5 +70,53 @@ for wrong, text in ((lambda: PipelineStage(nn.Tanh(), (rank + 1) % size, size, "
         raise AssertionError(text)
     except ValueError as error:
         assert text in str(error)
+
+
+class Model(nn.Module):
+    """Layers of which the first result is used again by the last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(7)
+        self.layers = nn.ModuleList([nn.Linear(6, 6) for _ in range(3)])
+        self.register_buffer("scale", torch.tensor(0.5))
+        self.head = nn.Linear(6, 6)
+        self.marked = False
+
+    def forward(self, x):
+        first = self.layers[0](x)
+        value = self.layers[1](first.tanh()) * self.scale
+        if self.marked:
+            pipe_split()
+        return self.head(self.layers[2](value).tanh() + first + x)
+
+
+if size in (2, 3):
+    spec = {"layers.1": SplitPoint.BEGINNING} if size == 2 else {"layers.0": SplitPoint.END, "layers.2": SplitPoint.BEGINNING}
+    for marked in (False, True):
+        if marked and size == 3:
+            continue
+        whole = Model()
+        expected = whole(x)
+        loss_fn(expected, y).backward()
+        model = Model()
+        model.marked = marked
+        pipe = pipeline(model, (x[:2],), split_spec=None if marked else spec)
+        assert pipe.num_stages == size and torch.allclose(pipe(x[:2])[0], expected[:2], atol=1e-6)
+        names = [list(dict(pipe.get_stage_module(at).named_parameters())) for at in range(size)]
+        assert sorted(sum(names, [])) == sorted(dict(whole.named_parameters())), names
+        assert "layers.1.weight" in names[0 if marked else 1], names
+        schedule = Schedule1F1B(pipe.build_stage(rank, "cpu"), 6, loss_fn)
+        out = schedule.step(x) if rank == 0 else schedule.step(target=y) if rank == size - 1 else schedule.step()
+        if rank == size - 1:
+            assert torch.allclose(out, expected, atol=1e-6)
+        for name, each in pipe.get_stage_module(rank).named_parameters():
+            assert torch.allclose(each.grad, whole.get_parameter(name).grad, atol=1e-6), name
+    try:
+        pipeline(Model(), (x[:2],), split_spec={"layers.9": SplitPoint.END})
+    except AttributeError as error:
+        assert "nonexistent module layers.9" in str(error), error
+    else:
+        raise AssertionError("a split at a module that is not there")
 print("done", rank)
 dist.destroy_process_group()

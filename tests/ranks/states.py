@@ -19,7 +19,7 @@ from rushlight.distributed.checkpoint.state_dict import (
     set_state_dict,
 )
 from rushlight.distributed.fsdp import fully_shard
-from rushlight.distributed.tensor import Replicate, Shard, distribute_tensor, init_device_mesh
+from rushlight.distributed.tensor import Partial, Replicate, Shard, distribute_tensor, init_device_mesh
 
 dist.init_process_group("mpi")
 folder, what = Path(sys.argv[1]), sys.argv[2]
@@ -100,11 +100,11 @@ for dim in (0, 1):
         ("flip", lambda x: x.flip(1), Shard(0)), ("argmax", lambda x: x.argmax(1), Shard(0)), ("max", lambda x: x.max(0)[0], Shard(0)),
         ("logsumexp", lambda x: x.logsumexp(1, keepdim=True), Shard(0)), ("stack", lambda x: torch.stack([x, x], 1), Shard(2 * dim)),
         ("index_select", lambda x: x.index_select(0, rows if hasattr(x, "full_tensor") else rows.full_tensor()), Shard(1)),
-        ("addmm", lambda x: torch.addmm(x.sum(0), x, identity if hasattr(x, "full_tensor") else torch.eye(4)), Shard(0)),
+        ("addmm", lambda x: torch.addmm(x.sum(0), x, identity if hasattr(x, "full_tensor") else torch.eye(4)), (Partial(), Shard(1))[dim]),
         ("gather", lambda x: x.gather(1, index if hasattr(x, "full_tensor") else index.full_tensor()), Shard(0)),
     ):  # fmt: skip
         found = call(x)
         assert torch.allclose(found.full_tensor(), call(plain)), (name, dim)
-        split = name == "stack" or (dim == 1) == (name in ("sort", "cumsum", "max", "index_select"))
+        split = name in ("stack", "addmm") or (dim == 1) == (name in ("sort", "cumsum", "max", "index_select"))
         assert found.placements == ((kept,) if split else (Replicate(),)), (name, dim, found.placements)
 print("done")

@@ -26,7 +26,7 @@ from rushlight.distributed.checkpoint.state_dict import (
 from rushlight.distributed.fsdp import FullyShardedDataParallel, MixedPrecisionPolicy, StateDictType, fully_shard
 from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy
 from rushlight.distributed.optim import ZeroRedundancyOptimizer
-from rushlight.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
+from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 from rushlight.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, SequenceParallel, loss_parallel, parallelize_module
 from rushlight.nn.parallel import DistributedDataParallel
 
@@ -466,14 +466,17 @@ def check_distributed_tensors() -> None:
 
     plain = [each.clone().requires_grad_() for each in (weight, bias, whole)]
     wanted = run(*plain, scale)
-    for placements in (
-        (Shard(0), Shard(0), Replicate()), (Shard(1), Replicate(), Shard(2)), (Replicate(), Replicate(), Shard(1)), (Shard(0), Replicate(), Shard(0)),
-    ):  # fmt: skip
+    # PyTorch refuses a batch that is split unevenly, which has to be flattened for the gradient of the weight: it is gathered.
+    of_weight = Replicate() if whole.shape[0] % size else Partial()
+    for placements, of_gradients in {
+        (Shard(0), Shard(0), Replicate()): (Shard(0), Shard(0), Partial()), (Shard(1), Replicate(), Shard(2)): (Shard(1), Replicate(), Shard(2)),
+        (Replicate(), Replicate(), Shard(1)): (Partial(), Partial(), Shard(1)), (Shard(0), Replicate(), Shard(0)): (of_weight, Partial(), Shard(0)),
+    }.items():  # fmt: skip
         parts = [distribute_tensor(each.clone().requires_grad_(), mesh, [p]) for each, p in zip((weight, bias, whole), placements)]
         close(run(*parts, distribute_tensor(scale, mesh, [Replicate()])), wanted, 1e-4)
-        for part, one, placement in zip(parts, plain, placements):
+        for part, one, placement in zip(parts, plain, of_gradients):
             close(part.grad, one.grad, 1e-3)
-            assert part.grad.placements == (placement,)
+            assert part.grad.placements == (placement,), (placements, part.grad.placements)
     local = DTensor.from_local(torch.full((2, 3), float(rank)), mesh, [Shard(0)])
     assert local.shape == (2 * size, 3) and local.full_tensor()[:, 0].tolist() == [float(each) for each in range(size) for _ in range(2)]
     if size == 4:
@@ -482,6 +485,8 @@ def check_distributed_tensors() -> None:
             for second in (Shard(0), Shard(1), Replicate()):
                 d = distribute_tensor(x, grid, [first, second])
                 close(d @ d.t(), x @ x.t())
+                close(d.mean(), x.mean())
+                close(d.reshape(-1), x.reshape(-1))
                 close(d.redistribute(placements=[second, first]), x)
 
 

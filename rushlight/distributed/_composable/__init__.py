@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from ..fsdp import fully_shard
+from .checkpoint_activation import checkpoint
 from .replicate import replicate
 
-_PARTS = ("fsdp",)
-absents(
-    globals(),
-    "use utils.checkpoint, or wrap the module in checkpoint_wrapper",
-    functions="checkpoint",
-)
+__getattr__ = missing(__name__, lazy=("fsdp",))

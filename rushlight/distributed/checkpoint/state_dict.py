@@ -10,7 +10,8 @@ from ...autograd import no_grad
 from ...core.process_group import world
 from ...ops.create.factories import zeros_like
 from ...tensor import Tensor
-from ..fsdp.fully_sharded_data_parallel import load_parts, part_of
+from ..fsdp._optim_state import part_of
+from ..fsdp.fully_sharded_data_parallel import load_parts
 from ..tensor._api import DTensor
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -153,7 +154,8 @@ def get_optimizer_state_dict(
     for optimizer in _listed(optimizers):
         _init_optim_state(optimizer)
         for group in optimizer.param_groups:
-            groups.append({**group, "params": [names[id(each)] for each in group["params"]]})
+            rest = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**rest, "params": [names[id(each)] for each in group["params"]]})
             state.update({names[id(each)]: _given(optimizer.state[each], chosen) for each in group["params"] if each in optimizer.state})
     found = {"state": state, "param_groups": groups}
     return _only_first(_flattened(found) if chosen.flatten_optimizer_state_dict else found, chosen)

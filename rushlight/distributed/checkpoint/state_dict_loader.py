@@ -42,6 +42,8 @@ def load(
     def read() -> None:
         metadata = storage_reader.read_metadata()
         if isinstance(plan, _EmptyStateDictLoadPlanner):
+            if plain:
+                raise AssertionError("_EmptyStateDictLoadPlanner reads into an empty dict, and this state has values")
             read_all(storage_reader, metadata, plain, plan.keys)
         else:
             _fill(storage_reader, metadata, plain, getattr(plan, "flatten_state_dict", True), plan.allow_partial_load)
@@ -135,7 +137,7 @@ def read_all(reader: Any, metadata: Metadata, state: dict[str, Any], keys: Any =
     """Put all that a checkpoint has into a dict, whole."""
     for name, held in metadata.state_dict_metadata.items():
         path = metadata.planner_data.get(name, (name,))
-        if keys is not None and name not in keys and path[0] not in keys:
+        if keys is not None and name not in keys and not any(".".join(map(str, path[:end])) in keys for end in range(1, len(path) + 1)):
             continue
         if isinstance(held, TensorStorageMetadata):
             put(state, path, whole(reader, metadata, name, held))

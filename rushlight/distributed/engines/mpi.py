@@ -162,7 +162,11 @@ class MpiEngine:
 
     def all_to_all(self, out: Any, array: Any, out_counts: Sequence[int], in_counts: Sequence[int]) -> Any:
         """A part of the array for each process, and one from each."""
-        return self.communicator.Ialltoallv(self._counted(array, in_counts), self._counted(out, out_counts))
+        sent = np.array(in_counts, np.int64)
+        announced = np.empty_like(sent)
+        counts = self.communicator.Ialltoall(sent, announced)
+        parts = self.communicator.Ialltoallv(self._counted(array, in_counts), self._counted(out, out_counts))
+        return _Exchange(counts, parts, sent, announced, out_counts)
 
     def send(self, array: Any, to: int, tag: int) -> Any:
         """Send an array to a process."""
@@ -254,6 +258,22 @@ class _Pieces:
                 return True
             self._request = self._begin(self._left.pop())
         return False
+
+
+class _Exchange:
+    """The requests of an exchange of parts, and of their sizes: parts of other sizes than a process expects are refused, which MPI would cut or leave out."""
+
+    def __init__(self, counts: Any, parts: Any, sent: Any, announced: Any, expected: Sequence[int]) -> None:
+        self._counts, self._parts, self._sent, self._announced, self._expected = counts, parts, sent, announced, list(expected)
+
+    def Test(self) -> bool:
+        """Whether all parts are there."""
+        if self._counts is not None and self._counts.Test():
+            self._counts = None
+            for rank, (size, wanted) in enumerate(zip(self._announced.tolist(), self._expected)):
+                if size != wanted:
+                    raise RuntimeError(f"rank {rank} of the group sends {size} elements, and {wanted} are expected from it")
+        return bool(self._parts.Test()) and self._counts is None
 
 
 class _Receiving:

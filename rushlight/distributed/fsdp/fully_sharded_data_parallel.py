@@ -15,8 +15,10 @@ from ...nn.utils.clip_grad import get_total_norm
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ..groups import get_rank, get_world_size
 from ..tensor._api import DTensor
+from ..tensor.placement_types import Replicate, Shard
 from ._common_utils import _FSDPState
-from ._fully_shard._fully_shard import fully_shard
+from ._fully_shard._fully_shard import attach, parameters_of
+from ._optim_state import FSDP_WRAPPED_MODULE, OptimStateMethods, part_of, plain_name
 from .api import (
     BackwardPrefetch,
     CPUOffload,
@@ -42,7 +44,6 @@ __all__ = ["BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullSt
            "StateDictType"]  # fmt: skip
 __getattr__ = missing(__name__)
 
-FSDP_WRAPPED_MODULE = "_fsdp_wrapped_module"
 _CONFIGS: dict[StateDictType, tuple[type, type]] = {
     StateDictType.FULL_STATE_DICT: (FullStateDictConfig, FullOptimStateDictConfig),
     StateDictType.SHARDED_STATE_DICT: (ShardedStateDictConfig, ShardedOptimStateDictConfig),
@@ -50,7 +51,7 @@ _CONFIGS: dict[StateDictType, tuple[type, type]] = {
 }
 
 
-class FullyShardedDataParallel(Module, _FSDPState):
+class FullyShardedDataParallel(OptimStateMethods, Module, _FSDPState):
     """A module whose parameters are DTensors of which each process keeps a part; ``auto_wrap_policy`` says which submodules are groups of their own.
 
     Parameters keep their names and shapes (``use_orig_params=True``, whatever is given).
@@ -74,8 +75,8 @@ class FullyShardedDataParallel(Module, _FSDPState):
                 if any(one.is_meta for one in (*each.parameters(recurse=False), *each.buffers(recurse=False))):
                     param_init_fn(each)
         mesh = device_mesh or _mesh_of(process_group)
-        if strategy is ShardingStrategy.NO_SHARD:
-            raise NotSupported("ShardingStrategy.NO_SHARD: use DistributedDataParallel, which keeps whole parameters")
+        if strategy is ShardingStrategy.NO_SHARD and mesh.ndim > 1:
+            raise NotSupported("ShardingStrategy.NO_SHARD on a mesh of two dimensions: give one of one dimension, which is flattened")
         ignored: set[Any] = set()
         for each in (*(ignored_modules or ()), *(ignored_states or ())):
             ignored |= set(each.parameters()) if isinstance(each, Module) else {each}
@@ -92,19 +93,22 @@ class FullyShardedDataParallel(Module, _FSDPState):
             if mixed_precision.buffer_dtype is not None:
                 for name, each in module.named_buffers():
                     if each.is_floating_point():
-                        self._buffer_dtypes[name.replace(f"{FSDP_WRAPPED_MODULE}.", "")] = each.dtype
+                        self._buffer_dtypes[plain_name(name)] = each.dtype
                         each.data = each.data.to(mixed_precision.buffer_dtype)
-        options: dict[str, Any] = {"mesh": mesh, "mp_policy": policy, "ignored_params": ignored,
-                   "reshard_after_forward": strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)}  # fmt: skip
         self.process_group, self.sharding_strategy, self.mixed_precision = mesh.get_group(mesh.ndim - 1), strategy, mixed_precision
+        self._use_orig_params, self._summoned = use_orig_params, False
         self.rank, self.world_size = self.process_group.rank(), self.process_group.size()
         self._settings = StateDictSettings(StateDictType.FULL_STATE_DICT, FullStateDictConfig(), FullOptimStateDictConfig())
         if auto_wrap_policy is not None:
-            own = {"device_mesh": mesh, "sharding_strategy": strategy, "mixed_precision": mixed_precision, "ignored_states": ignored}
+            own = {"device_mesh": mesh, "sharding_strategy": strategy, "mixed_precision": mixed_precision, "ignored_states": ignored,
+                   "use_orig_params": use_orig_params}  # fmt: skip
             for parent, name, child, given in _chosen(module, auto_wrap_policy, {id(each) for each in ignored_modules or ()}):
                 if not isinstance(child, FullyShardedDataParallel):
                     setattr(parent, name, FullyShardedDataParallel(child, **{**own, **given}))
-        fully_shard(module, **options)
+        taken = parameters_of([module], {id(each) for each in ignored})
+        placement = Replicate() if strategy is ShardingStrategy.NO_SHARD else Shard(0)
+        reshard = strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.HYBRID_SHARD)
+        attach([module], taken, [placement] * len(taken), mesh, policy, reshard)
         self._fsdp_wrapped_module = module
 
     @property
@@ -126,25 +130,28 @@ class FullyShardedDataParallel(Module, _FSDPState):
         return self._fsdp_wrapped_module[key]
 
     def named_parameters(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Parameters by their names without the wrappers."""
+        """Parameters by their names; without the names of wrappers inside of ``summon_full_params``."""
         for name, each in super().named_parameters(*args, **kwargs):
-            yield name.replace(f"{FSDP_WRAPPED_MODULE}.", ""), each
+            yield plain_name(name) if self._summoned else name, each
 
     def named_buffers(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
-        """Buffers by their names without the wrappers."""
+        """Buffers by their names; without the names of wrappers inside of ``summon_full_params``."""
         for name, each in super().named_buffers(*args, **kwargs):
-            yield name.replace(f"{FSDP_WRAPPED_MODULE}.", ""), each
+            yield plain_name(name) if self._summoned else name, each
 
     # -- contexts --------------------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """A context in which gradients are added up on this process."""
-        self._fsdp_wrapped_module.set_requires_gradient_sync(False)
+        groups = _groups_of(self, True)
+        for each in groups:
+            each.reduces = each.all_reduces = False
         try:
             yield
         finally:
-            self._fsdp_wrapped_module.set_requires_gradient_sync(True)
+            for each in groups:
+                each.reduces = each.all_reduces = True
 
     @staticmethod
     @contextlib.contextmanager
@@ -152,22 +159,38 @@ class FullyShardedDataParallel(Module, _FSDPState):
         module: Any, recurse: bool = True, writeback: bool = True, rank0_only: bool = False, offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:  # fmt: skip
-        """A context with whole parameters in the modules; what is written to them is kept, unless ``writeback`` is False."""
-        groups = _groups_of(module, recurse)
+        """A context with whole parameters in the modules, and with their gradients if wanted; what is written to them is kept, unless ``writeback`` is False.
+
+        With ``rank0_only`` the first process alone has whole parameters.
+        """
+        wrappers = [each for each in (module.modules() if recurse else [module]) if isinstance(each, FullyShardedDataParallel)]
+        if with_grads and (offload_to_cpu or not all(each._use_orig_params for each in wrappers)):
+            raise NotImplementedError(
+                f"with_grads={with_grads}, use_orig_params={all(each._use_orig_params for each in wrappers)}, offload_to_cpu={offload_to_cpu} is not supported yet"
+            )
+        if writeback and rank0_only:
+            raise NotImplementedError("writeback=True and rank0_only=True is not supported yet")
+        groups = [each for each in _groups_of(module, recurse) if not each.is_whole]
         for each in groups:
             each.unshard()
+            if with_grads:
+                each.gather_gradients()
+            if rank0_only and get_rank() != 0:
+                each.reshard()
+        before = [each._summoned for each in wrappers]
+        for each in wrappers:
+            each._summoned = True
         try:
             yield
         finally:
-            with no_grad():
-                for group in groups:
-                    dim = group.mesh.ndim - 1
-                    rank = group.mesh.get_local_rank(dim)
-                    for each in group.parameters if writeback else ():
-                        whole = each.whole._local_tensor if isinstance(each.whole, DTensor) else each.whole.detach()
-                        rows = whole.reshape(each.rows, *each.shape[1:])[rank * each.longest : rank * each.longest + each.kept]
-                        each.sharded._local_tensor.copy_(rows)
-                    group.reshard()
+            for each, held in zip(wrappers, before):
+                each._summoned = held
+            for each in groups:
+                if writeback:
+                    each.write_back(with_grads)
+                each.reshard()
+                if with_grads:
+                    each.drop_gradients()
 
     @staticmethod
     def fsdp_modules(module: Any, root_only: bool = False) -> list[Any]:
@@ -230,7 +253,7 @@ class FullyShardedDataParallel(Module, _FSDPState):
         for key, _ in held:
             del found[key]
         for key, value in held:
-            found[key.replace(f"{FSDP_WRAPPED_MODULE}.", "") if key.startswith(prefix) else key] = value
+            found[plain_name(key) if key.startswith(prefix) else key] = value
         settings = self._settings
         for key in list(found):
             value = found[key]
@@ -252,45 +275,6 @@ class FullyShardedDataParallel(Module, _FSDPState):
         """Take a state of any of the three kinds: of whole tensors each process keeps its part."""
         return load_parts(self, state_dict, strict)
 
-    @staticmethod
-    def optim_state_dict(model: Any, optim: Any, optim_state_dict: Any = None, group: Any = None) -> dict[str, Any]:
-        """The state of an optimizer by the names of parameters: whole tensors or DTensors, as the settings say."""
-        state = optim_state_dict or optim.state_dict()
-        names = [name for name, _ in model.named_parameters()]
-        numbers = {id(each): name for name, each in model.named_parameters()}
-        order = [numbers[id(each)] for one in optim.param_groups for each in one["params"]]
-        full = FullyShardedDataParallel.get_state_dict_type(model).state_dict_type is StateDictType.FULL_STATE_DICT
-
-        def shown(value: Any) -> Any:
-            return value.full_tensor() if full and isinstance(value, DTensor) else value
-
-        with no_grad():
-            states = {order[at]: {key: shown(value) for key, value in held.items()} for at, held in state["state"].items()}
-        groups = [{**one, "params": [order[at] for at in one["params"]]} for one in state["param_groups"]]
-        return {"state": {name: states[name] for name in names if name in states}, "param_groups": groups}
-
-    @staticmethod
-    def optim_state_dict_to_load(
-        model: Any,
-        optim: Any,
-        optim_state_dict: dict[str, Any],
-        is_named_optimizer: bool = False,
-        load_directly: bool = False,
-        group: Any = None,
-    ) -> dict[str, Any]:
-        """A state by names as the optimizer takes it: of whole tensors each process keeps its part."""
-        parameters = dict(model.named_parameters())
-        numbers = {id(each): at for at, each in enumerate(one for some in optim.param_groups for one in some["params"])}
-        state = {}
-        for name, held in optim_state_dict["state"].items():
-            parameter = parameters[name]
-            state[numbers[id(parameter)]] = {key: part_of(value, parameter) for key, value in held.items()}
-        groups = [{**one, "params": [numbers[id(parameters[name])] for name in one["params"]]} for one in optim_state_dict["param_groups"]]
-        made = {"state": state, "param_groups": groups}
-        if load_directly:
-            optim.load_state_dict(made)
-        return made
-
 
 def _mesh_of(process_group: Any) -> DeviceMesh:
     if process_group is None:
@@ -301,7 +285,8 @@ def _mesh_of(process_group: Any) -> DeviceMesh:
 
 
 def _groups_of(module: Any, recurse: bool) -> list[Any]:
-    held = [each.__dict__["_fsdp_state"].group for each in (module.modules() if recurse else [module]) if "_fsdp_state" in each.__dict__]
+    modules = module.modules() if recurse else [module, getattr(module, FSDP_WRAPPED_MODULE, module)]
+    held = [each.__dict__["_fsdp_state"].group for each in modules if "_fsdp_state" in each.__dict__]
     return list(dict.fromkeys(held))
 
 
@@ -333,17 +318,6 @@ def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, A
     return found
 
 
-def part_of(value: Any, parameter: Any) -> Any:
-    """What a sharded parameter keeps of a value of its shape: a DTensor with its placements; other values stay as they are."""
-    if not isinstance(parameter, DTensor) or not hasattr(value, "shape") or isinstance(value, DTensor):
-        return value
-    if tuple(value.shape) == tuple(parameter.shape):
-        spec = parameter._spec
-        whole = DTensor.from_local(value.detach(), spec.mesh, shape=value.shape)
-        return whole.redistribute(placements=spec.placements)
-    return value
-
-
 def _held(module: Any) -> list[tuple[str, Any]]:
     """What a module itself has in its state, by names."""
     buffers = [(name, each) for name, each in module._buffers.items() if name not in module._non_persistent_buffers_set]
@@ -353,7 +327,7 @@ def _held(module: Any) -> list[tuple[str, Any]]:
 def load_parts(module: Any, state_dict: Any, strict: bool = True) -> Any:
     """Load whole tensors, DTensors or parts into a module with DTensors."""
     targets = {f"{path}.{name}" if path else name: value for path, each in module.named_modules() for name, value in _held(each)}
-    own = {name.replace(f"{FSDP_WRAPPED_MODULE}.", ""): name for name in targets}
+    own = {plain_name(name): name for name in targets}
     made = {}
     with no_grad():
         for name, value in state_dict.items():

@@ -65,18 +65,6 @@ class DTensor(Tensor):
             raise Break("disabled", name="DTensor")
         return _dispatch.run(DTensor, op, args)
 
-    # A parameter's gradient has the parameter's placements, so that an optimizer updates parts.
-    @property
-    def _grad(self) -> Any:
-        return self.__dict__.get("_own_grad")
-
-    @_grad.setter
-    def _grad(self, value: Any) -> None:
-        if isinstance(value, DTensor) and value._spec.placements != self._spec.placements and value._grad_fn is None:
-            with no_grad():
-                value = value.redistribute(self._spec.mesh, [Replicate() if isinstance(e, Partial) else e for e in self._spec.placements])
-        self.__dict__["_own_grad"] = value
-
     @property
     def data(self) -> Any:
         """The same parts, unknown to the gradient graph."""

@@ -10,9 +10,10 @@ from ...core.dispatch import dispatch, dispatch_in_place
 from ...core.facets import Facet
 from ...core.state import state
 from ...ops.shape.striding import lay_out
+from . import _product_rules
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local
-from ._rules import rule_of, shape_argument, whole
+from ._rules import as_written, rule_of, shape_argument, whole
 from ._utils import compute_local_shape, compute_local_shape_and_global_offset, dense_strides
 from .placement_types import Partial, Placement, Replicate, Shard
 
@@ -71,8 +72,9 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
     results: list[Any] = []
     for dim in range(mesh.ndim):
         needed, made = rule(op, args, tensors, [each._spec.placements[dim] for each in tensors])
-        if in_place and (needed[0] != tensors[0]._spec.placements[dim]):
-            needed, made = _in_place(op, args, tensors, dim)
+        held = tensors[0]._spec.placements[dim]
+        if in_place and needed[0] != held and not isinstance(held, Partial):  # what is written to keeps its placement
+            needed, made = as_written(tensors, held), held
         for place, placement in enumerate(needed):
             wanted[place][dim] = placement
         results.append(made)
@@ -80,6 +82,8 @@ def run(kind: Any, op: Any, args: tuple[Any, ...]) -> Any:
     if in_place and mesh.get_coordinate() is None:
         return args[0]
     if in_place:
+        if tuple(wanted[0]) != spec.placements:  # a sum is added up where the op is not linear
+            args[0]._local_tensor, args[0]._spec = local[0], DTensorSpec(mesh, tuple(wanted[0]), spec.tensor_meta)
         dispatch_in_place(op, flat.replaced(local))
         return args[0]
     shapes: Any = dispatch(op, flat.replaced([make(each._array) for each in tensors]))
@@ -119,23 +123,19 @@ def _taken(tensor: Any, placements: tuple[Placement, ...]) -> Any:
     return redistribute_local(tensor._local_tensor, spec.shape, spec.mesh, spec.placements, placements)
 
 
-def _in_place(op: Any, args: tuple[Any, ...], tensors: list[Any], dim: int) -> tuple[list[Placement], Any]:
-    """What is written to keeps its placement: others are split as it is, as far as they have its dimensions."""
-    held = tensors[0]._spec.placements[dim]
-    if isinstance(held, Partial):
-        raise RuntimeError(f"{op.qualified_name}: in-place operations on a tensor that is {held} are not defined: redistribute it first")
-    needed: list[Placement] = [held]
-    for each in tensors[1:]:
-        own = held.dim - tensors[0].dim() + each.dim() if isinstance(held, Shard) else -1
-        split = own >= 0 and each.shape[own] == tensors[0].shape[held.dim]  # type: ignore[attr-defined]
-        needed.append(Shard(own) if split else Replicate())
-    return needed, held
-
-
 @on_parts.register("view_shape")
 def _viewed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
     """A shard may not be viewable where the whole is: it is reshaped."""
     return args[0].reshape(args[1])
+
+
+@on_parts.register("squeeze", "squeeze_copy")
+def _squeezed(args: tuple[Any, ...], tensors: list[Any], wanted: list[Any]) -> Any:
+    """A part may be of size 1 where the whole is not: dimensions of the whole are squeezed."""
+    if len(args) > 1 and args[1] is not None:
+        return NotImplemented
+    shape = tensors[0].shape
+    return exports["", "squeeze"](args[0], tuple(at for at in range(len(shape)) if shape[at] == 1))
 
 
 @on_parts.register("view_as_complex")

@@ -10,7 +10,7 @@ from ...core.errors import NotSupported
 from ...core.process_group import world
 from ..recorded_calls import as_functional, observers
 from ._utils import size_before
-from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial, _StridedShard
 
 
 def _chunk(local: Any, dim: int, count: int, rank: int) -> Any:
@@ -83,6 +83,9 @@ def _to_replicate(local: Any, current: Placement, size: int, mesh: Any, mesh_dim
         return whole.reshape(*local.shape[: current.dim], size, *local.shape[current.dim + 1 :])
     if isinstance(current, Shard):
         return gather(local, current.dim, size, mesh, mesh_dim)
+    if isinstance(current, _NormPartial):
+        order = current.norm_type
+        return reduce(local.pow(order), "sum", mesh, mesh_dim).pow(1 / order)
     if isinstance(current, Partial):
         return reduce(local, current.reduce_op, mesh, mesh_dim)
     return local

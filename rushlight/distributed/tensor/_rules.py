@@ -7,26 +7,31 @@ run on whole tensors, which is right for every op.  Ops of a family share a rule
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ...core.base import TensorBase
 from ...core.facets import Facet
 from ...core.families import Elementwise, Reduction
-from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
+from ._strategies import Strategy, cheapest
+from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial, _StridedShard
 
 Rule = Callable[[Any, tuple[Any, ...], list[Any], list[Placement]], tuple[list[Placement], Any]]
 sharding: Facet[Rule] = Facet("sharding", "which placements of distributed tensors an op takes, and which its results have")
-# What becomes of parts of a sum: "same" for a linear op of one tensor, "both" where two sums add up, "scaled" where the second is a number.
+# What becomes of parts of a sum: "same" for a linear op of one tensor, "both" where two sums add up, "scaled" where one of two factors is a
+# sum, "divided" where the first is.
 of_sums: Facet[str] = Facet("of sums", "how an op treats tensors that are parts of a sum")
 reduces_to: Facet[str] = Facet("reduces to", "of what the reductions of parts are parts: a sum, a mean, a maximum")
 shape_argument: Facet[int] = Facet("shape argument", "which argument is the shape of the result")
 WHOLE = Replicate()
 
-for _fact, _names in {"same": "neg clone detach alias cast lay_out", "both": "add sub", "scaled": "mul div"}.items():
+for _fact, _names in {"same": "neg clone detach alias cast lay_out", "both": "add sub copy", "scaled": "mul", "divided": "div"}.items():
     of_sums.set(_fact, *_names.split())
-for _fact, _names in {"sum": "sum", "avg": "mean", "max": "amax", "min": "amin"}.items():
-    reduces_to.set(_fact, _names)
-shape_argument.set(1, "view_shape", "reshape_copy", "expand", "expand_copy", "reduction_backward")
+for _fact, _names in {"sum": "sum any", "avg": "mean", "max": "amax", "min": "amin", "product": "all"}.items():
+    reduces_to.set(_fact, *_names.split())
+shape_argument.set(1, "view_shape", "reshape_copy", "expand", "expand_copy", "reduction_backward", "select_backward", "slice_backward")
+shape_argument.set(2, "placed")
 
 
 def whole(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
@@ -61,51 +66,59 @@ def _normal(dim: int, ndim: int) -> int:
 
 
 def elementwise(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    """Operands are split where one is, as far as they are not broadcast there; sums stay sums where the op is linear."""
-    ndim = max(len(each.shape) for each in tensors)
-    shape = [max([1] + [t.shape[at - ndim + t.dim()] for t in tensors if at - ndim + t.dim() >= 0]) for at in range(ndim)]
+    """Operands are split alike, as far as they are not broadcast there; sums stay sums where the op is linear.  What is written to in place stays as it is."""
+    first = placed[0]
+    if not isinstance(first, Partial) and all(each == first for each in placed):
+        if isinstance(first, Replicate) or len(tensors) == 1 or all(each.shape == tensors[0].shape for each in tensors):
+            return list(placed), first
     if any(t.numel() == 0 for t in tensors):
         return whole(op, args, tensors, placed)
-    sums = {each for each in placed if isinstance(each, Partial)}
-    if sums == {Partial("sum")} or sums == {Partial("avg")}:
-        how = of_sums.of(op.functional or op)
-        if len(tensors) == 1 and how in ("same", "scaled"):
-            return list(placed), placed[0]
-        if len(tensors) == 2 and how == "both" and placed[0] == placed[1]:
-            return list(placed), placed[0]
-        if len(tensors) == 2 and how == "scaled" and isinstance(placed[0], Partial) and tensors[1].numel() == 1:
-            return [placed[0], WHOLE], placed[0]
-    chosen = _chosen(op, tensors, placed, shape)
-    if chosen is None:
-        return whole(op, args, tensors, placed)
-    target, dim = chosen
-    wanted: list[Placement] = []
-    for each in tensors:
-        own = dim - ndim + each.dim()
-        wanted.append(_moved(target, own) if own >= 0 and each.shape[own] == shape[dim] else WHOLE)
-    return wanted, _moved(target, dim)
+    ndim = max(len(each.shape) for each in tensors)
+    shape = [max([1] + [t.shape[at - ndim + t.dim()] for t in tensors if at - ndim + t.dim() >= 0]) for at in range(ndim)]
+    candidates: list[Strategy] = []
+    for dim in range(ndim):
+        split: list[Placement] = []
+        for each in tensors:
+            own = dim - ndim + each.dim()
+            split.append(Shard(own) if own >= 0 and each.shape[own] == shape[dim] else WHOLE)
+        candidates.append((split, Shard(dim)))
+    for kind in dict.fromkeys(each for each in placed if each in (Partial("sum"), Partial("avg"))):
+        candidates += [(wanted, kind) for wanted in _linear_in(op, args, tensors, kind)]
+    if op.functional is not None:
+        candidates = [each for each in candidates if each[0][0] == first == each[1]]
+        if first.is_shard() and not candidates:
+            return as_written(tensors, first), first
+    return cheapest(tensors, placed, candidates)
 
 
-def _chosen(op: Any, tensors: list[Any], placed: list[Placement], shape: list[int]) -> tuple[Placement, int] | None:
-    """The split that an element-wise op runs with, and its dimension in the result: what is written to in place stays as it is."""
-    ndim = len(shape)
-    order = list(range(len(tensors)))
-    if op.functional is None:
-        order.sort(key=lambda at: -tensors[at].numel())
-    for at in order:
-        each = placed[at]
-        if isinstance(each, Shard):
-            dim = each.dim + ndim - tensors[at].dim()
-            if tensors[at].shape[each.dim] == shape[dim]:
-                return each, dim
-        if op.functional is not None and at == 0:
-            return None
-    return None
+def as_written(tensors: list[Any], held: Any) -> list[Placement]:
+    """The placements of operands of an op in place: as what is written to, as far as they have its dimensions."""
+    needed: list[Placement] = [held]
+    for each in tensors[1:]:
+        own = held.dim - tensors[0].dim() + each.dim() if isinstance(held, Shard) else -1
+        needed.append(_moved(held, own) if own >= 0 and each.shape[own] == tensors[0].shape[held.dim] else WHOLE)
+    return needed
+
+
+def _linear_in(op: Any, args: tuple[Any, ...], tensors: list[Any], kind: Placement) -> list[list[Placement]]:
+    """The operands that may be sums so that the result is one."""
+    how, unrounded = of_sums.of(op.functional or op), args[2:3] in ((), (None,))
+    if len(tensors) == 1:
+        return [[kind]] if how in ("same", "scaled") or (how == "divided" and isinstance(args[0], TensorBase) and unrounded) else []
+    if len(tensors) != 2:
+        return []
+    if how == "both":
+        return [[kind, kind]]
+    if how == "scaled":
+        return [[kind, WHOLE], [WHOLE, kind]]
+    return [[kind, WHOLE]] if how == "divided" and unrounded else []
 
 
 @sharding.register("clone", "detach", "alias", "cast", "copy", "lay_out", "detach_copy", "alias_copy")
 def _kept(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     if len(tensors) == 1:
+        if op.name == "cast" and isinstance(placed[0], Partial) and not args[1].is_floating_point and not args[1].is_complex:
+            return [WHOLE], WHOLE  # the sum of rounded parts is not the rounded sum
         return list(placed), placed[0]
     return elementwise(op, args, tensors, placed)
 
@@ -163,17 +176,59 @@ def _squeezed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[P
     gone = [at for at in asked if shape[at] == 1]
     if not isinstance(each, Shard):
         return [each], each
-    if given is None or each.dim in gone:  # a part of size 1 would be squeezed where the whole is not
+    if each.dim in gone:
         return [WHOLE], WHOLE
     return [each], _moved(each, each.dim - sum(at < each.dim for at in gone))
 
 
-@sharding.register("select", "select_copy")
+@sharding.register("unbind", "unbind_copy", "select", "select_copy")
 def _selected(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     each, dim = placed[0], _normal(args[1], tensors[0].dim())
     if isinstance(each, Shard):
         return ([WHOLE], WHOLE) if each.dim == dim else ([each], _moved(each, each.dim - (each.dim > dim)))
     return [each], each
+
+
+@sharding.register("select_backward")
+def _select_back(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each, dim = placed[0], _normal(args[2], tensors[0].dim() + 1)
+    return [each], _moved(each, each.dim + (each.dim >= dim)) if isinstance(each, Shard) else each
+
+
+@sharding.register("slice_backward")
+def _slice_back(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    return _along(placed[0], args[2], tensors[0].dim())
+
+
+@sharding.register("placed")
+def _scattered(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    dim = _normal(args[3], tensors[0].dim())
+    kept: list[Strategy] = [([Shard(at), Shard(at)], Shard(at)) for at in range(tensors[0].dim()) if at != dim]
+    return cheapest(tensors, placed, [*kept, ([Partial(), WHOLE], Partial())])
+
+
+@sharding.register("constant_pad_nd")
+def _padded(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each, ndim = placed[0], tensors[0].dim()
+    if not isinstance(each, Shard):
+        return [WHOLE], WHOLE
+    at = 2 * (ndim - 1 - each.dim)
+    return ([each], each) if not any(args[1][at : at + 2]) else ([WHOLE], WHOLE)
+
+
+@sharding.register("repeat")
+def _repeated(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each, added = placed[0], len(args[1]) - tensors[0].dim()
+    if not isinstance(each, Shard):
+        return [each], each
+    return ([each], _moved(each, each.dim + added)) if args[1][each.dim + added] == 1 else ([WHOLE], WHOLE)
+
+
+@sharding.register("tril", "triu")
+def _triangle(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    each = placed[0]
+    kept = each.is_partial("sum") or isinstance(each, Shard) and each.dim < tensors[0].dim() - 2
+    return ([each], each) if kept else ([WHOLE], WHOLE)
 
 
 def _along(placement: Placement, dim: int | None, ndim: int) -> tuple[list[Placement], Any]:
@@ -194,11 +249,11 @@ def _split(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Plac
 
 @sharding.register("cat")
 def _joined(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    dim = _normal(args[1], tensors[0].dim())
-    each = placed[0]
-    if len({one.dim() for one in tensors}) > 1 or (isinstance(each, Shard) and each.dim == dim):
+    dim, count = _normal(args[1], tensors[0].dim()), len(tensors)
+    if len({one.dim() for one in tensors}) > 1:
         return whole(op, args, tensors, placed)
-    return [each] * len(tensors), each
+    kept: list[Strategy] = [([Shard(at)] * count, Shard(at)) for at in range(tensors[0].dim()) if at != dim]
+    return cheapest(tensors, placed, [*kept, ([Partial()] * count, Partial())])
 
 
 @sharding.register("expand", "expand_copy")
@@ -286,9 +341,10 @@ def _viewed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
 
 
 def _parts(tensor: Any, placement: Placement) -> int:
-    """Into how many parts a tensor is split."""
-    mesh = tensor._spec.mesh
-    return next((mesh.size(at) for at, each in enumerate(tensor._spec.placements) if each == placement), 1)
+    """Into how many parts the dimension of a split is cut, by all dimensions of the mesh that split it."""
+    spec = tensor._spec
+    split = [spec.mesh.size(at) for at, each in enumerate(spec.placements) if isinstance(each, Shard) and each.is_shard(placement.dim)]  # type: ignore[attr-defined]
+    return math.prod(split)
 
 
 # -- reductions --------------------------------------------------------------------------------------------------
@@ -342,7 +398,7 @@ def _asked(op: Any, args: tuple[Any, ...], ndim: int) -> list[int]:
     return _reduced_dims(args[at] if at < len(args) else None, ndim)
 
 
-@sharding.register("topk", "sort", "cumsum", "cumprod", "logcumsumexp", "flip", "roll")
+@sharding.register("topk", "sort", "cumsum", "cumsum_reversed", "cumprod", "logcumsumexp", "flip", "roll", "shift")
 def _worked_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     each = placed[0]
     dims = _asked(op, args, tensors[0].dim())
@@ -350,7 +406,9 @@ def _worked_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: li
     return [kept], [kept] * len(op.returns) if isinstance(op.returns, tuple) else kept
 
 
-@sharding.register("argmax", "argmin", "logsumexp", "max_dim", "min_dim", "vector_norm", "prod", "median_dim")
+@sharding.register(
+    "argmax", "argmin", "logsumexp", "max_dim", "min_dim", "prod", "median_dim", "var_correction", "std_correction", "var_mean_correction"
+)
 def _reduced_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
     each, ndim = placed[0], tensors[0].dim()
     dims = _asked(op, args, ndim)
@@ -362,13 +420,27 @@ def _reduced_along(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: l
     return [each], [made] * several or made
 
 
+@sharding.register("vector_norm")
+def _norm(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    """Norms of parts are parts of a norm; the largest of largest values is the largest."""
+    each, order = placed[0], args[1]
+    dims = _asked(op, args, tensors[0].dim())
+    if not isinstance(each, Shard) or each.dim not in dims or isinstance(order, complex):
+        return _reduced_along(op, args, tensors, placed)
+    parts = _parts(tensors[0], each)
+    if -(-tensors[0].shape[each.dim] // parts) * (parts - 1) >= tensors[0].shape[each.dim] and order in (math.inf, -math.inf):
+        return [WHOLE], WHOLE  # a part without elements has no maximum
+    if order in (math.inf, -math.inf):
+        return [each], Partial("max" if order > 0 else "min")
+    return [each], Partial() if order == 0 else _NormPartial(int(order) if order == int(order) else order)
+
+
 @sharding.register("stack")
 def _stacked(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    each = placed[0]
-    if not isinstance(each, Shard):
-        return [each] * len(tensors), each
-    dim = _normal(args[1] if len(args) > 1 else 0, tensors[0].dim() + 1)
-    return [each] * len(tensors), _moved(each, each.dim + (each.dim >= dim))
+    ndim, count = tensors[0].dim(), len(tensors)
+    dim = _normal(args[1] if len(args) > 1 else 0, ndim + 1)
+    kept: list[Strategy] = [([Shard(at)] * count, Shard(at + (at >= dim))) for at in range(ndim)]
+    return cheapest(tensors, placed, [*kept, ([Partial()] * count, Partial())])
 
 
 @sharding.register("gather")
@@ -385,72 +457,6 @@ def _chosen_rows(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: lis
     if not isinstance(each, Shard) or each.dim == _normal(args[1], tensors[0].dim()):
         return whole(op, args, tensors, placed)
     return [each, WHOLE], each
-
-
-# -- products ----------------------------------------------------------------------------------------------------
-
-
-@sharding.register("linear")
-def _linear(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    last = tensors[0].dim() - 1
-    x, w = placed[0], placed[1]
-    bias = len(tensors) > 2
-
-    def taken(x: Placement, w: Placement, b: Placement, out: Placement) -> tuple[list[Placement], Any]:
-        return [x, w, b] if bias else [x, w], out
-
-    if tensors[1].dim() != 2:
-        return whole(op, args, tensors, placed)
-    if w.is_shard(0):
-        return taken(WHOLE, w, Shard(0), Shard(last))
-    if w.is_shard(1) or x.is_shard(last):
-        return taken(Shard(last), Shard(1), Partial(), Partial())
-    if isinstance(x, Shard):
-        return taken(x, WHOLE, WHOLE, x)
-    if x.is_partial("sum"):
-        return taken(x, WHOLE, Partial(), x)
-    return whole(op, args, tensors, placed)
-
-
-@sharding.register("addmm")
-def _product_and_sum(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    added, (a, b) = tensors[0], placed[1:]
-    for dim, split in ((0, a), (1, b)):
-        if split.is_shard(dim):
-            own = dim - 2 + added.dim()
-            like = Shard(own) if own >= 0 and added.shape[own] == tensors[1 + dim].shape[dim] else WHOLE
-            return [like, *((split, WHOLE) if dim == 0 else (WHOLE, split))], Shard(dim)
-    return whole(op, args, tensors, placed)
-
-
-@sharding.register("matmul")
-def _product(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    (left, right), (a, b) = tensors, placed
-    if left.dim() < 2 or right.dim() < 2:
-        return whole(op, args, tensors, placed)
-    m, k, rows, n = left.dim() - 2, left.dim() - 1, right.dim() - 2, right.dim() - 1
-    ndim = max(left.dim(), right.dim())
-    if a.is_shard(k) or b.is_shard(rows):
-        split = a if a.is_shard(k) else b
-        return [_moved(split, k), _moved(split, rows)], Partial()
-    if isinstance(a, Shard) and a.dim == m:
-        return [a, WHOLE], _moved(a, ndim - 2)
-    if isinstance(b, Shard) and b.dim == n:
-        return [WHOLE, b], _moved(b, ndim - 1)
-    for one, tensor in ((a, left), (b, right)):
-        if isinstance(one, Shard):
-            dim = one.dim + ndim - tensor.dim()
-            sizes = [each.shape[dim - ndim + each.dim()] if dim - ndim + each.dim() >= 0 else 1 for each in (left, right)]
-            wanted = [
-                _moved(one, dim - ndim + each.dim()) if size == max(sizes) and size > 1 else WHOLE
-                for each, size in zip((left, right), sizes)
-            ]
-            return wanted, _moved(one, dim)
-    if a.is_partial("sum") and b.is_replicate():
-        return [a, WHOLE], a
-    if b.is_partial("sum") and a.is_replicate():
-        return [WHOLE, b], b
-    return whole(op, args, tensors, placed)
 
 
 # -- layers ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
@@ -75,3 +75,14 @@ class Partial(Placement):
 
     def __repr__(self) -> str:
         return f"Partial({self.reduce_op})"
+
+
+@dataclass(frozen=True)
+class _NormPartial(Partial):
+    """Norms of parts: the norm of the whole is that of these norms."""
+
+    reduce_op: str = field(default="norm", init=False)
+    norm_type: float = 2
+
+    def __repr__(self) -> str:
+        return f"_NormPartial({self.norm_type})"

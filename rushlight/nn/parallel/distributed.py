@@ -11,8 +11,11 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
+from ...autograd import no_grad
 from ...core.base import TensorBase
 from ...core.dtypes import BY_NAME
 from ...core.errors import NotSupported
@@ -30,6 +33,25 @@ from .reducer import FIRST_BUCKET_BYTES, Reducer, broadcast_coalesced
 __all__ = ["DistributedDataParallel"]
 
 _DEFAULT_CAP_MB = 25
+# Names in logging data.
+_SCALAR_TYPES = {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+                 "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+
+class _BufferCommHookLocation(Enum):
+    """When a hook for buffers runs."""
+
+    PRE_FORWARD = auto()
+    POST_FORWARD = auto()
+
+
+@dataclass
+class _BufferCommHook:
+    """A hook that exchanges buffers, its state, and when it runs."""
+
+    buffer_comm_hook: Callable[[Any, dict[str, Any]], Any]
+    buffer_comm_hook_state: Any
+    buffer_comm_hook_location: _BufferCommHookLocation
 
 
 def _tensors_in(value: Any) -> Iterator[Any]:
@@ -157,6 +179,7 @@ class DistributedDataParallel(Module, Joinable):
         self.bucket_bytes_cap = int((_DEFAULT_CAP_MB if bucket_cap_mb is None else bucket_cap_mb) * 1024 * 1024)
         self._divide_by_initial_world_size = True
         self._comm_hooks: list[tuple[Callable[..., Any], Any]] = []
+        self.buffer_hook: _BufferCommHook | None = None
         self._forward_time, self._forward_total = 0, 0
         self._make_reducer()
         if init_sync:
@@ -183,7 +206,12 @@ class DistributedDataParallel(Module, Joinable):
             find_unused=self.find_unused_parameters, views=self.gradient_as_bucket_view, static_graph=self.static_graph,
             sparse=[id(each) in sparse_ids for _, each in named], skip_unused=self.skip_all_reduce_unused_params,
         )  # fmt: skip
-        self.modules_buffers = [each for name, each in self.module.named_buffers() if name not in self.parameters_to_ignore]
+        self._find_buffers()
+
+    def _find_buffers(self) -> None:
+        """The buffers that are synchronized: a program may have put others in their place."""
+        self.named_module_buffers = {name: each for name, each in self.module.named_buffers() if name not in self.parameters_to_ignore}
+        self.modules_buffers = list(self.named_module_buffers.values())
 
     def _module_states(self) -> Iterator[Any]:
         """Parameters and buffers that are the same on all processes."""
@@ -205,14 +233,22 @@ class DistributedDataParallel(Module, Joinable):
         reducer.join_work = None if work is None else (work, self._joined_count, self._divide_by_initial_world_size)
         if state.grad_enabled and self.require_backward_grad_sync:
             reducer.rebuild()
-        self._sync_buffers_if_needed()
+        if self._buffer_location is _BufferCommHookLocation.PRE_FORWARD:
+            self._sync_buffers_if_needed()
         if self._join_config.enable:
             self._any_synchronizes(joined=False)
         if self.device_ids:
             inputs, kwargs = _moved(inputs, self.device), _moved(kwargs, self.device)
         return inputs, kwargs
 
+    @property
+    def _buffer_location(self) -> _BufferCommHookLocation:
+        """When buffers are exchanged: before forward, unless a hook wants it later."""
+        return _BufferCommHookLocation.PRE_FORWARD if self.buffer_hook is None else self.buffer_hook.buffer_comm_hook_location
+
     def _post_forward(self, output: Any) -> Any:
+        if self._buffer_location is _BufferCommHookLocation.POST_FORWARD:
+            self._sync_buffers_if_needed()
         if state.grad_enabled and self.require_backward_grad_sync:
             self.require_forward_param_sync = True
             self.reducer.prepare(_tensors_in(output) if self.find_unused_parameters and not self.static_graph else None)
@@ -227,8 +263,12 @@ class DistributedDataParallel(Module, Joinable):
         if not (self.require_forward_param_sync and self.broadcast_buffers and self.modules_buffers):
             return
         source = self._common_rank(not joined) if self._join_config.enable else 0
-        if self.reducer.size > 1:
-            self.modules_buffers = [each for name, each in self.module.named_buffers() if name not in self.parameters_to_ignore]
+        self._find_buffers()
+        if self.buffer_hook is not None:
+            hook = self.buffer_hook
+            with no_grad():
+                self.reducer.awaited_by_backward += hook.buffer_comm_hook(hook.buffer_comm_hook_state, self.named_module_buffers) or ()
+        elif self.reducer.size > 1:
             broadcast_coalesced(self.modules_buffers, self.process_group, source)
 
     def _any_synchronizes(self, joined: bool) -> bool:
@@ -294,6 +334,14 @@ class DistributedDataParallel(Module, Joinable):
         self.reducer.hook = (state, hook)
         self._comm_hooks.append((hook, state))
 
+    def _register_buffer_comm_hook(
+        self, state: Any, hook: Callable[[Any, dict[str, Any]], Any], comm_hook_location: Any = _BufferCommHookLocation.POST_FORWARD
+    ) -> None:
+        """Register ``hook(state, named_buffers)`` to exchange buffers; futures that it returns have ended when backward ends."""
+        if not callable(hook):
+            raise AssertionError(f"hook must be callable, got {type(hook).__name__}")
+        self.buffer_hook = _BufferCommHook(hook, state, comm_hook_location)
+
     def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
         """A hook by its number: averaged as they are, or in half precision."""
         hooks = sys.modules[world.collectives.__name__ + ".algorithms.ddp_comm_hooks.default_hooks"]
@@ -324,7 +372,7 @@ class DistributedDataParallel(Module, Joinable):
             "has_sync_bn": int(any(isinstance(each, SyncBatchNorm) for each in self.modules())),
             "num_parameter_tensors": len(self._module_parameters),
             "total_parameter_size_bytes": sum(each.numel() * each.element_size() for each in self._module_parameters),
-            "dtypes": ", ".join(dict.fromkeys(str(each.dtype).partition(".")[2] for each in self._module_parameters)),
+            "dtypes": ", ".join(dict.fromkeys(_SCALAR_TYPES.get(name := str(each.dtype).partition(".")[2], name) for each in self._module_parameters)),
             "bucket_sizes": sizes, "has_rebuilt_buckets": int(reducer.rebuilt), "num_buckets_reduced": len(reducer.buckets),
             "master_addr": os.environ.get("MASTER_ADDR", "N/A"), "master_port": os.environ.get("MASTER_PORT", "N/A"),
             "torch_distributed_debug": os.environ.get("TORCH_DISTRIBUTED_DEBUG", "N/A"),

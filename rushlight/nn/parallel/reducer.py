@@ -126,6 +126,7 @@ class Reducer:
         self.divide_by_all = True  # also where some processes have no inputs left
         self.times: dict[str, int] = {}
         self.totals: dict[str, int] = {}
+        self.awaited_by_backward: list[Any] = []  # futures of the exchange of buffers
         self.exposed: deque[int] = deque(maxlen=1000)  # nanoseconds that the last iterations have waited for gradients
         self.iterations = 0
         caps = self.limits if find_unused and not static_graph else [UNLIMITED]
@@ -411,6 +412,9 @@ class Reducer:
         """The end of an iteration."""
         self.times["comm_end"] = time.time_ns()
         self.expecting = self.unfinished = False
+        for each in self.awaited_by_backward:
+            each.wait()
+        self.awaited_by_backward = []
         self.early = {}
         if self.find_unused or self.static_graph:
             self.used = self._none_used()

@@ -18,7 +18,7 @@ from ....autograd import no_grad
 from ....core.declare import exports
 from ....core.futures import Future
 from ....core.process_group import default_group, world
-from ....tensor.construct import from_numpy
+from ....tensor.generator import Generator
 from .default_hooks import _average, allreduce_hook
 
 __all__ = ["PowerSGDState", "batched_powerSGD_hook", "powerSGD_hook"]
@@ -77,10 +77,11 @@ class PowerSGDState:
         after = self.total_numel_after_compression
         return (self.total_numel_before_compression / after if after else 0, self.total_numel_before_compression, after)
 
-    def _draw(self, like: Any, shape: tuple[int, ...]) -> Any:
-        """A random start, the same on all processes: their generators have one seed and draw the same sequence."""
-        values = np.random.RandomState(self.rng.randint(1_000_000_000)).standard_normal(shape).astype(np.float32)
-        return from_numpy(values).to(device=like.device, dtype=like.dtype)
+    def _fill(self, matrices: list[Any]) -> None:
+        """Random starts, the same on all processes: their generators have one seed and draw the same sequence."""
+        drawn = Generator().manual_seed(int(self.rng.randint(1_000_000_000)))
+        for each in matrices:
+            each.copy_(exports["", "randn"](tuple(each.shape), dtype=each.dtype, generator=drawn))
 
 
 def _orthogonalize(matrices: Any, epsilon: float = 0) -> None:
@@ -116,30 +117,36 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
         at = bucket.index()
         kept = _fed_back(state, at, buffer)
         whole: list[Any] = []
-        matrices: list[Any] = []
+        by_shape: dict[Any, list[Any]] = {}
         for gradient in bucket.gradients():
-            matrix = gradient.view(gradient.shape[0], -1) if gradient.dim() > 1 else gradient
-            compressed = 0
-            if matrix.dim() == 2:
-                rank = min(*matrix.shape, state.matrix_approximation_rank)
-                compressed = (matrix.shape[0] + matrix.shape[1]) * rank
-            fits = matrix.dim() == 2 and compressed * state.min_compression_rate < matrix.numel()
-            (matrices if fits else whole).append(matrix)
+            matrix = gradient.reshape(gradient.shape[0] if gradient.dim() else 1, -1)
+            compressed = sum(matrix.shape) * min(*matrix.shape, state.matrix_approximation_rank)
+            fits = compressed * state.min_compression_rate < matrix.numel()
+            if fits:
+                by_shape.setdefault(tuple(matrix.shape), []).append(gradient)
+            else:
+                whole.append(gradient)
             state.total_numel_before_compression += matrix.numel()
             state.total_numel_after_compression += compressed if fits else matrix.numel()
-        ranks = [min(*each.shape, state.matrix_approximation_rank) for each in matrices]
-        p_sizes = [each.shape[0] * rank for each, rank in zip(matrices, ranks)]
-        q_sizes = [each.shape[1] * rank for each, rank in zip(matrices, ranks)]
+        batches = [
+            batch
+            for alike in by_shape.values()
+            for batch in ([alike] if state.batch_tensors_with_same_shape else [[each] for each in alike])
+        ]
+        matrices = [exports["", "stack"]([each.reshape(each.shape[0], -1) for each in batch]) for batch in batches]
+        ranks = [min(*each.shape[1:], state.matrix_approximation_rank) for each in matrices]
+        p_sizes = [each.shape[0] * each.shape[1] * rank for each, rank in zip(matrices, ranks)]
+        q_sizes = [each.shape[0] * each.shape[2] * rank for each, rank in zip(matrices, ranks)]
         fresh = not state.warm_start or at not in state.p_memory_dict
         if fresh:
             state.p_memory_dict[at] = exports["", "empty"](sum(p_sizes), dtype=buffer.dtype, device=buffer.device)
             state.q_memory_dict[at] = exports["", "empty"](sum(q_sizes), dtype=buffer.dtype, device=buffer.device)
         p_memory, q_memory = state.p_memory_dict[at], state.q_memory_dict[at]
-        ps = [part.view(each.shape[0], rank) for part, each, rank in zip(p_memory.split(p_sizes), matrices, ranks)]
-        qs = [part.view(each.shape[1], rank) for part, each, rank in zip(q_memory.split(q_sizes), matrices, ranks)]
+        ps = [part.view(each.shape[0], each.shape[1], rank) for part, each, rank in zip(p_memory.split(p_sizes), matrices, ranks)]
+        qs = [part.view(each.shape[0], each.shape[2], rank) for part, each, rank in zip(q_memory.split(q_sizes), matrices, ranks)]
+        if fresh:
+            state._fill(qs)
         for q in qs:
-            if fresh:
-                q.copy_(state._draw(q, tuple(q.shape)))
             _orthogonalize(q, state.orthogonalization_epsilon)
         for matrix, p, q in zip(matrices, ps, qs):
             p.copy_(matrix @ q)
@@ -157,11 +164,12 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
                 p_work.wait()
                 for matrix, p, q in zip(matrices, ps, qs):
                     _orthogonalize(p, state.orthogonalization_epsilon)
-                    q.copy_(matrix.t() @ p)
+                    q.copy_(matrix.transpose(1, 2) @ p)
                 q_memory.div_(group.size())
                 world.collectives.all_reduce(q_memory, group=group)
-                for matrix, p, q in zip(matrices, ps, qs):
-                    matrix.copy_(p @ q.t())
+                for batch, p, q in zip(batches, ps, qs):
+                    for each, approximated in zip(batch, p @ q.transpose(1, 2)):
+                        each.copy_(approximated.reshape(each.shape))
             if kept is not None:
                 state.error_dict[at] = kept - buffer
             if not state.warm_start:
@@ -214,7 +222,8 @@ def batched_powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future[Any]:
         kept = _fed_back(state, at, square)
         matrix = square.view(side, side)
         if not state.warm_start or at not in state.q_memory_dict:
-            state.q_memory_dict[at] = state._draw(buffer, (side, rank))
+            state.q_memory_dict[at] = exports["", "empty"]((side, rank), dtype=buffer.dtype, device=buffer.device)
+            state._fill([state.q_memory_dict[at]])
         q = state.q_memory_dict[at]
         _orthogonalize(q, state.orthogonalization_epsilon)
         p = state.p_memory_dict[at] = matrix @ q

@@ -17,6 +17,7 @@ from ....nn.modules.container import ModuleDict, ModuleList
 from ... import _composable_state
 from ...device_mesh import DeviceMesh, init_device_mesh
 from ...groups import get_world_size
+from ...tensor.placement_types import Shard
 from ..api import CPUOffloadPolicy, MixedPrecisionPolicy, OffloadPolicy
 from ._group import ParameterGroup, ShardedParameter
 
@@ -255,7 +256,7 @@ class FSDPModule:
         """Whether backward gathers parameters that nothing asks for: they are gathered when gradients reach the module."""
 
 
-def _parameters_of(modules: list[Any], ignored: set[int]) -> list[tuple[Any, list[tuple[Any, str]]]]:
+def parameters_of(modules: list[Any], ignored: set[int]) -> list[tuple[Any, list[tuple[Any, str]]]]:
     """The parameters that no other ``fully_shard`` has taken, each with the places where it is."""
     found: dict[int, tuple[Any, list[tuple[Any, str]]]] = {}
     seen: set[int] = set()
@@ -290,27 +291,39 @@ def fully_shard(
     modules = list(module) if isinstance(module, (list, tuple)) else [module]
     if any("_fsdp_state" in each.__dict__ for each in modules):
         raise AssertionError("fully_shard has been applied to this module before: each module is sharded once")
-    if shard_placement_fn is not None:
-        raise NotSupported("fully_shard(shard_placement_fn=...): parameters are split along their first dimension")
     mesh = mesh if mesh is not None else init_device_mesh("cpu", (get_world_size(),))
     if mesh.ndim not in (1, 2):
         raise ValueError(f"fully_shard expects a 1D or 2D DeviceMesh but got {mesh}")
     policy = mp_policy or MixedPrecisionPolicy()
     ignored = {id(each) for each in ignored_params or ()}
-    taken = _parameters_of(modules, ignored)
+    taken = parameters_of(modules, ignored)
+    for each, _ in taken:
+        if not each.dim():
+            name = next(name for root in modules for name, one in root.named_parameters() if one is each)
+            raise ValueError(f"fully_shard doesn't support scalar parameters. Change {name} to a 1D tensor with numel equal to 1.")
     if isinstance(offload_policy, CPUOffloadPolicy) and any(each.device.type != "cpu" for each, _ in taken):
         raise NotSupported(
             "fully_shard(offload_policy=CPUOffloadPolicy()) of parameters that are not on the CPU: move the module there first"
         )
-    sharded = [ShardedParameter(each, places, mesh, policy.param_dtype) for each, places in taken]
-    held = _State(modules, ParameterGroup(sharded, mesh, policy, reshard_after_forward), policy)
+    placements = [(shard_placement_fn(each) if shard_placement_fn is not None else None) or Shard(0) for each, _ in taken]
+    if any(not isinstance(each, Shard) for each in placements):
+        raise NotSupported(f"fully_shard(shard_placement_fn=...) that returns other values than Shard or None: {placements}")
+    attach(modules, taken, placements, mesh, policy, reshard_after_forward)
+    for each in modules:
+        plain = type(each)
+        each.__class__ = _classes.setdefault(plain, type(f"FSDP{plain.__name__}", (FSDPModule, plain), {"__module__": plain.__module__}))
+    return module
+
+
+def attach(modules: list[Any], taken: Any, placements: list[Any], mesh: DeviceMesh, policy: Any, reshard_after_forward: Any) -> None:
+    """Make one group of parameters, and have the forward of modules gather it."""
+    sharded = [ShardedParameter(each, places, mesh, policy.param_dtype, placed) for (each, places), placed in zip(taken, placements)]
+    replicated = any(each.is_replicate() for each in placements)
+    held = _State(modules, ParameterGroup(sharded, mesh, policy, reshard_after_forward, replicated), policy)
     for each in modules:
         each._fsdp_state = held
         each.register_forward_pre_hook(held.before_forward, prepend=True, with_kwargs=True)
         each.register_forward_hook(held.after_forward)
-        plain = type(each)
-        each.__class__ = _classes.setdefault(plain, type(f"FSDP{plain.__name__}", (FSDPModule, plain), {"__module__": plain.__module__}))
-    return module
 
 
 _classes: dict[type, type] = {}
