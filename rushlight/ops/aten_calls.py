@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.base import TensorBase, runtime
 from ..core.declare import Op, exports, methods, table
+from ..core.dtypes import BY_NUMPY, result_dtype
 from ..core.errors import NotSupported
 from ..core.schema import Argument, FunctionSchema, parse_schema
 from .aten_gradients import GRADIENTS
@@ -190,8 +191,10 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     """An operator on two tensors, of which the first may be a number."""
 
     def run(self: Any, other: Any, **keywords: Any) -> Any:
-        first = self if isinstance(self, TensorBase) else _call("scalar_tensor", self, dtype=other.dtype)
-        return exports["", name](first, other, **keywords)
+        if not isinstance(self, TensorBase):  # a number takes part in the type as numbers do, and is a tensor then
+            dtype = BY_NUMPY[result_dtype([self, other._array if isinstance(other, TensorBase) else other])]
+            self = _call("scalar_tensor", self, dtype=dtype)
+        return exports["", name](self, other, **keywords)
 
     return run
 

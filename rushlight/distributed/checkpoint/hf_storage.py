@@ -125,10 +125,10 @@ class HuggingFaceStorageReader(FileSystemReader):
         if not entries:
             raise FileNotFoundError(f"{self.path} has no safetensors files")
         for name, held in entries.items():
-            parts = {tuple(each.offsets): each.sizes.numel() for each in held.chunks}
-            if sum(parts.values()) < held.size.numel():
+            count = sum({tuple(each.offsets): each.sizes.numel() for each in held.chunks}.values())
+            if count < held.size.numel():
                 raise safetensors.SafetensorError(
-                    f"{self.path}: the files have {sum(parts.values())} elements of {name!r}, of {held.size.numel()}: a part is missing"
+                    f"{self.path}: the files have {count} elements of {name!r}, of {held.size.numel()}: a part is missing"
                 )
         return Metadata(entries, {}, places, StorageMeta(checkpoint_id=str(self.path)))
 
