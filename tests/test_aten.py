@@ -181,3 +181,14 @@ def test_lstm_of_one_hidden_state_is_refused():
     layer, x = torch.nn.LSTM(2, 3), torch.ones(4, 1, 2)
     with pytest.raises(RuntimeError, match="lstm expects two hidden states"):
         torch.ops.aten.lstm.input(x, [torch.zeros(1, 1, 3)], list(layer.parameters()), True, 1, 0.0, False, False, False)
+
+
+def test_operators_of_pooling_as_their_schemas_say():
+    """``max_unpool2d`` takes the size of the result, and ``fractional_max_pool2d`` gives the indices, too."""
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    values, indices = torch.ops.aten.max_pool2d_with_indices(x, [2, 2])
+    wanted = [[0, 0, 0, 0], [0, 5, 0, 7], [0, 0, 0, 0], [0, 13, 0, 15]]
+    assert torch.ops.aten.max_unpool2d(values, indices, [4, 4])[0, 0].tolist() == wanted
+    assert torch.ops.aten.max_unpool3d(values[None], indices[None], [1, 4, 4], [1, 2, 2], [0, 0, 0])[0, 0, 0].tolist() == wanted
+    values, indices = torch.ops.aten.fractional_max_pool2d(x, [2, 2], [2, 2], torch.full((1, 1, 2), 0.5))
+    assert values[0, 0].tolist() == [[5, 7], [13, 15]] == indices[0, 0].tolist()
