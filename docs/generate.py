@@ -25,6 +25,7 @@ import rushlight.model_files
 import rushlight.onnx
 import rushlight.ops.document
 import rushlight.utils.checkpoint
+import rushlight.utils.safetensors
 from rushlight.capture.compile.record.graph_breaks import BREAKS, QUIET
 from rushlight.core.error_codes import CODES, ErrorCode
 from rushlight.core.errors import RushlightError

@@ -163,3 +163,32 @@ def test_convolution_backward(transposed: bool) -> None:
     found = aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [True, True, True])
     torch.testing.assert_close(found, expected)
     assert aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [False, False, True])[:2] == (None, None)
+
+
+def test_numbers_in_place_of_the_first_tensor_take_part_in_the_type():
+    """``aten.add.Tensor(2.5, x)``, as exported programs and decompositions have it: a number promotes as a number."""
+    whole, half, truth = torch.arange(3), torch.ones(2, dtype=torch.float16), torch.tensor([True, False])
+    aten = torch.ops.aten
+    for made, wanted, dtype in (
+        (aten.add.Tensor(2.5, whole), [2.5, 3.5, 4.5], torch.float32), (aten.mul.Tensor(2.5, half), [2.5, 2.5], torch.float16),
+        (aten.add.Tensor(2, truth), [3, 2], torch.int64), (aten.sub.Tensor(3, whole), [3, 2, 1], torch.int64), (aten.add.Tensor(3, 2), 5, torch.int64),
+        (aten.div.Tensor(3, 2), 1.5, torch.float32), (aten.div.Tensor_mode(7, 2, rounding_mode="floor"), 3, torch.int64),
+    ):  # fmt: skip
+        assert made.tolist() == wanted and made.dtype is dtype
+
+
+def test_lstm_of_one_hidden_state_is_refused():
+    layer, x = torch.nn.LSTM(2, 3), torch.ones(4, 1, 2)
+    with pytest.raises(RuntimeError, match="lstm expects two hidden states"):
+        torch.ops.aten.lstm.input(x, [torch.zeros(1, 1, 3)], list(layer.parameters()), True, 1, 0.0, False, False, False)
+
+
+def test_operators_of_pooling_as_their_schemas_say():
+    """``max_unpool2d`` takes the size of the result, and ``fractional_max_pool2d`` gives the indices, too."""
+    x = torch.arange(16.0).reshape(1, 1, 4, 4)
+    values, indices = torch.ops.aten.max_pool2d_with_indices(x, [2, 2])
+    wanted = [[0, 0, 0, 0], [0, 5, 0, 7], [0, 0, 0, 0], [0, 13, 0, 15]]
+    assert torch.ops.aten.max_unpool2d(values, indices, [4, 4])[0, 0].tolist() == wanted
+    assert torch.ops.aten.max_unpool3d(values[None], indices[None], [1, 4, 4], [1, 2, 2], [0, 0, 0])[0, 0, 0].tolist() == wanted
+    values, indices = torch.ops.aten.fractional_max_pool2d(x, [2, 2], [2, 2], torch.full((1, 1, 2), 0.5))
+    assert values[0, 0].tolist() == [[5, 7], [13, 15]] == indices[0, 0].tolist()

@@ -322,3 +322,22 @@ def test_checkpoints_in_safetensors_files(tmp_path) -> None:
     consolidate_safetensors_files(str(tmp_path / "parts"), str(tmp_path / "together"))
     made = safetensors.load_file(tmp_path / "together" / "model-00001-of-00001.safetensors")
     assert torch.equal(made["a.weight"], state["a.weight"])
+
+
+def test_safetensors_files_that_do_not_hold_what_they_say(tmp_path) -> None:
+    """Damaged headers, parts without a place, and a part whose file is missing: one error that names the file, and no zeros in its place."""
+
+    def refused(message: str, **header) -> None:
+        safetensors.save_file({"w": torch.ones(2, 2)}, tmp_path / "x.safetensors", header)
+        with pytest.raises(safetensors.SafetensorError, match=message):
+            dcp.HuggingFaceStorageReader(str(tmp_path)).read_metadata()
+
+    refused("a part is missing", DCP_SHARDING_INFO=json.dumps({"w": {"saved_offsets": [2, 0]}}))
+    refused("a part is missing", DCP_SHARDING_INFO=json.dumps({"w": {"saved_offsets": [2**50, 0]}}))
+    for wrong in ("{", "[]", '{"w": {}}', '{"w": {"saved_offsets": 3}}'):
+        refused("does not say where its parts begin", DCP_SHARDING_INFO=wrong)
+    refused("no natural number", DCP_SHARDING_INFO='{"w": {"saved_offsets": [-1, 0]}}')
+    refused("has 2 dimensions", DCP_SHARDING_INFO='{"w": {"saved_offsets": [0]}}')
+    (tmp_path / "x.safetensors").write_bytes(b"\xff" * 8)
+    with pytest.raises(safetensors.SafetensorError, match="x.safetensors: the file says that its header"):
+        dcp.HuggingFaceStorageReader(str(tmp_path)).read_metadata()

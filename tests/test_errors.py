@@ -10,6 +10,7 @@ import rushlight.jit
 import rushlight.model_files  # whose errors, and those of torch.export, are loaded late
 import rushlight.onnx
 import rushlight.utils.checkpoint
+import rushlight.utils.safetensors
 from rushlight.core.error_codes import CODES
 from rushlight.core.errors import RushlightError
 

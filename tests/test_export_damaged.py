@@ -11,6 +11,8 @@ from test_export import altered, files
 
 import rushlight
 import rushlight.export
+from rushlight.capture.control.operators import while_loop
+from rushlight.capture.control.scans import map as row_map
 from rushlight.export import Dim
 from rushlight.export.errors import ArchiveError
 
@@ -96,3 +98,38 @@ def test_arguments_of_any_name_are_quoted_in_code():
     graph.output(graph.call_function(dict, (), {"from": x, "a=1, b": x}))
     module = rushlight.fx.GraphModule({}, graph)
     assert module(3) == {"from": 3, "a=1, b": 3}
+
+
+def test_graphs_of_operators_that_take_graphs_fit_them():
+    """What ``cond``, ``while_loop``, ``map`` and ``wrap`` are given is checked when the file is read, not when the program runs."""
+
+    class Loops(rushlight.nn.Module):
+        def forward(self, x):
+            x = rushlight.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
+            (x,) = while_loop(lambda a: a.sum() < 9, lambda a: (a + 1,), (x,))
+            return row_map(lambda row: row * 2, x)
+
+    ep = rushlight.export.export(Loops(), (rushlight.ones(2, 3),))
+    assert rushlight.export.load(altered(ep, lambda data: None)).module()(rushlight.ones(2, 3)).tolist() == [[4.0] * 3] * 2
+
+    def calls(data, name):
+        return next(each for each in data["graph_module"]["graph"]["nodes"] if each["target"] == f"torch.ops.higher_order.{name}")["inputs"]
+
+    def empty(name, at):
+        return lambda data: calls(data, name)[at]["arg"].update(as_tensors=[])
+
+    def replaced(name, at, value):
+        return lambda data: calls(data, name)[at].update(arg=value)
+
+    def one_more(data):
+        calls(data, "map_impl").append({"name": "", "arg": {"as_int": 3}, "kind": 1})
+
+    for damage, words in (
+        (replaced("cond", 1, {"as_int": 3}), "'true_fn' is no graph"), (replaced("cond", 3, {"as_int": 3}), "'operands' is no list"),
+        (empty("cond", 3), "takes 1 values and is given 0"), (empty("while_loop", 2), "takes 1 values and is given 0"),
+        (empty("map_impl", 1), "takes 1 values and is given 0"), (one_more, "other arguments than it takes"),
+        (lambda data: calls(data, "map_impl")[0]["arg"]["as_graph"]["graph"].update(inputs=[], nodes=[], outputs=[]), "takes 0 values and is given 1"),
+        (lambda data: calls(data, "while_loop")[1]["arg"]["as_graph"]["graph"].update(outputs=[]), "give 1 and 0 values"),
+    ):  # fmt: skip
+        with pytest.raises(ArchiveError, match=words):
+            rushlight.export.load(altered(ep, damage))

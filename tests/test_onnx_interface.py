@@ -223,3 +223,63 @@ def test_weights_of_a_program_are_replaced_and_its_sessions_are_released() -> No
     program.initialize_inference_session(lambda content: sizes.append(len(content)))
     program.release()
     assert sizes[0] > 100 and torch.allclose(program(x)[0], second(x), atol=1e-6)
+
+
+def test_axes_of_a_program_are_renamed(tmp_path):
+    class Model(torch.nn.Module):
+        def forward(self, x, y):
+            return torch.cat([x, x], 0), x.sum(1) + y
+
+    batch, width = torch.export.Dim("batch"), torch.export.Dim("width")
+    program = torch.onnx.export(Model(), (torch.ones(3, 4), torch.ones(3)), dynamic_shapes=({0: batch, 1: width}, {0: batch}), dynamo=True)
+
+    def axes():
+        graph = program.model_proto.graph
+        return [[dim.dim_param for dim in each.type.tensor_type.shape.dim] for each in (*graph.input, *graph.output)]
+
+    assert axes() == [["batch", "width"], ["batch"], ["2*batch", "width"], ["batch"]]
+    program.rename_axes({"batch": "rows", "width": "batch"})
+    assert axes() == [["rows", "batch"], ["rows"], ["2*rows", "batch"], ["rows"]]
+    program.rename_axes({"rows": "n", "batch": "w"})
+    assert axes() == [["n", "w"], ["n"], ["2*n", "w"], ["n"]]
+    program.save(tmp_path / "m.onnx")
+    assert onnx.load(tmp_path / "m.onnx").graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert program(torch.ones(5, 2), torch.ones(5))[1].tolist() == [3.0] * 5
+    with pytest.raises(torch.onnx.OnnxExporterError, match="names of axes"):
+        program.rename_axes({"n": 3})
+
+
+def test_values_inside_of_a_program():
+    program = torch.onnx.export(torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.ReLU()), (torch.ones(2, 4),), dynamo=True)
+    inner = program.model_proto.graph.node[0].output[0]
+    (value,) = program.compute_values([inner], (torch.ones(2, 4),))
+    assert torch.equal(value.relu(), program(torch.ones(2, 4))[0])
+    weight, result = program.compute_values(["0.weight", program.model_proto.graph.output[0].name], (torch.ones(2, 4),))
+    assert weight.numel() == 12 and result.shape == (2, 3)
+    with pytest.raises(ValueError, match="Value 'other' not found in the model"):
+        program.compute_values(["other"], (torch.ones(2, 4),))
+
+
+def test_programs_are_optimized_and_saved_without_their_weights(tmp_path):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3))
+
+        def forward(self, x):
+            return x @ self.weight.t()
+
+    program = torch.onnx.export(Model(), (torch.ones(1, 3),), do_constant_folding=False, dynamo=True)
+    wanted = program(torch.ones(1, 3))[0]
+    kinds = [node.op_type for node in program.model_proto.graph.node]
+    program.optimize()
+    assert kinds == ["Transpose", "MatMul"] and [node.op_type for node in program.model_proto.graph.node] == ["MatMul"]
+    assert torch.equal(program(torch.ones(1, 3))[0], wanted)
+    name = program.model_proto.graph.initializer[0].name
+    for include, keep in ((True, True), (False, True), (False, False)):
+        program.save(tmp_path / "m.onnx", include_initializers=include, keep_initializers_as_inputs=keep)
+        graph = onnx.load(tmp_path / "m.onnx").graph
+        assert bool(graph.initializer) is include and (name in [each.name for each in graph.input]) is keep
+    program.apply_weights({name: torch.ones_like(Model().weight.t().contiguous())})
+    with pytest.raises(torch.onnx.OnnxExporterError, match="call optimize"):
+        program.optimize()

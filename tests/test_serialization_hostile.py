@@ -325,3 +325,19 @@ def test_streams_that_lie():
 def test_checksums_are_those_of_zip():
     with zipfile.ZipFile(io.BytesIO(saved(small()))) as source:
         assert all(zlib.crc32(source.read(entry)) == entry.CRC for entry in source.infolist())
+
+
+@pytest.mark.parametrize(
+    "view", [b"K\x05", b"X\x01\x00\x00\x00vK\x00K\x09\x87", b"X\x01\x00\x00\x00vJ\xff\xff\xff\xffK\x01\x87", b"K\x01K\x00K\x01\x87"]
+)
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_parts_of_storages_of_streams_are_inside_of_them(view, weights_only):
+    data = saved(torch.ones(3), _use_new_zipfile_serialization=False)
+    place = data.index(b"K\x03N", data.index(b"FloatStorage")) + 2  # no part: the storage itself
+    with pytest.raises(pickle.UnpicklingError, match="a part of a storage|no storage"):
+        torch.load(io.BytesIO(data[:place] + view + data[place + 1 :]), weights_only=weights_only)
+
+
+def test_layouts_that_are_not_known():
+    with pytest.raises(TypeError, match="the layout 'torch.odd', which is not known"):
+        serialization.rebuild.get_layout("torch.odd")

@@ -310,3 +310,23 @@ def test_a_number_over_a_tensor_is_divided_as_pytorch_does() -> None:
     x = torch.linspace(0.1, 7.3, 1000)
     for got, expected in zip(again(torch.jit.script(divided))(x, 1.7, 3)[:3], divided(x, 1.7, 3)[:3], strict=True):
         assert torch.equal(got, expected)
+
+
+def test_layers_without_an_operator_of_their_own_are_written_by_others():
+    """SegNet's unpooling, AlexNet's normalization and their like: PyTorch computes them in Python, and a file can't name them."""
+    F = torch.nn.functional
+    x = torch.arange(96.0).reshape(2, 3, 4, 4) / 7
+    cases = {
+        "unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2), "unpool1": lambda x: F.max_unpool1d(*F.max_pool1d(x[0], 2, return_indices=True), 2),
+        "response": lambda x: F.local_response_norm(x, 2), "response3": lambda x: F.local_response_norm(x[0], 3, 0.1, 0.5, 2.0),
+        "power": lambda x: F.lp_pool2d(x, 2, (2, 1)), "power1": lambda x: F.lp_pool1d(x[0], 3.0, 3, stride=1), "indices": lambda x: F.adaptive_max_pool2d(x, (3, None), return_indices=True),
+        "fractional": lambda x: F.fractional_max_pool2d(x, 2, 3, _random_samples=torch.full((2, 3, 2), 0.4)), "chosen": lambda x: x.where(x > 3, 0.5),
+        "polygamma": lambda x: (x + 1).polygamma(2), "hermite": lambda x: torch.special.hermite_polynomial_h(x, 3), "airy": lambda x: torch.special.airy_ai(x),
+    }  # fmt: skip
+    for name, function in cases.items():
+        file = io.BytesIO()
+        torch.jit.save(torch.jit.trace(function, (x,)), file, format="torchscript")
+        file.seek(0)
+        made, wanted = torch.jit.load(file)(x), function(x)
+        for a, b in zip(made, wanted) if isinstance(wanted, tuple) else ((made, wanted),):
+            assert torch.allclose(a, b, atol=1e-5, rtol=1e-5), name

@@ -66,7 +66,7 @@ def test_written_bytes(tmp_path):
 
 
 def test_all_types_and_views(tmp_path):
-    kinds = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 float8_e4m3fn".split()
+    kinds = "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64 complex64 float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz float8_e8m0fnu".split()
     values = {kind: torch.tensor([0, 1, 2]).to(getattr(torch, kind)) for kind in kinds}
     values["turned"] = torch.arange(6.0).reshape(2, 3).t()
     values["empty"] = torch.empty(2, 0)
@@ -92,14 +92,18 @@ def test_all_types_and_views(tmp_path):
         (packed(b'{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}}', b""), "twice"),
         (packed({"a": entry(0, 4, [2**62, 2**62])}, b"0" * 4), "can't be at"), (packed({"__metadata__": {"a": 1}}, b""), "not strings"),
         (packed(b"[" * 100_000, b""), "no JSON"),
+        (packed({"a": entry(0, 0, [2**63, 0])}, b""), "no tensor can have"), (packed({"a": entry(0, 0, [2**40, 2**40, 0])}, b""), "no tensor can have"),
+        (packed({"a": entry(0, 4, [1] * 65)}, b"0" * 4), "no tensor can have"), (packed({"a": entry(0, 4, [], ["F32"])}, b"0" * 4), "no sense"),
+        (packed({"a": entry(0, 4, "1")}, b"0" * 4), "natural numbers"), (packed({"a": entry(True, 4, [1])}, b"0" * 4), "natural numbers"),
     ],
 )  # fmt: skip
 def test_files_that_lie(content, message, tmp_path):
-    with pytest.raises(RuntimeError, match=message):
+    with pytest.raises(safetensors.SafetensorError, match=message):
         safetensors.load(content)
     (tmp_path / "x").write_bytes(content)
-    with pytest.raises(RuntimeError, match=message if content else "empty"):
+    with pytest.raises(safetensors.SafetensorError, match=message if content else "empty") as caught:
         safetensors.load_file(tmp_path / "x")
+    assert caught.value.code == "RL114" and str(tmp_path / "x") in str(caught.value)
 
 
 def test_flipped_bits_do_no_harm():

@@ -86,6 +86,11 @@ CODES: dict[str, ErrorCode] = {
         "RuntimeError", "a kernel, a launch or a library of a GPU has failed", "set `CUDA_LAUNCH_BLOCKING=1`, which makes the line in the message exact",
         "def launch(grid):\n    if 0 in grid:  # as a GPU would\n        raise torch.AcceleratorError(\"CUDA error: invalid configuration argument\")", "launch((0,))", "launch((1,))",
     ),
+    "RL114": ErrorCode(
+        "RuntimeError", "a safetensors file is damaged, is none, or does not have the tensor that it is asked for",
+        "the message names the file and what is wrong with it; download or write it again", "from rushlight.utils import safetensors",
+        'safetensors.load(b"no header")', 'safetensors.load(safetensors.save({"weight": torch.ones(2)}))',
+    ),
     "RL201": ErrorCode(
         "RuntimeError", "a gradient was asked for where there is none, or a rule of recording was broken", "check `requires_grad`; look for `detach` and `no_grad`",
         "", "torch.ones(3).sum().backward()", "torch.ones(3, requires_grad=True).sum().backward()",

@@ -26,7 +26,7 @@ from .graph_signature import ExportBackwardSignature, ExportGraphSignature
 from .registration import register_dataclass
 from .unflatten import FlatArgsAdapter, UnflattenedModule, unflatten
 
-__getattr__ = _missing(__name__, lazy=("dynamic_shapes", "exported_program", "graph_signature", "passes"))
+__getattr__ = _missing(__name__, lazy=("decomp_utils", "dynamic_shapes", "exported_program", "graph_signature", "passes"))
 Constraint = Dim  # PyTorch's name of what a dimension is held to
 
 __all__ = [

@@ -42,9 +42,10 @@ from .graph_signature import (
     SymIntArgument,
     TensorArgument,
 )
-from .higher_order import OPERATORS
+from .higher_order import OPERATORS, HigherOrderOperator
 from .input_checks import input_checks
 from .lifting import Condition
+from .region_checks import check_regions
 from .serialize import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES, SCHEMA_VERSION, SYMBOLIC
 
 _DTYPES = {number: BY_NAME[name] for name, number in SCALAR_TYPES.items() if name in BY_NAME}
@@ -213,7 +214,9 @@ class GraphReader:
                 kwargs[name] = value
             else:
                 args.append(value)
-        if schema is None:
+        if isinstance(function, HigherOrderOperator):
+            check_regions(function, args, kwargs, self.parts, f"{where} ({target})")
+        elif schema is None:
             check_call(function, args, kwargs, f"{where} ({target})")
         outputs = get(data, "outputs", list, where)
         given = data.get("name")

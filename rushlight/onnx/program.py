@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
+from ..core.errors import ValueRangeError
 from .errors import OnnxExporterError, OnnxExporterWarning
-from .proto import OnnxModel
+from .proto import OnnxModel, renamed_axes
 
 # The types of inputs that Python numbers are given for.
 NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
@@ -26,6 +27,7 @@ class ONNXProgram:
         self._session: Any = None
         self._proto: Any = None
         self._ir: Any = None  # the model of onnx_ir, once somebody has asked for it
+        self._changed = False  # whether weights were put into it
         self._request: Any = None  # the export that made it: the program and its example inputs
 
     @property
@@ -62,28 +64,84 @@ class ONNXProgram:
         """The graph of ONNX nodes; it prints readably."""
         return self._model.graph
 
-    def save(self, destination: Any, *, external_data: bool | None = None) -> None:
-        """Write the model to a path or a file object."""
-        if self._ir is not None:
-            import onnx
+    def save(
+        self,
+        destination: Any,
+        *,
+        include_initializers: bool = True,
+        keep_initializers_as_inputs: bool = False,
+        external_data: bool | None = None,
+    ) -> None:
+        """Write the model to a path or a file object, perhaps without its weights, or with weights that are inputs, too."""
+        if self._ir is None and include_initializers and not keep_initializers_as_inputs:
+            if hasattr(destination, "write"):
+                self._model.write(destination)
+            else:
+                self._model.save(os.fspath(destination), external_data)
+            return
+        import onnx
 
-            onnx.save_model(self.model_proto, destination, save_as_external_data=bool(external_data))
-        elif hasattr(destination, "write"):
-            self._model.write(destination)
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model_proto)
+        if keep_initializers_as_inputs:
+            known = {each.name for each in model.graph.input}
+            for each in model.graph.initializer:
+                if each.name not in known:
+                    model.graph.input.append(onnx.helper.make_tensor_value_info(each.name, each.data_type, each.dims))
+        if not include_initializers:
+            del model.graph.initializer[:]
+        onnx.save_model(model, destination, save_as_external_data=bool(external_data))
+
+    def optimize(self) -> None:
+        """Fold constants: an export has done it, unless it was asked for ``do_constant_folding=False``."""
+        if self._ir is not None or self._changed:
+            raise OnnxExporterError("a model that was changed after its export is not optimized here: call optimize() first")
+        if self._request is not None and not self._request.folding:
+            self._request.folding = True
+            before, self._model = self._model, self._request.model_file()
+            self._model.renamed_axes = before.renamed_axes
+        self._proto = self._session = None
+
+    def rename_axes(self, rename_mapping: dict[Any, str]) -> None:
+        """Give sizes other names.  Keys are names, expressions of names, or sizes of ``model``; longer ones are replaced first."""
+        names = {getattr(key, "value", key): name for key, name in rename_mapping.items()}
+        if not names:
+            return
+        if not all(isinstance(part, str) and part for pair in names.items() for part in pair):
+            raise OnnxExporterError(f"names of axes are texts, and not {names}")
+        if self._ir is not None:
+            import onnx_ir
+
+            self._ir = onnx_ir.from_proto(renamed_axes(self.model_proto, names))
         else:
-            self._model.save(os.fspath(destination), external_data)
+            self._model.renamed_axes.append(names)
+        self._proto = self._session = None
+
+    def compute_values(self, value_names: Sequence[str], args: Any = (), kwargs: dict[str, Any] | None = None) -> tuple[Any, ...]:
+        """Run the model in ONNX Runtime up to values inside of it, by their names."""
+        import onnx
+
+        model = onnx.ModelProto()
+        model.CopyFrom(self.model_proto)
+        graph = model.graph
+        types = {each.name: each for each in (*graph.value_info, *graph.output, *graph.input)}
+        known = {each.name for each in (*graph.input, *graph.initializer)} | {name for node in graph.node for name in node.output if name}
+        for name in value_names:
+            if name not in known:
+                raise ValueRangeError(f"Value '{name}' not found in the model. Please provide a valid value name.")
+        wanted = [types.get(name, onnx.ValueInfoProto(name=name)) for name in value_names]
+        del graph.output[:]
+        graph.output.extend(wanted)
+        made = ONNXProgram(self._model)
+        made._session = inference_session(model.SerializeToString())
+        return made.run(*args, **(kwargs or {}))
 
     def session(self) -> Any:
         """An ONNX Runtime session of the model."""
         if self._session is None:
-            try:
-                import onnxruntime
-            except ImportError:
-                raise ImportError("running an exported model needs ONNX Runtime: pip install onnxruntime") from None
-            options = onnxruntime.SessionOptions()
-            options.log_severity_level = 3
-            content = b"".join(map(bytes, self._model.pieces())) if self._ir is None else self.model_proto.SerializeToString()
-            self._session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            self._session = inference_session(
+                b"".join(map(bytes, self._model.pieces())) if self._ir is None else self.model_proto.SerializeToString()
+            )
         return self._session
 
     def initialize_inference_session(self, initializer: Callable[[bytes], Any] | None = None) -> None:
@@ -111,6 +169,7 @@ class ONNXProgram:
                     f"the weight '{name}' has shape {tuple(before.shape)} and type {before.dtype}, and not {tuple(array.shape)}, {array.dtype}"
                 )
             arrays[name] = array
+            self._changed = True
         self._proto = self._session = self._ir = None
 
     def call_reference(self, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -169,6 +228,17 @@ class ONNXProgram:
 
     def __repr__(self) -> str:
         return f"ONNXProgram(opset {self._model.opset}):\n{self._model.graph}"
+
+
+def inference_session(content: bytes) -> Any:
+    """An ONNX Runtime session, on the CPU, of the bytes of a file."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ImportError("running an exported model needs ONNX Runtime: pip install onnxruntime") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def _input_kind(kind: Any) -> str:

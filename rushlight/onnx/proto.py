@@ -7,9 +7,11 @@ export needs little more memory than the model itself.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -25,6 +27,21 @@ from .types import onnx_type
 LARGE = 1 << 12  # bytes: tensors from here on are written around the message
 TILE = (256, 64)  # rows and columns that are transposed together
 LIMIT = (1 << 31) - (1 << 20)  # a protobuf message can't be larger than 2 GB
+
+
+def rename(formula: str, names: dict[str, str]) -> str:
+    """A symbolic size with other names, all at once; a key that is a formula goes before its parts."""
+    keys = "|".join(re.escape(each) for each in sorted(names, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.])(?:{keys})(?![\w.])", lambda found: names[found[0]], formula)
+
+
+def renamed_axes(model: Any, names: dict[str, str]) -> Any:
+    """A ModelProto whose sizes have other names."""
+    for value in (*model.graph.input, *model.graph.output, *model.graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if dim.dim_param:
+                dim.dim_param = rename(dim.dim_param, names)
+    return model
 
 
 class OnnxModel:
@@ -47,6 +64,7 @@ class OnnxModel:
         self.classes = classes or {}
         self.export_params = export_params
         self.initializers_as_inputs = initializers_as_inputs
+        self.renamed_axes: list[dict[str, str]] = []  # other names of symbolic sizes, one change after the other
 
     # -- the message ---------------------------------------------------------------------------------------------
 
@@ -175,7 +193,7 @@ class OnnxModel:
         for size in value.shape:
             dim = kind.shape.dim.add()
             if isinstance(size, SymbolicInt):
-                dim.dim_param = str(size.expression)
+                dim.dim_param = reduce(rename, self.renamed_axes, str(size.expression))
             elif isinstance(size, int):
                 dim.dim_value = size
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..core.base import TensorBase, runtime
 from ..core.declare import Op, exports, methods, table
+from ..core.dtypes import BY_NUMPY, result_dtype
 from ..core.errors import NotSupported
 from ..core.schema import Argument, FunctionSchema, parse_schema
 from .aten_gradients import GRADIENTS
@@ -190,8 +191,10 @@ def _arithmetic(name: str) -> Callable[..., Any]:
     """An operator on two tensors, of which the first may be a number."""
 
     def run(self: Any, other: Any, **keywords: Any) -> Any:
-        first = self if isinstance(self, TensorBase) else _call("scalar_tensor", self, dtype=other.dtype)
-        return exports["", name](first, other, **keywords)
+        if not isinstance(self, TensorBase):  # a number takes part in the type as numbers do, and is a tensor then
+            dtype = BY_NUMPY[result_dtype([self, other._array if isinstance(other, TensorBase) else other])]
+            self = _call("scalar_tensor", self, dtype=dtype)
+        return exports["", name](self, other, **keywords)
 
     return run
 
@@ -411,6 +414,16 @@ def _unique(self: Any, *args: Any, **keywords: Any) -> Any:
     return tuple(next(given) if each else empty() for each in wanted)
 
 
+def _fractional_pooling(dims: int) -> Callable[..., Any]:
+    """Fractional max pooling as the operator has it: always with the indices."""
+
+    def run(self: Any, kernel_size: Any, output_size: Any, random_samples: Any) -> Any:
+        pool = exports["nn.functional", f"fractional_max_pool{dims}d"]
+        return pool(self, list(kernel_size), list(output_size), return_indices=True, _random_samples=random_samples)
+
+    return run
+
+
 SPECIAL: dict[str, Callable[..., Any]] = {
     **INTERNAL,
     **GRADIENTS,
@@ -434,6 +447,9 @@ SPECIAL: dict[str, Callable[..., Any]] = {
     "_adaptive_avg_pool2d": lambda self, output_size: _call("adaptive_avg_pool2d", self, list(output_size)),
     "_adaptive_avg_pool3d": lambda self, output_size: _call("adaptive_avg_pool3d", self, list(output_size)),
     "_cdist_forward": lambda x1, x2, p, compute_mode=None: _call("cdist", x1, x2, p), "_pdist_forward": lambda self, p=2: _call("pdist", self, p),
+    "fractional_max_pool2d": _fractional_pooling(2), "fractional_max_pool3d": _fractional_pooling(3),
+    "max_unpool2d": lambda self, indices, output_size: table["max_unpool"].call(self, indices, tuple(output_size)),
+    "max_unpool3d": lambda self, indices, output_size, stride, padding: table["max_unpool"].call(self, indices, tuple(output_size)),
     "_embedding_bag": _embedding_bag,
     "embedding_bag": _embedding_bag,
     "_fft_r2c": lambda self, dim, normalization, onesided: exports["fft", "rfftn" if onesided else "fftn"](

@@ -163,6 +163,8 @@ def set_attributes(tensor: Any, state: Any) -> Any:
 
 def get_layout(name: Any) -> Any:
     """A layout by its name, such as ``torch.strided``."""
+    if not isinstance(name, str) or name not in layout_names:
+        raise ArgumentError(f"a tensor in this file has the layout {str(name)[:40]!r}, which is not known")
     return layout_names[name]
 
 

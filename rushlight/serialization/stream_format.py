@@ -75,8 +75,8 @@ class _Stream:
         whole = self.found[key]
         if view is None:
             return typed(whole, kind)
-        view_key, offset, length = view  # a part of a storage, as PyTorch had them once
         step = kind.itemsize if kind is not None else 1
+        view_key, offset, length = _part(view, self.arrays[key].size // step)  # as PyTorch had them once
         return self.found.setdefault(view_key, typed(whole[offset * step : (offset + length) * step], kind))
 
     def read(self, position: int, unpickle: Callable[[int, Any], tuple[Any, int]]) -> tuple[Any, int]:
@@ -100,3 +100,12 @@ class _Stream:
         for compute in self.later:
             compute()
         return value, position
+
+
+def _part(view: Any, count: int) -> tuple[str, int, int]:
+    """The key, offset and length of a part of a storage of ``count`` elements."""
+    if isinstance(view, tuple) and len(view) == 3 and isinstance(view[0], str) and type(view[1]) is int and type(view[2]) is int:
+        key, offset, length = view
+        if 0 <= offset <= offset + length <= count:
+            return key, offset, length
+    raise UnpicklingError("the pickle has a part of a storage whose key, offset or length makes no sense")

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import math
 import mmap
 import os
 from collections.abc import Iterator
@@ -26,14 +27,19 @@ from ..tensor import Tensor
 _TYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
-    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+    "C64": "complex64", "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2", "F8_E4M3FNUZ": "float8_e4m3fnuz",
+    "F8_E5M2FNUZ": "float8_e5m2fnuz", "F8_E8M0": "float8_e8m0fnu",
 }  # fmt: skip
 _NAMES = {name: kind for kind, name in _TYPES.items()}
 _LONGEST_HEADER = 100_000_000
+_MOST_DIMENSIONS = 64
 _METADATA = "__metadata__"
 
 
-SafetensorError = OperationError  # the name by which users of the format catch it
+class SafetensorError(OperationError):
+    """A file that is damaged, is no safetensors file, or does not have what it is asked for."""
+
+    code = "RL114"
 
 
 # -- writing -----------------------------------------------------------------------------------------------------
@@ -103,7 +109,7 @@ class _Entry:
             self.shape = tuple(described["shape"])
             self.begin, self.end = described["data_offsets"]
         except (KeyError, TypeError, ValueError) as error:
-            raise SafetensorError(f"the header describes tensor {name!r} in a way that makes no sense: {error!r}") from error
+            raise SafetensorError(f"the header describes tensor {name[:60]!r} in a way that makes no sense: {repr(error)[:100]}") from error
         if not all(type(each) is int and each >= 0 for each in (*self.shape, self.begin, self.end)):
             raise SafetensorError(f"the shape or the place of tensor {name!r} is not made of natural numbers")
         count = Size(self.shape).numel()
@@ -111,6 +117,9 @@ class _Entry:
             raise SafetensorError(
                 f"tensor {name!r} of {count} elements of {self.kind} can't be at bytes {self.begin} to {self.end} of {size}"
             )
+        volume = math.prod(filter(None, self.shape))  # strides have to fit into 64 bits where a size is 0, too
+        if len(self.shape) > _MOST_DIMENSIONS or volume * self.kind.itemsize >= 2**63:
+            raise SafetensorError(f"tensor {name!r} has a shape that no tensor can have, of {len(self.shape)} dimensions")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -194,9 +203,12 @@ class safe_open:
         _check_device(device)
         with open(filename, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
-                raise SafetensorError("the file is empty")
+                raise SafetensorError(f"{os.fspath(filename)}: the file is empty")
             self._data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-        self._entries, self._metadata, self._start = _parse(self._data)
+        try:
+            self._entries, self._metadata, self._start = _parse(self._data)
+        except SafetensorError as error:
+            raise SafetensorError(f"{os.fspath(filename)}: {error}") from error
 
     def __enter__(self) -> safe_open:
         return self
@@ -218,6 +230,11 @@ class safe_open:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
+
+    def places(self) -> dict[str, tuple[Any, tuple[int, ...], int, int]]:
+        """Of each tensor its dtype and shape, where in the file its bytes begin, and how many they are."""
+        start = self._start
+        return {name: (each.kind, each.shape, start + each.begin, each.end - each.begin) for name, each in self._entries.items()}
 
     def get_tensor(self, name: str) -> Any:
         """One tensor."""

@@ -98,7 +98,8 @@ def compare(found: Outcome, wanted: Outcome, coarse: bool) -> str:
 
 def ill_conditioned(source: str, wanted: Outcome, coarse: bool) -> bool:
     """Whether inputs that differ in their last digits give other results, so that rounding explains a difference of values."""
-    near = source.replace("torch.randn(n, ", "(1 + 1e-9) * torch.randn(n, ")
+    step = "1e-9" if "torch.float64\n" in source else "2e-7"  # about the last digit of the type
+    near = source.replace("torch.randn(n, ", f"(1 + {step}) * torch.randn(n, ")
     form = (lambda model, _: model) if "form(model, inputs(3))" in source else (lambda function: function)
     return bool(compare(run_form(near, form), wanted, coarse))
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ...core.declare import exports
-from ...core.dtypes import BY_NAME
 from ...core.size import Size
 from ...tensor.construct import frombuffer
 from ...utils import safetensors
@@ -110,20 +109,27 @@ class HuggingFaceStorageReader(FileSystemReader):
         entries: dict[str, Any] = {}
         places: dict[MetadataIndex, StoredAt] = {}
         for path in sorted(self.path.glob("*.safetensors")):
-            header, start = _header(path)
-            about = header.pop("__metadata__", None) or {}
-            parts = json.loads(about[SHARDING]) if SHARDING in about else {}
-            for name, described in header.items():
-                sizes = tuple(described["shape"])
-                offsets = tuple(parts[name]["saved_offsets"]) if name in parts else (0,) * len(sizes)
-                low, high = described["data_offsets"]
+            file = safetensors.safe_open(path)
+            parts = _saved_offsets(path, file)
+            for name, (dtype, sizes, start, length) in file.places().items():
+                offsets = parts.get(name, (0,) * len(sizes))
+                if len(offsets) != len(sizes):
+                    raise safetensors.SafetensorError(f"{path}: the part of {name!r} begins at {offsets}, and has {len(sizes)} dimensions")
                 ends = [offset + size for offset, size in zip(offsets, sizes)]
-                held = entries.setdefault(name, TensorStorageMetadata(TensorProperties(_dtype(described["dtype"])), Size(ends), []))
+                held = entries.setdefault(name, TensorStorageMetadata(TensorProperties(dtype), Size(ends), []))
+                if len(held.size) != len(ends):
+                    raise safetensors.SafetensorError(f"{path}: the parts of {name!r} have different numbers of dimensions")
                 held.size = Size([max(pair) for pair in zip(held.size, ends)])
                 held.chunks.append(ChunkStorageMetadata(Size(offsets), Size(sizes)))
-                places[MetadataIndex(name, offsets)] = StoredAt(path.name, start + low, high - low)
+                places[MetadataIndex(name, offsets)] = StoredAt(path.name, start, length)
         if not entries:
             raise FileNotFoundError(f"{self.path} has no safetensors files")
+        for name, held in entries.items():
+            count = sum({tuple(each.offsets): each.sizes.numel() for each in held.chunks}.values())
+            if count < held.size.numel():
+                raise safetensors.SafetensorError(
+                    f"{self.path}: the files have {count} elements of {name!r}, of {held.size.numel()}: a part is missing"
+                )
         return Metadata(entries, {}, places, StorageMeta(checkpoint_id=str(self.path)))
 
     def read_chunk(self, place: StoredAt, sizes: Any, dtype: Any) -> Any:
@@ -132,18 +138,18 @@ class HuggingFaceStorageReader(FileSystemReader):
         return frombuffer(data, dtype=dtype).reshape(tuple(sizes)) if data else exports["", "empty"](tuple(sizes), dtype=dtype)
 
 
-def _header(path: Path) -> tuple[dict[str, Any], int]:
-    """The header of a file, and where its data begin."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        text = file.read(length)
-    if len(text) != length:
-        raise ValueError(f"{path} is shorter than its header says: the file is damaged")
-    return json.loads(text), 8 + length
-
-
-def _dtype(name: str) -> Any:
-    return BY_NAME[safetensors._TYPES[name]]
+def _saved_offsets(path: Path, file: safetensors.safe_open) -> dict[str, tuple[int, ...]]:
+    """Where in the whole tensors the parts in a file begin; a file of whole tensors does not say."""
+    text = (file.metadata() or {}).get(SHARDING)
+    if text is None:
+        return {}
+    try:
+        found = {name: tuple(each["saved_offsets"]) for name, each in json.loads(text).items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise safetensors.SafetensorError(f"{path}: {SHARDING} does not say where its parts begin: {repr(error)[:100]}") from error
+    if not all(type(each) is int and 0 <= each < 2**63 for offsets in found.values() for each in offsets):
+        raise safetensors.SafetensorError(f"{path}: {SHARDING} has a part that begins at no natural number")
+    return found
 
 
 def consolidate_safetensors_files(

@@ -49,6 +49,8 @@ def _network(
 ) -> tuple[Any, tuple[Any, ...]]:  # fmt: skip
     directions = 2 if bidirectional else 1
     cells = num_layers * directions
+    if kind == "lstm" and len(states) != 2:
+        raise OperationError("lstm expects two hidden states")
     counts = [each._array.shape[0] if each._array.ndim else 0 for each in states]
     if not all(each._array.ndim for each in states) or (kind == "lstm" and min(counts) < cells):
         raise DimensionError(

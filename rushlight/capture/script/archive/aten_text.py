@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -17,12 +18,12 @@ _RENAMED = {
     "cross_entropy": "cross_entropy_loss", "nll_loss": "nll_loss_nd", "logsigmoid": "log_sigmoid", "nn_functional_unfold": "im2col",
     "nn_functional_fold": "col2im", "cast": "to", "max_all": "max", "min_all": "min", "median_all": "median", "max_dim": "max", "min_dim": "min",
     "nn_functional_embedding": "embedding", **{f"nn_functional_dropout{dims}d": "feature_dropout" for dims in (1, 2, 3)}, "std_correction": "std", "var_correction": "var", "view_shape": "reshape", "where_elements": "where",
-    "gelu_exact": "gelu", "real_part": "real",
+    "gelu_exact": "gelu", "real_part": "real", "where_method": "where", "polygamma_method": "polygamma",
     **{f"{name}_fill{end}": f"{name}{end}" for name in ("uniform", "normal", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random") for end in ("", "_")},
 }  # fmt: skip
 _FILLED: dict[str, Any] = {"cudnn_enabled": True, "cudnn_enable": True, "padding_idx": -1, "sparse": False, "scale_grad_by_freq": False}
 _NAMES: dict[str, tuple[str, ...]] = {  # what an argument of a schema may be called by an op, beside what the table of spellings says
-    "indices": ("indices", "input", "indices_or_sections"), "training": ("training", "train"), "train": ("training", "train"), "self": ("self", "input", "tensor", "tensors"),
+    "indices": ("indices", "input", "indices_or_sections"), "training": ("training", "train"), "train": ("training", "train"), "self": ("self", "input", "tensor", "tensors", "A"), "x": ("x", "input"), "high": ("high", "low"),
     "split_size": ("split_size", "split_size_or_sections"), "split_sizes": ("split_sizes", "split_size_or_sections"), "tensors": ("tensors", "tensor"),
     "sections": ("sections", "indices_or_sections"), "dim": ("dim", "dims", "axis"), "mat2": ("mat2", "other"), "vec": ("vec", "other"), "batch1": ("batch1", "input"), "batch2": ("batch2",),
     "source": ("source", "src"), "approximate": ("approximate",), "repeats": ("repeats", "sizes"), "dims": ("dims", "dim", "sizes"), "p": ("p", "ord"), "exponent": ("exponent", "other"),
@@ -262,7 +263,7 @@ def _gelu(given: dict[str, Any], render: Render) -> str:
     return f"torch.gelu({render(given['input'], None)}, approximate={render(given.get('approximate', 'none'), None)})"
 
 
-def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
+def _adaptive(kind: str, dims: int, indices: bool = False) -> Callable[[dict[str, Any], Render], str]:
     """Pooling to a size; None in it stands for the size that there is."""
 
     def write(given: dict[str, Any], render: Render) -> str:
@@ -275,9 +276,79 @@ def _adaptive(kind: str, dims: int) -> Callable[[dict[str, Any], Render], str]:
                 f"[{', '.join(f'torch.size({x}, {at - dims})' if each is None else render(each, None) for at, each in enumerate(parts))}]"
             )
         call = f"torch.adaptive_{kind}_pool{dims}d({x}, {shown})"
-        return call if kind == "avg" or given.get("return_indices") else f"({call})[0]"
+        return call if kind == "avg" or indices or given.get("return_indices") else f"({call})[0]"
 
     return write
+
+
+def _window(value: Any, dims: int) -> list[int] | None:
+    """The sizes of a window, of which one number may stand for all; None where they are computed."""
+    found = [value] * dims if isinstance(value, int) else list(value) if isinstance(value, (list, tuple)) else []
+    return found if len(found) == dims and all(type(each) is int for each in found) else None
+
+
+def _unpooled(dims: int) -> Callable[[dict[str, Any], Render], str]:
+    """The inverse of max pooling: its operators are given the size of the result; in one dimension it is that of two."""
+
+    def write(given: dict[str, Any], render: Render) -> str:
+        x, indices, size = render(given["input"], None), render(given["indices"], None), given.get("output_size")
+        kernel, padding = _window(given["kernel_size"], dims), _window(given.get("padding", 0), dims)
+        stride = kernel if given.get("stride") is None else _window(given["stride"], dims)
+        if kernel is None or stride is None or padding is None or not (size is None or isinstance(size, (list, tuple))):
+            raise CaptureError(f"max_unpool{dims}d() whose window or size is computed is not written to archives")
+        if size is not None:
+            sizes = [render(each, None) for each in size[-dims:]]
+        else:
+            sizes = [
+                f"torch.add(torch.mul(torch.sub(torch.size({x}, {at - dims}), 1), {stride[at]}), {kernel[at] - 2 * padding[at]})"
+                for at in range(dims)
+            ]
+        if dims == 1:
+            return f"torch.squeeze(torch.max_unpool2d(torch.unsqueeze({x}, -1), torch.unsqueeze({indices}, -1), [{sizes[0]}, 1]), -1)"
+        return f"torch.max_unpool{dims}d({x}, {indices}, [{', '.join(sizes)}]{f', {stride}, {padding}' if dims == 3 else ''})"
+
+    return write
+
+
+def _fractional(dims: int, indices: bool) -> Callable[[dict[str, Any], Render], str]:
+    """Fractional max pooling by given random numbers: its operators always give the indices, too."""
+
+    def write(given: dict[str, Any], render: Render) -> str:
+        kernel, size = _window(given["kernel_size"], dims), _window(given.get("output_size"), dims)
+        if kernel is None or size is None or given.get("_random_samples") is None:
+            raise CaptureError(f"fractional_max_pool{dims}d() without a size of the result and random numbers is not written to archives")
+        call = (
+            f"torch.fractional_max_pool{dims}d({render(given['input'], None)}, {kernel}, {size}, {render(given['_random_samples'], None)})"
+        )
+        return call if indices or given.get("return_indices") else f"({call})[0]"
+
+    return write
+
+
+def _power_pooled(dims: int) -> Callable[[dict[str, Any], Render], str]:
+    """Pooling by a norm: a root of the sum of powers, as PyTorch computes it from a mean."""
+
+    def write(given: dict[str, Any], render: Render) -> str:
+        kernel, p = _window(given["kernel_size"], dims), given["norm_type"]
+        if kernel is None or not isinstance(p, (int, float)):
+            raise CaptureError(f"lp_pool{dims}d() whose window or norm is computed is not written to archives")
+        stride = kernel if given.get("stride") is None else _window(given["stride"], dims)
+        mean = f"torch.avg_pool{dims}d(torch.pow({render(given['input'], None)}, {p}), {kernel}, {stride}, {[0] * dims}, {bool(given.get('ceil_mode'))})"
+        return f"torch.pow(torch.mul(torch.mul(torch.sign({mean}), torch.relu(torch.abs({mean}))), {math.prod(kernel)}), {1 / p!r})"
+
+    return write
+
+
+def _local_response(given: dict[str, Any], render: Render) -> str:
+    """Normalization over neighbouring channels: a mean of squares along them, with all other dimensions as one."""
+    x, size = render(given["input"], None), given["size"]
+    if type(size) is not int:
+        raise CaptureError("local_response_norm() whose size is computed is not written to archives")
+    squares = f"torch.reshape(torch.mul({x}, {x}), [torch.size({x}, 0), 1, torch.size({x}, 1), -1])"
+    padded = f"torch.constant_pad_nd({squares}, [0, 0, {size // 2}, {(size - 1) // 2}], 0.)"
+    mean = f"torch.reshape(torch.avg_pool2d({padded}, [{size}, 1], [1, 1]), torch.size({x}))"
+    alpha, beta, k = (render(given.get(name, usual), None) for name, usual in (("alpha", 1e-4), ("beta", 0.75), ("k", 1.0)))
+    return f"torch.div({x}, torch.pow(torch.add(torch.mul({mean}, {alpha}), {k}), {beta}))"
 
 
 def _ranged(given: dict[str, Any], render: Render) -> str:
@@ -325,6 +396,9 @@ def _asked_parts(call: str, flags: list[Any]) -> str:
 
 
 _SPECIAL: dict[str, Callable[[dict[str, Any], Render], str]] = {
+    **{f"max_unpool{dims}d": _unpooled(dims) for dims in (1, 2, 3)}, **{f"lp_pool{dims}d": _power_pooled(dims) for dims in (1, 2, 3)}, "local_response_norm": _local_response,
+    **{f"fractional_max_pool{dims}d{end}": _fractional(dims, bool(end)) for dims in (2, 3) for end in ("", "_with_indices")},
+    **{f"adaptive_max_pool{dims}d_with_indices": _adaptive("max", dims, True) for dims in (1, 2, 3)},
     "softsign": _text("torch.div({input}, torch.add(torch.abs({input}), 1))"),
     "tanhshrink": _text("torch.sub({input}, torch.tanh({input}))"),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(kind, dims) for kind in ("avg", "max") for dims in (1, 2, 3)},
