@@ -372,7 +372,7 @@ class CaptureState(Semantics):
                 self.specialize(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
             return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
         elif source is not None:
-            if not is_own(type(value)) and not by_identity(value):
+            if not is_own(type(value)) and not by_identity(value) and type(value).__module__ != "typing":
                 raise Break("native", name=f"something that takes a {type(value).__name__}")
             self.guards.identity(source, value)
         return []

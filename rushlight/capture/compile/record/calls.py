@@ -7,6 +7,7 @@ import collections
 import enum
 import functools
 import itertools
+import re
 import types
 from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -37,6 +38,7 @@ from ..vm.semantics import Semantics, is_interpretable
 from .callables import (
     CONSTRUCTORS,
     DECIDED,
+    DESCRIPTIONS,
     EFFECTS_OF_TENSORS,
     HAND_ON,
     IMPURE,
@@ -50,7 +52,9 @@ from .callables import (
     SHALLOW,
     TAKE_FUNCTIONS,
     TAKE_ITERABLES,
+    UNCHANGING,
     VALUE_METHODS,
+    asks_files,
     class_attribute,
     is_callback,
     is_users,
@@ -294,7 +298,9 @@ class Recorder(ContainerRecorder):
             return type(plain(args[0]))
         if issubclass(kind, type):
             raise Break("native", name=kind.__name__)
-        if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
+        if ((is_users(kind) and kind not in DESCRIPTIONS) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(
+            kind, TensorBase
+        ):
             inlined = self.instance(kind, args, kwargs, by_type)
             if inlined is not None:
                 return inlined
@@ -496,7 +502,9 @@ class Recorder(ContainerRecorder):
             self.specialize(*args)
             return function(*args, **kwargs)
         kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
-        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range))
+        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range, *UNCHANGING))
+        if asks_files(owner, name) or issubclass(kind, re.Pattern) and any(map(is_callback, (*args, *kwargs.values()))):
+            raise Break("native", name=name)
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
             self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))
