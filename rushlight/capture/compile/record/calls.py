@@ -24,6 +24,7 @@ from ....nn.modules import module_hooks
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....nn.modules.module_hooks import _global_module_registration_hooks
+from ....utils import trees
 from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks, substitutes
@@ -223,7 +224,7 @@ class Recorder(ContainerRecorder):
             except ArgumentError:  # which names the types of numbers
                 if not (self.numbers or self.tracer.symbols):
                     raise
-            return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
+            return function(*trees.transform(plain, list(args)), **trees.transform(plain, dict(kwargs)))
         handler = handler_of(function) if method is None else None  # a method's was asked already
         if handler is not None:
             found = handler(self, *args, **kwargs)

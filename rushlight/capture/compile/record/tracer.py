@@ -213,6 +213,9 @@ class CompileTracer(Tracer):
                 self.recorder.discard_reason = ERROR
             raise
 
+    def all_tensors(self, values: Any) -> Any:
+        return values  # numbers among them are refused, as in eager mode: only PyTorch's tracer takes sizes for tensors
+
     def compare_with_one(self, tensor: Any, dims: Any) -> None:
         """Guard which of a tensor's sizes are 1: of these dimensions, or of all."""
         shape = self.shape_of(tensor)
