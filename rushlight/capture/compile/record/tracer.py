@@ -204,6 +204,8 @@ class CompileTracer(Tracer):
         if self.symbols and op in without_ones:
             self.compare_with_one(args[0], args[1])
         try:
+            if op.functional is not None and self.recorder.arrays:
+                raise Break("value", name="a write to memory that a NumPy array may have")
             if op.functional is not None and self.viewed:
                 self.check_layout(args[0])
             result = super().__call__(op, args, out)
