@@ -160,6 +160,40 @@ def test_arrays_of_attributes_and_globals() -> None:
         same(compiled(rl.ones(3)), program(rl.ones(3)))
 
 
+def test_strides_are_guarded() -> None:
+    compiled: Any = rl.compile(lambda x, a: (x.numpy().strides, a.strides, a + 1), backend="eager", fullgraph=True)
+    x, a = rl.ones(2, 3), np.ones((2, 3))
+    for one, other in ((x, a), (x.t().contiguous().t(), a), (x, a.T.copy().T), (x, a)):
+        assert compiled(one, other)[:2] == (one.numpy().strides, other.strides)
+
+
+def test_few_elements_of_inputs_are_guarded_where_they_are_needed() -> None:
+    def program(x: rl.Tensor, a: Any) -> Any:
+        return x[a], x.reshape(tuple(a - a + 2)), x * int(a[0]), x * (a * 2).max().item(), [x + int(each) for each in a + 1]
+
+    compiled: Any = rl.compile(program, backend="eager", fullgraph=True)
+    given = np.array([0, 2])
+    for values in ([0, 2], [1, 3], [0, 2], [3, 0]):
+        given[:] = values
+        same(compiled(rl.arange(4.0), given), program(rl.arange(4.0), given))
+
+
+def test_writes_to_inputs() -> None:
+    def program(a: Any) -> Any:
+        part = a[:2]
+        np.copyto(part, 4)
+        np.put(a, [2], a[0] + 1)
+        part += 1
+        a[3:] = 9
+        return part * 2
+
+    compiled: Any = rl.compile(program, backend="eager")
+    for n in range(4):
+        ours, theirs = np.arange(4.0) + n, np.arange(4.0) + n
+        same(compiled(ours), program(theirs))
+        same(ours, theirs)
+
+
 def test_errors_of_numpy() -> None:
     compiled: Any = rl.compile(lambda x, i: np.take(x.numpy(), i.numpy()), backend="eager")
     for index in (1, 5, 2, 5):

@@ -25,7 +25,7 @@ from .callables import IMPURE, is_callback, module_of
 from .calls import Recorder
 from .graph_breaks import Break
 from .registry import handles
-from .tracer import ERROR
+from .tracer import ERROR, FEW
 
 _BINARY = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv, "%": operator.mod, "@": operator.matmul,
@@ -87,6 +87,7 @@ class ArrayRecorder(Recorder):
         self.views: dict[
             int, tuple[NumPyCall, Any, Any]
         ] = {}  # arrays that share the memory of others: the call that made each, of which arrays, and which of its results
+        self.origins: dict[int, list[Any]] = {}  # of arrays that follow from a few elements of inputs alone: these inputs
         super().__init__(*args)
 
     def follow(self, array: Any, of: Any) -> Any:
@@ -122,12 +123,36 @@ class ArrayRecorder(Recorder):
         super().close()
         self.arrays.clear()
         self.views.clear()
+        self.origins.clear()
+
+    def origins_of(self, arrays: Sequence[Any]) -> list[Any] | None:
+        """The inputs from which arrays follow, where these have few elements; None where there are others."""
+        found: list[Any] = []
+        for each in arrays:
+            if id(each) in self.sources and each.size <= FEW:
+                found.append(each)
+            elif id(each) in self.origins:
+                found += self.origins[id(each)]
+            else:
+                return None
+        return found
+
+    def is_settled(self, value: Any) -> bool:
+        """Make a constant of an array that follows from a few elements of inputs, whose elements are guarded; whether it is one."""
+        if id(value) in self.sources or id(value) not in self.origins or id(value) in self.views:
+            return False
+        for each in self.origins[id(value)]:
+            super().guard_object(each, False)
+        self.arrays.pop(id(value), None)
+        return True
 
     def is_followed(self, value: Any) -> bool:
         """Whether a value is an array of the graph or an input, or a list or tuple that holds one."""
         if type(value) in (list, tuple):
             return any(map(self.is_followed, value))
-        return id(value) in self.arrays or type(value) is np.ndarray and id(value) in self.sources
+        if id(value) in self.sources:
+            return type(value) is np.ndarray
+        return id(value) in self.arrays and not self.is_settled(value)
 
     def refuse_arrays(self, name: str, *values: Any) -> None:
         """A graph break where elements of an array of the graph would be read or written."""
@@ -171,7 +196,10 @@ class ArrayRecorder(Recorder):
             return result
         several = type(result) in (list, tuple)
         parts = result if several else [result]
+        origins = self.origins_of(arrays)
         if not parts or not all(type(each) is np.ndarray and each.dtype in BY_NUMPY for each in parts):
+            if origins is not None:
+                return NotImplemented  # the elements are guarded
             raise Break("value", name=name)
         tracer = self.tracer
         node = tracer.graph.call_function(call, tuple([tracer.argument(each) for each in tensors]), {})
@@ -184,6 +212,8 @@ class ArrayRecorder(Recorder):
             tracer.bind(made, part, each.shape)
             specs.append(part.meta["val"])
             self.follow(each, made)
+            if origins is not None:
+                self.origins[id(each)] = origins
             if any(np.may_share_memory(each, other) for other in (*arrays, *parts[:index])):
                 self.views[id(each)] = call, arrays, index if several else None
         if several:
@@ -193,7 +223,8 @@ class ArrayRecorder(Recorder):
     # -- operators -------------------------------------------------------------------------------------------------
 
     def truth(self, value: Any) -> Any:
-        self.refuse_arrays("bool", value)
+        if type(value) is np.ndarray:
+            self.refuse_arrays("bool", value)
         return super().truth(value)
 
     def unary(self, op: str, a: Any) -> Any:
@@ -216,11 +247,13 @@ class ArrayRecorder(Recorder):
             found = self.numpy_call(_COMPARE[op], (a, b), {}) if op in _COMPARE else NotImplemented
             if found is not NotImplemented:
                 return found
-        self.refuse_arrays(op, a, b)
+        if self.arrays:
+            self.refuse_arrays(op, a, b)
         return super().compare(op, a, b)
 
     def contains(self, container: Any, item: Any) -> Any:
-        self.refuse_arrays("in", container, item)
+        if self.arrays or type(container) is np.ndarray or type(item) is np.ndarray:
+            self.refuse_arrays("in", container, item)
         return super().contains(container, item)
 
     # -- items, attributes, iteration ----------------------------------------------------------------------------------
@@ -230,12 +263,19 @@ class ArrayRecorder(Recorder):
             found = self.numpy_call(operator.getitem, (container, key), {})
             if found is not NotImplemented:
                 return found
-        self.refuse_arrays("an index", key)
+        self.refuse_index(key)
         return super().get_item(container, key)
+
+    def refuse_index(self, key: Any) -> None:
+        """A graph break where an index is an array of the graph; the elements of one that is an input are guarded."""
+        for each in key if type(key) is tuple else (key,):
+            if id(each) in self.arrays and id(each) not in self.sources and not self.is_settled(each):
+                raise Break("value", name="an index")
 
     def set_item(self, container: Any, key: Any, value: Any) -> Any:
         if type(container) is np.ndarray or isinstance(container, TensorBase):
-            self.refuse_arrays("an item", container, key, value)
+            self.refuse_index(key)
+            self.refuse_arrays("an item", container, value)
         return super().set_item(container, key, value)
 
     def load_attr(self, value: Any, name: str) -> Any:
@@ -244,6 +284,10 @@ class ArrayRecorder(Recorder):
                 return self.numpy_call(operator.attrgetter(name), (value,), {}, name)
             if name in _KNOWN or name in _METHODS:
                 return getattr(value, name)
+            source = self.sources.get(id(self.arrays[id(value)][1]))
+            if name == "strides" and source is not None:
+                self.guards.strides(source, self.arrays[id(value)][1])
+                return value.strides
             if id(value) not in self.sources:
                 raise Break("value", name=f"numpy.ndarray.{name}")
         return super().load_attr(value, name)
@@ -254,17 +298,17 @@ class ArrayRecorder(Recorder):
         return super().store_attr(value, name, new)
 
     def as_iterable(self, value: Any) -> Any:
-        if id(value) in self.arrays and id(value) not in self.sources:
+        if id(value) in self.arrays and id(value) not in self.sources and not self.is_settled(value):
             raise Break("value", name="iteration")
         return super().as_iterable(value)
 
     def get_iter(self, value: Any) -> Any:
-        if id(value) in self.arrays and id(value) not in self.sources:
+        if id(value) in self.arrays and id(value) not in self.sources and not self.is_settled(value):
             raise Break("value", name="iteration")
         return super().get_iter(value)
 
     def guard_object(self, value: Any, text: bool, called: frozenset[str] | None = None) -> list[Any]:
-        if id(value) in self.arrays and id(value) not in self.sources:
+        if id(value) in self.arrays and id(value) not in self.sources and not self.is_settled(value):
             raise Break("native", name="something that takes a NumPy array")
         return super().guard_object(value, text, called)
 

@@ -42,7 +42,7 @@ PURE_MODULES = frozenset(
 IMPURE = frozenset(
     "namedtuple NamedTuple make_dataclass dataclass new_class unique lru_cache cache singledispatch register load loadtxt genfromtxt fromfile save savez "
     "savetxt memmap seterr set_printoptions errstate get_printoptions today now utcnow rand randn shuffle from_numpy as_tensor asarray "
-    "frombuffer from_dlpack pack_into".split()
+    "frombuffer from_dlpack pack_into copyto put place putmask fill_diagonal put_along_axis".split()
 )
 # Classes written in Python that keep what they have made, and only describe their argument: they are called as they are.
 DESCRIPTIONS = (np.finfo, np.iinfo)
