@@ -169,7 +169,14 @@ def test_strides_are_guarded() -> None:
 
 def test_few_elements_of_inputs_are_guarded_where_they_are_needed() -> None:
     def program(x: rl.Tensor, a: Any) -> Any:
-        return x[a], x.reshape(tuple(a - a + 2)), x * int(a[0]), x * (a * 2).max().item(), [x + int(each) for each in a + 1]
+        return (
+            x[a],
+            x.reshape(tuple(a - a + 2)),
+            x * int(a[0]),
+            x * (a * 2).max().item(),
+            [x + int(each) for each in a + 1],
+            bool((a == 0).any()),
+        )
 
     compiled: Any = rl.compile(program, backend="eager", fullgraph=True)
     given = np.array([0, 2])
@@ -192,6 +199,30 @@ def test_writes_to_inputs() -> None:
         ours, theirs = np.arange(4.0) + n, np.arange(4.0) + n
         same(compiled(ours), program(theirs))
         same(ours, theirs)
+
+
+def test_tensors_over_views_share_their_memory() -> None:
+    def program(x: rl.Tensor, a: Any) -> Any:
+        computed = (x + 1).numpy() * 2
+        for each in (a.T, computed[1:], computed):
+            rl.from_numpy(each).mul_(2)
+        return a, computed
+
+    compiled: Any = rl.compile(program)
+    for n in range(4):
+        same(compiled(rl.arange(3.0) + n, np.arange(3.0)), program(rl.arange(3.0) + n, np.arange(3.0)))
+
+
+def test_negative_strides() -> None:
+    for program in (lambda x, a: rl.tensor(x.numpy()[::-1]), lambda x, a: rl.from_numpy(a)):
+        compiled: Any = rl.compile(program, backend="eager")
+        for _ in range(2):
+            with pytest.raises(ValueError, match="negative"):
+                compiled(rl.arange(3.0), np.arange(3.0)[::-1])
+    reflected: Any = rl.compile(lambda a: a + a[::-1], backend="eager")
+    for n in range(3):
+        given = np.arange(3.0)[::-1] * n
+        same(reflected(given), given + given[::-1])
 
 
 def test_errors_of_numpy() -> None:

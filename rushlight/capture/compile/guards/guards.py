@@ -292,7 +292,7 @@ def is_native_method(value: Any) -> bool:
 
 def is_numeric_memory(array: Any) -> bool:
     """Whether an array is memory of numbers that may change: what a graph takes as an input."""
-    return bool(array.flags.writeable) and array.dtype in BY_NUMPY
+    return bool(array.flags.writeable) and array.dtype in BY_NUMPY and min(array.strides, default=0) >= 0
 
 
 def by_identity(value: Any) -> bool:

@@ -72,6 +72,8 @@ class NumPyCall:
 
     def __call__(self, *tensors: Any) -> Any:
         arrays = [each._array for each in tensors]
+        if not all(isinstance(each, np.ndarray) for each in arrays):
+            raise TypeError("NumPy needs the elements of its arrays")  # fake tensors have none: a back-end leaves such a graph as it is
         result = self.run(arrays)
 
         def owned(value: Any) -> Any:
@@ -198,9 +200,11 @@ class ArrayRecorder(Recorder):
         parts = result if several else [result]
         origins = self.origins_of(arrays)
         if not parts or not all(type(each) is np.ndarray and each.dtype in BY_NUMPY for each in parts):
-            if origins is not None:
-                return NotImplemented  # the elements are guarded
-            raise Break("value", name=name)
+            if origins is None:
+                raise Break("value", name=name)
+            for each in origins:
+                super().guard_object(each, False)  # its elements
+            return self.track_fresh(result)
         tracer = self.tracer
         node = tracer.graph.call_function(call, tuple([tracer.argument(each) for each in tensors]), {})
         node.meta["source"], node.meta["module"] = tracer.where()
@@ -335,7 +339,13 @@ class ArrayRecorder(Recorder):
                 if found is not NotImplemented:
                     return found
         if function in _CONVERSIONS and len(args) == 1 and not kwargs and (of := self.tensor_of(args[0])) is not None:
-            return of.clone() if function is tensor else of.detach()
+            if min(args[0].strides, default=0) < 0:  # which no tensor has
+                raise Break("native", name=function.__name__)
+            if function is tensor:
+                return of.clone()
+            if id(args[0]) in self.views:  # a tensor of the graph would not share the memory of the program's arrays
+                raise Break("native", name=function.__name__)
+            return of.detach() if id(of) in self.sources else of
         if isinstance(owner, TensorBase) or isinstance(function, FunctionType) and is_op(function) or function in _NUMBERS:
             self.refuse_arrays(getattr(function, "__name__", "a call"), *args, *kwargs.values())
         return super().call(frame, function, args, kwargs)
