@@ -11,6 +11,7 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.declare import table
 from ...core.errors import OperationError
+from ...core.families import normalize_dim
 from ...core.state import state
 from ...utils import trees
 
@@ -32,6 +33,8 @@ def scan(combine_fn: Callable[[Any, Any], Any], init: Any, xs: Any, *, dim: int 
         raise OperationError(f"Reverse must be a bool, but got {type(reverse)}")
     starts, carry_structure = trees.flatten(init)
     rows, row_structure = trees.flatten(xs)
+    if not rows:
+        return init, []
     if not starts:
         raise OperationError("scan() operator requires init leaves.")
     for name, leaves in (("init", starts), ("xs", rows)):
@@ -39,10 +42,11 @@ def scan(combine_fn: Callable[[Any, Any], Any], init: Any, xs: Any, *, dim: int 
             if not isinstance(each, TensorBase):
                 raise OperationError(f"All {name} leaves must be a Tensor but got {each}")
     move, flip = table["movedim"].call, table["flip"].call
-    if rows and dim % max(rows[0].dim(), 1):  # type: ignore[attr-defined]
-        rows = [move(each, dim, 0) for each in rows]
-    if any(each.dim() == 0 or each.shape[0] == 0 for each in rows):
+    dim = normalize_dim(dim, rows[0].dim())
+    if any(each.dim() <= dim or each.shape[dim] == 0 for each in rows):
         raise OperationError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
+    if dim:
+        rows = [move(each, dim, 0) for each in rows]
     if any(each.shape[0] != rows[0].shape[0] for each in rows[1:]):
         raise OperationError(f"All xs leaves must have the same scan dimension size, but got {[list(each.shape) for each in rows]}")
     if reverse:
@@ -68,9 +72,9 @@ def scan(combine_fn: Callable[[Any, Any], Any], init: Any, xs: Any, *, dim: int 
     final = scanned(turn, starts, rows, ())
     outputs = final[len(starts) :]
     if reverse:
-        outputs = [flip(each, [0]) for each in outputs]
-    if rows and dim % max(rows[0].dim(), 1):
-        outputs = [move(each, 0, dim) if each.dim() > 1 else each for each in outputs]
+        outputs = [each if each is None else flip(each, [0]) for each in outputs]
+    if dim:
+        outputs = [move(each, 0, dim) if each is not None and each.dim() > dim else each for each in outputs]
     return carry_structure.unflatten(final[: len(starts)]), result[0].unflatten(outputs)
 
 
@@ -113,7 +117,7 @@ def scanned(turn: Callable[..., list[Any]], starts: Any, rows: Any, given: Any) 
         collected = [[] for _ in outputs] if collected is None else collected
         for held, each in zip(collected, outputs):
             held.append(each)
-    return [*carried, *[table["stack"].call(each) for each in collected or []]]
+    return [*carried, *[None if all(one is None for one in each) else table["stack"].call(each) for each in collected or []]]
 
 
 def mapped(turn: Callable[..., list[Any]], rows: Any, given: Any) -> list[Any]:

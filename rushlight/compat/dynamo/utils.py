@@ -10,6 +10,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ...capture.compile.config import settings
 from ...capture.compile.record.graph_breaks import counters
 from ...core.missing import missing
@@ -96,6 +98,8 @@ def same(a: Any, b: Any, *args: Any, tol: float = 1e-4, equal_nan: bool = False,
         return isinstance(b, dict) and set(a) == set(b) and all(same(a[key], b[key], tol=tol, equal_nan=equal_nan) for key in a)
     if isinstance(a, Tensor):
         return isinstance(b, Tensor) and a.shape == b.shape and bool(a.allclose(b.to(a.dtype), rtol=tol, atol=tol, equal_nan=equal_nan))
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and bool(np.allclose(a, b, rtol=tol, atol=tol, equal_nan=equal_nan))
     return bool(a == b)
 
 

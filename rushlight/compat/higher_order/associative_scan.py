@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import cat, flip, stack
 from ...core.errors import ShapeError
+from ...core.families import normalize_dim
 from ...utils import trees
 
 __all__ = ["associative_scan"]
@@ -26,6 +27,9 @@ def associative_scan(
     leaves, structure = trees.flatten(xs)
     if not leaves:
         raise ValueError("Expected at least 1 xs leaf")
+    dim = normalize_dim(dim, leaves[0].ndim)
+    if any(each.ndim <= dim or each.shape[dim] == 0 for each in leaves):
+        raise ValueError("All xs leaves must at least have 'dim' number of dimensions and scan dimension > 0")
     if len({tuple(each.shape) for each in leaves}) > 1 and combine_mode == "pointwise":
         leaves = [each.expand(max((leaf.shape for leaf in leaves), key=len)) for each in leaves]
     if len({each.shape[dim] for each in leaves}) > 1:

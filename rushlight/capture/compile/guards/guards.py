@@ -14,7 +14,7 @@ import numpy as np
 from ....core.base import TensorBase
 from ....core.declare import Op
 from ....core.devices import device, device_type_of
-from ....core.dtypes import default, dtype
+from ....core.dtypes import BY_NUMPY, default, dtype
 from ....core.state import state
 from ....core.symbolic import SymbolicInt
 from ....nn.modules.module import Module
@@ -290,6 +290,11 @@ def is_native_method(value: Any) -> bool:
     return type(value) is MethodWrapperType
 
 
+def is_numeric_memory(array: Any) -> bool:
+    """Whether an array is memory of numbers that may change: what a graph takes as an input."""
+    return bool(array.flags.writeable) and array.dtype in BY_NUMPY and min(array.strides, default=0) >= 0
+
+
 def by_identity(value: Any) -> bool:
     """Whether a value stands for itself: classes, modules, members of an enum, Modules, ops, and what has no attributes or elements to change."""
     if is_native_method(value) or isinstance(value, _CHANGING):
@@ -298,4 +303,6 @@ def by_identity(value: Any) -> bool:
         return True
     if isinstance(value, FunctionType):
         return is_op(value)
+    if type(value) is np.ndarray and is_numeric_memory(value):
+        return False
     return not hasattr(value, "__dict__") and not isinstance(value, CONTAINERS) and not hasattr(type(value), "__next__")

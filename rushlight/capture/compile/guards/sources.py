@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -248,6 +248,22 @@ class Converted(Source):
     def describe(self) -> str:
         assert self.base is not None
         return f"{self.kind}({self.base.describe()})"
+
+
+class Made(Source):
+    """What a function makes of a value before the graph runs: an object of its own each time."""
+
+    __slots__ = ("arguments", "base", "function")
+
+    def __init__(self, base: Source, function: Callable[..., Any], *arguments: Any) -> None:
+        self.base, self.function, self.arguments = base, function, arguments
+
+    def expression(self, base: str, names: Names, *beside: str) -> str:
+        return f"{names.of(self.function)}({base}{''.join(f', {each!r}' for each in self.arguments)})"
+
+    def describe(self) -> str:
+        assert self.base is not None
+        return f"{self.function.__name__}({self.base.describe()})"
 
 
 class Sources:

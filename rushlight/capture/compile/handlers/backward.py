@@ -21,6 +21,7 @@ from ..record.graph_breaks import Break
 from ..record.graph_functions import gradients_of
 from ..record.reconstruct import Reconstruction
 from ..record.registry import handles
+from ..record.tensor_attributes import tensor_attribute
 from . import data_parallel
 
 # -- capturing them ----------------------------------------------------------------------------------------------
@@ -157,7 +158,7 @@ def capture_backward(
 
 def accumulate(recorder: Any, leaf: Any, gradient: Any, taken: set[int]) -> None:
     """Add a gradient to a leaf's; the first is taken over, or a copy of it where it may be somebody else's too."""
-    present = recorder.tensor_attribute(leaf, "grad")
+    present = tensor_attribute(recorder, leaf, "grad")
     if present is None:
         array: Any = gradient._array
         kind: Any = device_type_of(array).array_type

@@ -17,6 +17,7 @@ from ....nn.parallel.reducer import reducers
 from ..guards.guard import Kind
 from ..record.graph_breaks import Break
 from ..record.registry import handles
+from ..record.tensor_attributes import tensor_attribute
 
 
 class SameBuckets:
@@ -110,7 +111,7 @@ def check(recorder: Any, leaves: Sequence[Any]) -> None:
         if not all(id(each) in hooks for each in reducer.parameters):
             raise Break("gradient", name="backward", reason="some parameters of DistributedDataParallel get no gradient")
     for leaf in leaves:
-        if hooks[id(leaf)] is not None and recorder.tensor_attribute(leaf, "grad") is not None:
+        if hooks[id(leaf)] is not None and tensor_attribute(recorder, leaf, "grad") is not None:
             raise Break("gradient", name="backward", reason="gradients of DistributedDataParallel were there before, and are averaged, too")
 
 

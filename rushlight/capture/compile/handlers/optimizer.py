@@ -25,6 +25,7 @@ from ..record.base import SideEffect
 from ..record.callables import PACKAGE, module_of
 from ..record.graph_breaks import Break
 from ..record.registry import deferrable_methods, flagged, handles
+from ..record.tensor_attributes import tensor_attribute
 
 # Those whose `update` looks at the numbers of a step as numbers alone, and makes no choice by them.
 CAPTURED = frozenset((SGD, Adam, AdamW, NAdam, Adadelta, Adagrad, Adamax, RMSprop, Rprop))
@@ -185,7 +186,7 @@ def zero_grad(recorder: Any, optimizer: Any, set_to_none: bool = True) -> None:
             if set_to_none:
                 recorder.set_gradient(param, None)
                 continue
-            gradient = recorder.tensor_attribute(param, "grad")
+            gradient = tensor_attribute(recorder, param, "grad")
             if gradient is not None:
                 if gradient._grad_fn is not None or gradient._requires_grad:
                     raise Break("tensor", name="detach_")
@@ -257,7 +258,7 @@ class StepCapture:
         try:
             for group, place, params in groups:
                 self.group(
-                    group, place, [each for each in params if recorder.tensor_attribute(each, "grad") is not None], table, states, ahead
+                    group, place, [each for each in params if tensor_attribute(recorder, each, "grad") is not None], table, states, ahead
                 )
         finally:
             state.grad_enabled = enabled

@@ -83,6 +83,7 @@ class CaptureState(Semantics):
         self.dict_owners: dict[int, Any] = {}  # the owner of a `__dict__` that was read, by the id of the `__dict__`
         self.mutated_keys: dict[int, set[Any]] = {}  # the keys of a dict that was changed by single keys alone
         self.gradients: dict[int, tuple[Any, Any]] = {}  # tensors whose `.grad` was set, with what it was
+        self.arrays: dict[int, tuple[Any, Any]] = {}  # NumPy arrays that tensors of the graph stand for, by id, with these
         self.hooks: dict[int, Node] = {}  # hooks on gradients that the graph registers, by id: their nodes
         self.steps: dict[int, int] = {}  # of optimizers: how many steps they have taken
         self.discard_reason: str | None = None  # why the capture can't be reused in later calls
@@ -372,7 +373,7 @@ class CaptureState(Semantics):
                 self.specialize(*fields, *[getattr(value, name, None) for name in getattr(type(value), "__slots__", ())])
             return [each for each in fields if not isinstance(each, (TensorBase, *PRIMITIVES))]
         elif source is not None:
-            if not is_own(type(value)) and not by_identity(value):
+            if not is_own(type(value)) and not by_identity(value) and type(value).__module__ != "typing":
                 raise Break("native", name=f"something that takes a {type(value).__name__}")
             self.guards.identity(source, value)
         return []

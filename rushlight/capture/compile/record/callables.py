@@ -7,13 +7,19 @@ import dataclasses
 import functools
 import inspect
 import itertools
+import os
+import pathlib
+import re
 import sys
 import weakref
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from ....core.missing import home_module
 
+posix = sys.modules.get("posix") or sys.modules["nt"]
 PACKAGE = __name__.partition(".")[0]
 
 # Class methods of builtin classes that make a new value.
@@ -24,21 +30,26 @@ PURE_BUILTINS = frozenset(
     for each in (
         abs, all, any, ascii, bin, bool, bytes, callable, chr, complex, dict, divmod, enumerate, filter, float, format, frozenset, getattr,
         hasattr, hash, hex, int, isinstance, issubclass, iter, len, list, map, max, min, next, object, oct, ord, pow, range, repr,
-        reversed, round, set, slice, sorted, str, sum, tuple, type, zip, super, property, staticmethod, classmethod, locals,
+        reversed, round, set, slice, sorted, str, sum, tuple, type, zip, super, property, staticmethod, classmethod, locals, os.fspath,
+        getattr(posix, "_path_normpath", abs), getattr(posix, "_path_splitroot_ex", abs), getattr(posix, "_path_splitroot", abs),
     )
 )  # fmt: skip
 PURE_MODULES = frozenset(
     "math cmath operator _operator itertools functools _functools collections _collections copy enum dataclasses typing numbers string re types abc "
-    "_abc _weakref weakref fractions decimal _decimal datetime statistics textwrap numpy".split()
+    "_abc _weakref weakref fractions decimal _decimal datetime statistics textwrap numpy struct _struct pathlib".split()
 )
 # Of these modules: functions that are not pure, or make classes.
 IMPURE = frozenset(
     "namedtuple NamedTuple make_dataclass dataclass new_class unique lru_cache cache singledispatch register load loadtxt genfromtxt fromfile save savez "
     "savetxt memmap seterr set_printoptions errstate get_printoptions today now utcnow rand randn shuffle from_numpy as_tensor asarray "
-    "frombuffer from_dlpack".split()
+    "frombuffer from_dlpack pack_into copyto put place putmask fill_diagonal put_along_axis".split()
 )
+# Classes written in Python that keep what they have made, and only describe their argument: they are called as they are.
+DESCRIPTIONS = (np.finfo, np.iinfo)
+# Classes whose methods change nothing; a file's path also asks the file system, by methods that a pure path does not have.
+UNCHANGING = (re.Pattern, re.Match, pathlib.PurePath)
 # Parts of the standard library that are written in Python and inlined.
-LOOKED_INTO = frozenset(("contextlib", "collections", "functools", "unittest"))
+LOOKED_INTO = frozenset(("contextlib", "collections", "functools", "unittest", "os", "posixpath", "ntpath", "genericpath"))
 # The same, of parts that also make classes.
 LOOKED_INTO_FUNCTIONS = frozenset(
     (
@@ -164,6 +175,12 @@ def python_methods(kind: type) -> frozenset[str]:
         found = frozenset(names)
         _known[kind] = counts, found
     return found
+
+
+def asks_files(owner: Any, name: str) -> bool:
+    """Whether a method of a path asks the file system, or where the process is."""
+    kind = owner if isinstance(owner, type) else type(owner)
+    return issubclass(kind, pathlib.PurePath) and not hasattr(pathlib.PurePath, name)
 
 
 def iterates_in_python(kind: type) -> bool:

@@ -7,6 +7,7 @@ import collections
 import enum
 import functools
 import itertools
+import re
 import types
 from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -23,6 +24,7 @@ from ....nn.modules import module_hooks
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....nn.modules.module_hooks import _global_module_registration_hooks
+from ....utils import trees
 from ...control.region_tracer import RegionTracer
 from ...tracer.tracer import PACKAGE_FOLDER
 from ..annotations import marks, substitutes
@@ -37,6 +39,7 @@ from ..vm.semantics import Semantics, is_interpretable
 from .callables import (
     CONSTRUCTORS,
     DECIDED,
+    DESCRIPTIONS,
     EFFECTS_OF_TENSORS,
     HAND_ON,
     IMPURE,
@@ -50,7 +53,9 @@ from .callables import (
     SHALLOW,
     TAKE_FUNCTIONS,
     TAKE_ITERABLES,
+    UNCHANGING,
     VALUE_METHODS,
+    asks_files,
     class_attribute,
     is_callback,
     is_users,
@@ -219,7 +224,7 @@ class Recorder(ContainerRecorder):
             except ArgumentError:  # which names the types of numbers
                 if not (self.numbers or self.tracer.symbols):
                     raise
-            return function(*map(plain, args), **{key: plain(each) for key, each in kwargs.items()})
+            return function(*trees.transform(plain, list(args)), **trees.transform(plain, dict(kwargs)))
         handler = handler_of(function) if method is None else None  # a method's was asked already
         if handler is not None:
             found = handler(self, *args, **kwargs)
@@ -294,7 +299,9 @@ class Recorder(ContainerRecorder):
             return type(plain(args[0]))
         if issubclass(kind, type):
             raise Break("native", name=kind.__name__)
-        if (is_users(kind) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(kind, TensorBase):
+        if ((is_users(kind) and kind not in DESCRIPTIONS) or str(kind.__module__).partition(".")[0] in LOOKED_INTO) and not issubclass(
+            kind, TensorBase
+        ):
             inlined = self.instance(kind, args, kwargs, by_type)
             if inlined is not None:
                 return inlined
@@ -496,7 +503,9 @@ class Recorder(ContainerRecorder):
             self.specialize(*args)
             return function(*args, **kwargs)
         kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
-        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range))
+        immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range, *UNCHANGING))
+        if asks_files(owner, name) or issubclass(kind, re.Pattern) and any(map(is_callback, (*args, *kwargs.values()))):
+            raise Break("native", name=name)
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
             self.guard_contents(*args, *kwargs.values(), text=name in ("format", "join", "__mod__"))

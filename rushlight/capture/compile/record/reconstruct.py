@@ -68,13 +68,19 @@ class Reconstruction:
     """Writes the code that reconstructs values: it runs after the graph, with its outputs ``outs`` and what the guards have read."""
 
     def __init__(
-        self, guards: Guards, output: Callable[[Any], int], source_of: Callable[[Any], Source | None], is_fresh: Callable[[Any], bool]
+        self,
+        guards: Guards,
+        output: Callable[[Any], int],
+        source_of: Callable[[Any], Source | None],
+        is_fresh: Callable[[Any], bool],
+        array_recipe: Callable[[Any], Any],
     ) -> None:
         self.guards = guards
         self.names = guards.names
         self.output = output  # gives the number of the graph's output that a tensor or size is
         self.source_of = source_of
         self.is_fresh = is_fresh  # whether the program has made an object
+        self.array_recipe = array_recipe  # what a NumPy array of the graph is made of
         self.lines: list[str] = []
         self.made: dict[int, str] = {}
         self.held: list[Any] = []
@@ -205,6 +211,13 @@ class Reconstruction:
 
     def array(self, array: Any) -> str:
         """A NumPy array: a view of another where it is one, so that what is written to either is seen in both."""
+        recipe = self.array_recipe(array)
+        if isinstance(recipe, TensorBase):
+            return f"{self.value(recipe)}.numpy()"
+        if recipe is not None:
+            call, given, index = recipe
+            made = f"{self.names.of(call)}.run([{', '.join(map(self.value, given))}])"
+            return made if index is None else f"{made}[{index}]"
         base = array.base
         if type(base) is not np.ndarray or not (base.flags.c_contiguous or base.flags.f_contiguous):
             return f"{self.names.of(array.copy('K'))}.copy('K')"

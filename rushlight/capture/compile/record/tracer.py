@@ -204,6 +204,8 @@ class CompileTracer(Tracer):
         if self.symbols and op in without_ones:
             self.compare_with_one(args[0], args[1])
         try:
+            if op.functional is not None and self.recorder.arrays:
+                raise Break("value", name="a write to memory that a NumPy array may have")
             if op.functional is not None and self.viewed:
                 self.check_layout(args[0])
             result = super().__call__(op, args, out)
@@ -212,6 +214,9 @@ class CompileTracer(Tracer):
             if may_depend_on_values(self, op, args):
                 self.recorder.discard_reason = ERROR
             raise
+
+    def all_tensors(self, values: Any) -> Any:
+        return values  # numbers among them are refused, as in eager mode: only PyTorch's tracer takes sizes for tensors
 
     def compare_with_one(self, tensor: Any, dims: Any) -> None:
         """Guard which of a tensor's sizes are 1: of these dimensions, or of all."""

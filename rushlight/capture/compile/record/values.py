@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ....core.base import TensorBase
-from ....core.missing import is_own
 from ....core.state import flags
 from ....core.symbolic import SymbolicFloat, SymbolicInt, is_symbolic, plain
 from ....nn.modules.module import Module
@@ -33,6 +32,7 @@ from .super_attributes import super_attribute
 from .symbolic_numbers import binary as number_binary
 from .symbolic_numbers import equal_sequences, formula_of
 from .symbolic_numbers import unary as number_unary
+from .tensor_attributes import tensor_attribute
 
 _NAMES = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "@": "matmul", "**": "pow", "&": "and", "|": "or",
@@ -48,10 +48,7 @@ _COMPARE = {
 }
 _UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 _PLAIN = frozenset((int, float, bool, str, complex, type(None), bytes))
-# Attributes of tensors that depend on their autograd history, and differ from call to call.
-_HISTORY = frozenset(("grad_fn", "_version", "_base", "output_nr", "_backward_hooks", "_grad_fn", "__array_interface__"))
 _CONSTANT_MODULES = frozenset((PACKAGE, "torch", *sys.stdlib_module_names))
-_LAYOUT = frozenset(("stride", "is_contiguous", "storage_offset"))
 
 
 class ValueRecorder(NameRecorder):
@@ -246,7 +243,7 @@ class ValueRecorder(NameRecorder):
 
     def load_attr(self, value: Any, name: str) -> Any:
         if isinstance(value, TensorBase):
-            return self.tensor_attribute(value, name)
+            return tensor_attribute(self, value, name)
         if is_symbolic(value) and (name == "__class__" or not hasattr(value, name)):  # the error names the type that the program knows
             return getattr(plain(value), name)
         kind = type(value)
@@ -435,60 +432,6 @@ class ValueRecorder(NameRecorder):
             found = owner.__dict__[name]
             if found is result:
                 self.guard_value(self.new_source.attribute(self.new_source.known(owner), name), result)
-
-    def tensor_attribute(self, value: Any, name: str) -> Any:
-        source = self.sources.get(id(value))
-        traced = source is not None or self.tracer.is_traced(value)
-        if source is not None:
-            self.tracer.node_of(value)
-        if name == "grad" and source is not None:
-            result = value.grad
-            if ("attribute", id(value), name) in self.written:
-                return result
-            if result is not None:
-                place = self.new_source.attribute(source, "grad")
-                self.register(result, place)
-                self.guards.add(Kind.NOT_NONE, place)
-            else:
-                self.guards.equal(self.new_source.attribute(source, "grad"), None)
-            return result
-        if traced and name in _HISTORY:
-            raise Break("history", name=name)
-        if source is not None and name in _LAYOUT:
-            self.guards.strides(source, value)
-        elif traced and name in _LAYOUT:
-            self.guard_layout(value, name)
-        if source is not None and name in ("is_leaf", "retains_grad", "is_inference", "is_shared", "is_pinned"):
-            called = name.startswith("is_") and name != "is_leaf"
-            now = getattr(value, name)
-            self.guards.add(Kind.ATTRIBUTE, source, (name, called, now() if called else now), key=name)
-        fields = getattr(value, "__dict__", {})
-        if not is_own(type(value)) and is_users(type(value)):
-            inlined = self.descriptor(value, type(value), name)
-            if inlined is not None:
-                return inlined
-        try:
-            result = getattr(value, name)
-        except AttributeError:
-            if source is not None:
-                self.guards.add(Kind.LACKS if asks_python(value) else Kind.ABSENT, source, name, key=name)
-            raise
-        if source is not None and name in fields:
-            return self.guard_value(self.new_source.attribute(source, name), result)
-        if is_users(type(value)):
-            self.guard_class_part(value, name, result)
-        return result
-
-    def guard_layout(self, value: Any, name: str) -> None:
-        """The program reads the layout of a computed value: it follows from the layouts of the inputs, and from sizes."""
-        if not self.in_body:  # what a body is given has no source
-            self.tracer.compute_deferred()
-            for source, each in self.tracer.inputs:
-                if isinstance(each, TensorBase):
-                    self.guards.layout(source, each)
-        if name != "is_contiguous" or value._view is not None:
-            base = value if value._view is None else value._view.base
-            self.specialize(*self.tracer.shape_of(value), *self.tracer.shape_of(base))
 
     def store_attr(self, value: Any, name: str, new: Any) -> Any:
         if isinstance(value, TensorBase):

@@ -27,9 +27,9 @@ from ....utils.checkpoint import is_recording
 from ..config import settings
 from ..decode import NULL, decode
 from ..guards.sources import Source, chain_of
+from ..record.arrays import ArrayRecorder
 from ..record.base import reference_to
 from ..record.callbacks import RecordingInterpreter, native
-from ..record.calls import Recorder
 from ..record.deferred import DeferredOps
 from ..record.desymbolize import Desymbolizer
 from ..record.graph_breaks import QUIET, Break, BreakRecord, ConstraintViolation, FailOnRecompileLimitHit, Unsupported, counters
@@ -238,7 +238,7 @@ class CapturedFunction:
                 for each in frames
             ]
             self.options.backend.begin(frame.code)
-            recorder = Recorder(frame, self.dynamic(known), key in self.careful, key is None)
+            recorder = ArrayRecorder(frame, self.dynamic(known), key in self.careful, key is None)
             deferred = recorder.tracer.deferred = DeferredOps(recorder.tracer) if self.options.backend.defers_first_call else None
             try:
                 since = next_sequence()
@@ -264,7 +264,7 @@ class CapturedFunction:
         finally:
             del outcome
 
-    def kept(self, known: list[CacheEntry], key: Any, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> None:
+    def kept(self, known: list[CacheEntry], key: Any, recorder: ArrayRecorder, outcome: Any, stop: Break | None, begun: Any) -> None:
         """Add what was captured to the cache, where it can be used again."""
         if recorder.violated is not None:
             raise ConstraintViolation(recorder.violated)
@@ -341,7 +341,7 @@ class CapturedFunction:
 
         return decide
 
-    def follow(self, recorder: Recorder, frame: Frame, key: Any, interrupts: Deferral) -> tuple[Any, Break | None]:
+    def follow(self, recorder: ArrayRecorder, frame: Frame, key: Any, interrupts: Deferral) -> tuple[Any, Break | None]:
         """Interpret until the program ends or a break: the outcome, or the frame that stopped and why.
 
         An interrupt is raised between two instructions, in the program, whose ``finally`` and ``with`` blocks see it.
@@ -432,13 +432,13 @@ def replaced(frames: list[Frame], innermost: Frame | None) -> None:
         each.hand_over(following.get(each.depth))
 
 
-def close_generators(recorder: Recorder) -> None:
+def close_generators(recorder: ArrayRecorder) -> None:
     """The program has returned: generators that it made and did not use up are closed, as a part of it."""
     slots = recorder.frames[0].slots
     slots[:] = [each if type(each) is InterpretedGenerator and id(each) in recorder.sources else NULL for each in slots]
 
 
-def note(recorder: Recorder, frame: Frame, depth: int) -> None:
+def note(recorder: ArrayRecorder, frame: Frame, depth: int) -> None:
     """Keep account of which variables of the beginning are overwritten, and how far down the stack is used."""
     instruction = frame.bytecode.instructions[frame.index]
     if instruction.op in _STORES:

@@ -16,8 +16,8 @@ from ..guards.native_guards import NativeGuards
 from ..guards.python_guards import MISSING
 from ..guards.sources import Slot, Source, Stacked, chain_of
 from ..handlers.backward import gradient_effects
+from ..record.arrays import ArrayRecorder
 from ..record.base import GeneratorReference
-from ..record.calls import Recorder
 from ..record.graph_breaks import BackendFailed, Break, counters
 from ..record.graph_functions import DeferredHook, is_freed, set_inference_mode, with_freed_history
 from ..record.reconstruct import Reconstruction
@@ -38,7 +38,7 @@ class RunEagerly(Exception):
     """A graph has raised an error, and its writes are rolled back: the program runs eagerly, with its own traceback and ``except`` blocks."""
 
 
-def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, stop: Break | None, begun: Any) -> CacheEntry:
+def build_entry(backend: Backend, name: str, recorder: ArrayRecorder, outcome: Any, stop: Break | None, begun: Any) -> CacheEntry:
     """The cache entry of what was recorded, which is named for error messages and tracebacks."""
     tracer, guards = recorder.tracer, recorder.guards
     outputs: list[Node] = []
@@ -58,7 +58,7 @@ def build_entry(backend: Backend, name: str, recorder: Recorder, outcome: Any, s
 
     recorder.finish_guards()
     same = unchanged(recorder, begun)
-    recipes = Reconstruction(guards, output, recorder.source_of, lambda value: id(value) in recorder.fresh)
+    recipes = Reconstruction(guards, output, recorder.source_of, lambda value: id(value) in recorder.fresh, recorder.array_recipe)
     effects(recorder, recipes)
     gradient_effects(recorder, recipes)
     suspended(recorder, recipes, same)
@@ -198,7 +198,7 @@ def failing(forward: Any, guards: Any, name: str) -> Callable[[Exception, tuple[
     return failed
 
 
-def effects(recorder: Recorder, recipes: Reconstruction) -> None:
+def effects(recorder: ArrayRecorder, recipes: Reconstruction) -> None:
     """The lines that repeat what the program did to pre-existing objects."""
     for effect in recorder.effects:
         owner = getattr(effect.function, "__self__", None)
@@ -210,7 +210,7 @@ def effects(recorder: Recorder, recipes: Reconstruction) -> None:
         recipes.lines.append(f"{function}({arguments})")
 
 
-def suspended(recorder: Recorder, recipes: Reconstruction, same: dict[int, dict[int, Source]]) -> None:
+def suspended(recorder: ArrayRecorder, recipes: Reconstruction, same: dict[int, dict[int, Source]]) -> None:
     """The lines that leave pre-existing generators, which ran at the beginning, as the program did: suspended, or finished."""
     for number, (frame, reference, source) in enumerate(recorder.running_generators):
         generator = reference()
@@ -224,7 +224,7 @@ def suspended(recorder: Recorder, recipes: Reconstruction, same: dict[int, dict[
             recipes.lines.append(f"{recipes.value(generator)}.finish()")
 
 
-def unchanged(recorder: Recorder, begun: Any) -> dict[int, dict[int, Source]]:
+def unchanged(recorder: ArrayRecorder, begun: Any) -> dict[int, dict[int, Source]]:
     """The variables (by slot) and stack slots (by -1 - place) that are as they were at the beginning, with their sources."""
     found: dict[int, dict[int, Source]] = {}
     for depth, (frame, slots, stack, _) in enumerate(begun):
