@@ -104,3 +104,12 @@ def test_the_orders_are_orders() -> None:
         for k in {0, length // 2, length - 1}:
             place = kth_place(elements, k)[:, None]
             np.testing.assert_array_equal(np.take_along_axis(elements, place, 1), np.sort(elements, axis=1)[:, k : k + 1])
+
+
+def test_each_of_several_largest_differences_has_the_gradient_of_the_distance() -> None:
+    x = rushlight.tensor([[-1.0, -1.5, -1.0], [0.5, -0.5, 0.5]], requires_grad=True)
+    rushlight.pdist(x, math.inf).sum().backward()
+    assert x.grad.tolist() == [[-1, 0, -1], [1, 0, 1]]
+    x.grad = None
+    rushlight.cdist(x, rushlight.tensor([[0.5, -0.5, 0.5]]), math.inf).sum().backward()
+    assert x.grad.tolist() == [[-1, 0, -1], [0, 0, 0]]

@@ -16,7 +16,7 @@ from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
 from ..core.devices import device_type_of, on_device, sole_accelerator
 from ..core.dispatch import attach, wrap
-from ..core.dtypes import legacy_name
+from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ShapeError, ValueRangeError
 from ..core.in_place import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.node import refresh
@@ -99,8 +99,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if self._array.__class__ is QuantizedArray:
             value = make(np.asarray(value, np.float32))
         else:
-            fitted = fitting_scalar(value, self._array.dtype).item() if self._array.dtype != COMPLEX32 else value
-            value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
+            if self._array.dtype != COMPLEX32 and (
+                self._array.dtype not in LOW_PRECISION or isinstance(value, complex)
+            ):  # others may become infinite
+                fitted = fitting_scalar(value, self._array.dtype).item()
+                value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
             array = target._array
             if array.__class__ is np.ndarray and 0 in array.strides and overlaps_itself(array):

@@ -18,7 +18,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import META, accelerator, strided
-from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, PYTHON_TYPES, default, iinfo, scalar_dtype
+from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, PYTHON_TYPES, default, iinfo, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
@@ -100,7 +100,7 @@ def _one_size(size: Any) -> Any:
 
 
 def fitting(value: Any, numpy_type: Any) -> Any:
-    """A number as a scalar of a type, which has to have that value: 300 does not fit in a uint8, nor 1j in a float."""
+    """A number as a scalar of a type, which has to have that value: 300 does not fit in a uint8, nor 1j in a float.  In half precision it may be infinite."""
     kind = BY_NUMPY[numpy_type]
     if kind.category == BOOL:
         return np.bool_(value != 0)
@@ -114,7 +114,7 @@ def fitting(value: Any, numpy_type: Any) -> Any:
             value = int(value) if fits else 0
         else:  # a negative number wraps around in an unsigned type
             fits = fits and (limits.min or -limits.max) <= value <= limits.max
-    else:
+    elif numpy_type not in LOW_PRECISION:
         limit = float(ml_dtypes.finfo(kind.to_real().numpy).max)
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
         fits = fits and not any(limit < abs(part) < math.inf for part in parts)

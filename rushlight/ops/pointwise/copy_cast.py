@@ -11,13 +11,14 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import device_of, is_array, on_device
 from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
-from ...core.errors import ShapeError
+from ...core.errors import OperationError, ShapeError
 from ...core.families import broadcast_shapes, same
 from ...core.upcast import COMPLEX32, narrowed, widened
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, without_repeats
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
@@ -158,9 +159,11 @@ def _filled(xp: Any, input: Any, value: Any) -> Any:
 
 
 def _wrapped(value: Any, dtype: Any) -> Any:
-    """A negative number as an unsigned type holds it; NumPy refuses it."""
+    """A negative number as an unsigned type holds it; NumPy refuses it.  A float that the type can't hold is refused."""
     if dtype.kind == "u" and value.__class__ is int and -(1 << 8 * dtype.itemsize) < value < 0:
         return value + (1 << 8 * dtype.itemsize)
+    if value.__class__ is float and (dtype.kind == "u" and value < 0 or dtype is _FLOAT32 and abs(value) > _LARGEST and value - value == 0):
+        raise OperationError(f"value cannot be converted to type {'float' if dtype is _FLOAT32 else dtype.name + '_t'} without overflow")
     if dtype == COMPLEX32 and not hasattr(value, "dtype"):
         return narrowed(value)[()]
     return value
