@@ -13,10 +13,13 @@ HALVES = [(rushlight.float16, 70000), (rushlight.float16, 1e39), (rushlight.bflo
 
 
 @pytest.mark.parametrize(("dtype", "value"), HALVES)
-def test_half_precision_becomes_infinite_where_it_is_filled(dtype: Any, value: float) -> None:
+def test_half_precision_becomes_infinite_in_single_elements_and_where_it_is_written(dtype: Any, value: float) -> None:
     assert rushlight.full((1,), -value, dtype=dtype).tolist() == [-math.inf]
     assert rushlight.full_like(rushlight.zeros(1, dtype=dtype), value).tolist() == [math.inf]
     assert rushlight.scalar_tensor(value, dtype=dtype).item() == math.inf
+    for call in (lambda: rushlight.full((2,), value, dtype=dtype), lambda: rushlight.zeros(2, dtype=dtype).fill_(value)):
+        with pytest.raises(RuntimeError, match="without overflow"):
+            call()
     for key in (0, slice(0, 1), rushlight.tensor([True, False]), [0]):
         x = rushlight.zeros(2, dtype=dtype)
         x[key] = -value

@@ -29,6 +29,7 @@ from ..core.upcast import COMPLEX32
 from ..ops.create.factories import full
 from ..ops.index.indexing import index as index_elements
 from ..ops.index.masking import fitting_scalar
+from ..ops.pointwise.copy_cast import cast_array
 from .construct import concrete
 
 _SELECT, _SLICE, _UNSQUEEZE, _ALIAS = table["select"], table["slice"], table["unsqueeze"], table["alias"]
@@ -99,11 +100,12 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if self._array.__class__ is QuantizedArray:
             value = make(np.asarray(value, np.float32))
         else:
-            if self._array.dtype != COMPLEX32 and (
-                self._array.dtype not in LOW_PRECISION or isinstance(value, complex)
-            ):  # others may become infinite
-                fitted = fitting_scalar(value, self._array.dtype).item()
-                value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
+            dtype = self._array.dtype
+            if dtype in LOW_PRECISION and not isinstance(value, complex):  # too large a number is infinite
+                fitted = cast_array(np, np.asarray(float(value)), dtype).item()
+            else:
+                fitted = fitting_scalar(value, dtype).item() if dtype != COMPLEX32 else value
+            value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
             array = target._array
             if array.__class__ is np.ndarray and 0 in array.strides and overlaps_itself(array):
