@@ -474,3 +474,14 @@ def test_attention_refuses_masks_of_other_types_and_heads_that_do_not_divide() -
 def test_a_norm_in_the_other_half_precision_is_refused() -> None:
     with pytest.raises(RuntimeError, match="without narrowing"):
         torch.linalg.vector_norm(torch.ones(2, dtype=torch.bfloat16), dtype=torch.float16)
+
+
+def test_differences_of_order_zero_are_the_input() -> None:
+    x = torch.ones(2, 3)
+    assert torch.diff(x, 0, 0, x, x).shape == (2, 3) and torch.diff(x, 0, 0) is not x
+
+
+def test_the_integral_of_nothing_has_the_type_of_the_elements() -> None:
+    empty = torch.zeros(2, 0, dtype=torch.int32)
+    for result in (torch.trapezoid(empty), torch.trapezoid(empty, torch.zeros(0)), torch.trapezoid(empty, dx=0.5)):
+        assert result.tolist() == [0, 0] and result.dtype == torch.int32
