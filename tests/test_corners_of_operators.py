@@ -485,3 +485,17 @@ def test_the_integral_of_nothing_has_the_type_of_the_elements() -> None:
     empty = torch.zeros(2, 0, dtype=torch.int32)
     for result in (torch.trapezoid(empty), torch.trapezoid(empty, torch.zeros(0)), torch.trapezoid(empty, dx=0.5)):
         assert result.tolist() == [0, 0] and result.dtype == torch.int32
+
+
+def test_entropy_of_logits_has_the_type_of_the_targets_with_weights_too() -> None:
+    logits, targets = torch.zeros(2, 2), torch.ones(2, 2)
+    for kind in (torch.float16, torch.float64):
+        for reduction in ("none", "mean"):
+            loss = F.binary_cross_entropy_with_logits(logits, targets.to(kind), weight=torch.ones(1), reduction=reduction)
+            assert loss.dtype == kind
+
+
+def test_lstm_cell_refuses_a_cell_of_another_batch_size() -> None:
+    x, h = torch.ones(2, 4), torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="hidden1 batch size 1"):
+        torch.lstm_cell(x, (h, torch.ones(1, 3)), torch.ones(12, 4), torch.ones(12, 3))
