@@ -499,3 +499,14 @@ def test_lstm_cell_refuses_a_cell_of_another_batch_size() -> None:
     x, h = torch.ones(2, 4), torch.ones(2, 3)
     with pytest.raises(RuntimeError, match="hidden1 batch size 1"):
         torch.lstm_cell(x, (h, torch.ones(1, 3)), torch.ones(12, 4), torch.ones(12, 3))
+
+
+@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
+def test_running_sums_in_place_keep_their_type(name: str) -> None:
+    x = torch.tensor([1, 2, 3], dtype=torch.int32)
+    assert getattr(x, name)(0, dtype=torch.int32) is x and x.dtype == torch.int32 and x[1] in (2, 3)
+    with pytest.raises(RuntimeError, match="Bad in-place call"):
+        getattr(torch.ones(3), name)(0, dtype=torch.float64)
+    leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    getattr(leaf * 2, name)(0).sum().backward()
+    assert leaf.grad.tolist() == {"cumsum_": [6, 4, 2], "cumprod_": [58, 28, 16]}[name]

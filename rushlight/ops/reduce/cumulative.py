@@ -61,9 +61,24 @@ def _accumulate(name: str) -> Any:
     return kernel
 
 
+def _accumulate_into(name: str) -> Any:
+    """The kernel of a running sum or product that is written to the input, which has to be of the type that is asked for."""
+    run = _accumulate(name)
+
+    def kernel(xp: Any, input: Any, dim: Any, dtype: Any = None) -> None:
+        if dtype is not None and dtype.numpy != input.dtype:
+            raise OperationError(
+                f"Bad in-place call: input tensor dtype {BY_NUMPY[input.dtype].name} and output tensor dtype {dtype.name} should match"
+            )
+        input[...] = run(xp, input, dim, dtype)
+
+    return kernel
+
+
 @primitive(
     meta=_running_spec,
     kernel=_accumulate("add"),
+    in_place_kernel=_accumulate_into("add"),
     vjp={"input": lambda g, dim: cumsum_reversed(g, dim)},
     exact=True,
     in_place=True,
@@ -166,6 +181,7 @@ def _cumprod_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
 @primitive(
     meta=_running_spec,
     kernel=_accumulate("multiply"),
+    in_place_kernel=_accumulate_into("multiply"),
     vjp={"input": _cumprod_gradient},
     exact=True,
     in_place=True,
