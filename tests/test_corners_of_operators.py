@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import gzip
 import io
+import math
 
+import numpy as np
 import pytest
 from support.processes import run_python
 
@@ -441,3 +443,70 @@ def test_lu_unpack_takes_the_pivots_of_its_matrix():
     P = torch.lu_unpack(torch.ones(3, 1), torch.tensor([1, 3, 3], dtype=torch.int32)).P
     assert P.equal(torch.eye(3))
     assert torch.zeros(0, dtype=torch.int8).median().item() == 0
+
+
+def test_cosine_similarity_differentiates_norms_below_eps() -> None:
+    a, b = (torch.tensor([values], requires_grad=True) for values in ([0.1, 0.2], [0.1, 0.3]))
+    torch.cosine_similarity(a, b, 1, eps=1.0).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), [[0.0686950535, 0.2373901010]], rtol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), [[0.0778640583, 0.1335921735]], rtol=1e-6)
+
+
+def test_the_power_of_minus_a_half_is_a_reciprocal_of_a_root() -> None:
+    x = torch.tensor([-0.0, 0.0, -math.inf, math.inf, 4.0])
+    np.testing.assert_array_equal((x**-0.5).numpy(), [-math.inf, math.inf, math.nan, 0.0, 0.5])
+
+
+def test_lu_of_a_singular_matrix_gives_its_factors() -> None:
+    factors, _ = torch.lu(torch.ones(2, 2))
+    assert factors.tolist() == [[1, 1], [1, 0]]
+
+
+def test_attention_refuses_masks_of_other_types_and_heads_that_do_not_divide() -> None:
+    q, k = torch.ones(1, 3, 2, 4), torch.ones(1, 2, 2, 4)
+    for mask in (torch.ones(2, 2).half(), torch.ones(2, 2).double()):
+        with pytest.raises(RuntimeError, match="attn_mask dtype"):
+            torch.nn.functional.scaled_dot_product_attention(q, q, q, mask)
+    with pytest.raises(RuntimeError, match="Number of heads"):
+        torch.nn.functional.scaled_dot_product_attention(q, k, k, enable_gqa=True)
+
+
+def test_a_norm_in_the_other_half_precision_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="without narrowing"):
+        torch.linalg.vector_norm(torch.ones(2, dtype=torch.bfloat16), dtype=torch.float16)
+
+
+def test_differences_of_order_zero_are_the_input() -> None:
+    x = torch.ones(2, 3)
+    assert torch.diff(x, 0, 0, x, x).shape == (2, 3) and torch.diff(x, 0, 0) is not x
+
+
+def test_the_integral_of_nothing_has_the_type_of_the_elements() -> None:
+    empty = torch.zeros(2, 0, dtype=torch.int32)
+    for result in (torch.trapezoid(empty), torch.trapezoid(empty, torch.zeros(0)), torch.trapezoid(empty, dx=0.5)):
+        assert result.tolist() == [0, 0] and result.dtype == torch.int32
+
+
+def test_entropy_of_logits_has_the_type_of_the_targets_with_weights_too() -> None:
+    logits, targets = torch.zeros(2, 2), torch.ones(2, 2)
+    for kind in (torch.float16, torch.float64):
+        for reduction in ("none", "mean"):
+            loss = F.binary_cross_entropy_with_logits(logits, targets.to(kind), weight=torch.ones(1), reduction=reduction)
+            assert loss.dtype == kind
+
+
+def test_lstm_cell_refuses_a_cell_of_another_batch_size() -> None:
+    x, h = torch.ones(2, 4), torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="hidden1 batch size 1"):
+        torch.lstm_cell(x, (h, torch.ones(1, 3)), torch.ones(12, 4), torch.ones(12, 3))
+
+
+@pytest.mark.parametrize("name", ["cumsum_", "cumprod_"])
+def test_running_sums_in_place_keep_their_type(name: str) -> None:
+    x = torch.tensor([1, 2, 3], dtype=torch.int32)
+    assert getattr(x, name)(0, dtype=torch.int32) is x and x.dtype == torch.int32 and x[1] in (2, 3)
+    with pytest.raises(RuntimeError, match="Bad in-place call"):
+        getattr(torch.ones(3), name)(0, dtype=torch.float64)
+    leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    getattr(leaf * 2, name)(0).sum().backward()
+    assert leaf.grad.tolist() == {"cumsum_": [6, 4, 2], "cumprod_": [58, 28, 16]}[name]

@@ -429,3 +429,10 @@ def test_a_solution_of_a_triangle_has_no_negative_strides() -> None:
     solution = torch.linalg.solve_triangular(torch.tensor([[2.0, 0.0], [1.0, 4.0]]), torch.eye(2), upper=False)
     assert min(solution.stride()) > 0
     assert torch.equal(copy.deepcopy(solution), solution)
+
+
+def test_cholesky_solve_with_a_zero_on_the_diagonal_gives_infinite_solutions() -> None:
+    right, factor = torch.tensor([[1.0], [-0.4]]), torch.tensor([[2.0, 0.0], [1.0, 0.0]])
+    assert torch.cholesky_solve(right, factor).tolist() == [[np.inf], [-np.inf]]
+    assert torch.cholesky_solve(right, factor.T, upper=True).tolist() == [[np.inf], [-np.inf]]
+    assert torch.cholesky_solve(right, torch.zeros(2, 2)).isnan().all()

@@ -208,6 +208,18 @@ _OPERATORS_OF_METHODS = frozenset(
 )
 
 
+# Reflected operators with a number, by the fast paths of others that give the same elements (and the same node, where there is one).
+_NUMBER = "    if (other.__class__ is float or other.__class__ is int) and not flags.special"
+_REFLECTED = {
+    "__radd__": [f"{_NUMBER}:", "        return Tensor.__add__(input, other)"],
+    "__rmul__": [f"{_NUMBER}:", "        return Tensor.__mul__(input, other)"],
+    "__rsub__": [
+        f"{_NUMBER} and not input._requires_grad and input._array.dtype.kind == 'f' and input._array.size < MANY:",
+        "        return Tensor.__add__(Tensor.neg(input), other)",
+    ],
+}
+
+
 def build_entry(op: Op, function: Any, form: str) -> Any:
     """Compile the entry point of an op; its code replaces that of the stub."""
     namespace = function.__globals__
@@ -322,6 +334,7 @@ def _operator_source(op: Op, namespace: dict[str, Any], form: str) -> str:
             namespace["TAKEN"] = (*NUMBERS, np.ndarray)
             lines += ["    if isinstance(other, TAKEN) and not flags.special:", "        return input.reciprocal() * other"]
             body = "input.reciprocal() * other"
+        lines += _REFLECTED.get(namespace["this"].__name__, [])
     else:
         lines = ["def entry(input, other):"]
         call = f"input, other{rest}"

@@ -67,7 +67,7 @@ FILES = {
     "linalg.distances": {
         "": "cdist pdist",
         "nn.functional": "pdist",
-        "ops": "cdist euclidean_distances pdist",
+        "ops": "cdist euclidean_distances largest_difference pdist",
     },
     "linalg.factorizations": {
         "": "cholesky cholesky_inverse cholesky_solve qr svd",
@@ -304,7 +304,7 @@ FILES = {
     "pointwise.where_clamp": {
         "": "clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ where",
         "methods": "clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ clip clip_ where",
-        "ops": "clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ where where_elements where_method",
+        "ops": "at_least clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ where where_elements where_method",
     },
     "quantized.functions": {
         "ops": "quantized_add quantized_add_relu quantized_add_scalar quantized_add_scalar_relu quantized_batch_norm quantized_batch_norm_relu quantized_cat "

@@ -16,7 +16,7 @@ from ..core.base import Spec, TensorBase, make
 from ..core.declare import Op, table
 from ..core.devices import device_type_of, on_device, sole_accelerator
 from ..core.dispatch import attach, wrap
-from ..core.dtypes import legacy_name
+from ..core.dtypes import LOW_PRECISION, legacy_name
 from ..core.errors import ArgumentError, DimensionError, OverlapError, ShapeError, ValueRangeError
 from ..core.in_place import is_dense, overlaps_itself, refuse_shared, same_place
 from ..core.node import refresh
@@ -29,6 +29,7 @@ from ..core.upcast import COMPLEX32
 from ..ops.create.factories import full
 from ..ops.index.indexing import index as index_elements
 from ..ops.index.masking import fitting_scalar
+from ..ops.pointwise.copy_cast import cast_array
 from .construct import concrete
 
 _SELECT, _SLICE, _UNSQUEEZE, _ALIAS = table["select"], table["slice"], table["unsqueeze"], table["alias"]
@@ -99,7 +100,11 @@ def setitem(self: Any, index: Any, value: Any) -> None:
         if self._array.__class__ is QuantizedArray:
             value = make(np.asarray(value, np.float32))
         else:
-            fitted = fitting_scalar(value, self._array.dtype).item() if self._array.dtype != COMPLEX32 else value
+            dtype = self._array.dtype
+            if dtype in LOW_PRECISION and not isinstance(value, complex):  # too large a number is infinite
+                fitted = cast_array(np, np.asarray(float(value)), dtype).item()
+            else:
+                fitted = fitting_scalar(value, dtype).item() if dtype != COMPLEX32 else value
             value = value if isinstance(value, (SymbolicInt, SymbolicFloat)) else fitted  # a capture records symbolic numbers
         if not indices:
             array = target._array

@@ -18,7 +18,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.devices import META, accelerator, strided
-from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, PYTHON_TYPES, default, iinfo, scalar_dtype
+from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, PYTHON_TYPES, default, iinfo, scalar_dtype
 from ...core.dtypes import dtype as dtype_class
 from ...core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ...core.families import as_scalar
@@ -99,8 +99,11 @@ def _one_size(size: Any) -> Any:
     return int(size) if isinstance(size, (Tensor, np.integer)) else size  # type: ignore[arg-type]
 
 
-def fitting(value: Any, numpy_type: Any) -> Any:
-    """A number as a scalar of a type, which has to have that value: 300 does not fit in a uint8, nor 1j in a float."""
+def fitting(value: Any, numpy_type: Any, size: Any = 0) -> Any:
+    """A number as a scalar of a type, which has to have that value: 300 does not fit in a uint8, nor 1j in a float.
+
+    As in PyTorch, one that is too large for half precision is infinite in a tensor of one element, and refused for others.
+    """
     kind = BY_NUMPY[numpy_type]
     if kind.category == BOOL:
         return np.bool_(value != 0)
@@ -117,7 +120,7 @@ def fitting(value: Any, numpy_type: Any) -> Any:
     else:
         limit = float(ml_dtypes.finfo(kind.to_real().numpy).max)
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
-        fits = fits and not any(limit < abs(part) < math.inf for part in parts)
+        fits = fits and (not any(limit < abs(part) < math.inf for part in parts) or (numpy_type in LOW_PRECISION and size == 1))
     if not fits:
         raise OperationError(f"value cannot be converted to type {kind.name} without overflow")
     return as_scalar(value, numpy_type)
@@ -314,7 +317,7 @@ def _full(size: Any, fill_value: Any, dtype: Any, *rest: Any) -> tuple[Spec, Any
     unread = _without_data(fill_value)
     value = _ZERO[BY_NUMPY[fill_value._array.dtype].category] if unread else number(fill_value, "fill_value")
     spec = new_spec(size, dtype if dtype is not None else BY_NUMPY[scalar_dtype(value)], *rest)
-    return spec, None if unread else fitting(value, spec.dtype)
+    return spec, None if unread else fitting(value, spec.dtype, spec.size)
 
 
 def _fill(xp: Any, made: tuple[Spec, Any]) -> Any:
@@ -341,7 +344,7 @@ def _full_like(input: Any, fill_value: Any, *rest: Any) -> tuple[Spec, Any]:
     spec = like_spec(input, *rest)
     if _without_data(fill_value):
         return spec, None
-    return spec, fitting(number(fill_value, "fill_value"), spec.dtype)
+    return spec, fitting(number(fill_value, "fill_value"), spec.dtype, spec.size)
 
 
 @primitive(

@@ -183,7 +183,7 @@ def _from_both_ends(xp: Any, count: int, start: Any, end: Any, step: Any) -> Any
 def _linspace(xp: Any, spec: Spec, start: Any, end: Any) -> Any:
     kind = BY_NUMPY[spec.dtype]
     if kind.category == INTEGRAL:
-        first, last = int(start), int(end)
+        first, last = int(fitting(start, spec.dtype)), int(fitting(end, spec.dtype))
         numbers = _from_both_ends(xp, spec.size, float(first), float(last), (last - first) / max(spec.size - 1, 1))
         return xp.trunc(numbers).astype(spec.dtype)
     low, high = fitting(start, spec.dtype), fitting(end, spec.dtype)

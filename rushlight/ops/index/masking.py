@@ -24,7 +24,7 @@ _BOOL = np.dtype(np.bool_)
 def fitting_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
     """A number (or 0-dim array) as a NumPy scalar of a type; one that the type can't hold is an error.
 
-    As in PyTorch, fractions are cut off, negative numbers wrap in unsigned types, and nan and inf fit any float.
+    As in PyTorch, fractions are cut off, negative integers wrap in unsigned types, and nan and inf fit any float.
     """
     if isinstance(value, np.ndarray):
         value = value.reshape(()).astype(np.float64)[()] if value.dtype.kind == "V" else value[()]
@@ -37,7 +37,7 @@ def fitting_scalar(value: Any, dtype: np.dtype[Any]) -> Any:
         value = value.real
     if to.category == INTEGRAL:
         if scalar_category(value) == FLOATING:
-            if not np.isfinite(value):
+            if not np.isfinite(value) or (dtype.kind == "u" and value < 0):
                 raise _unfitting(value, to)
         whole, bits = int(value), 8 * dtype.itemsize
         low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype.kind == "i" else (-(1 << bits) + 1, 1 << bits)

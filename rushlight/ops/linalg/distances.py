@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...core.base import Spec
@@ -55,6 +56,29 @@ def euclidean_distances(x1: Tensor, x2: Tensor) -> Tensor:
     """Euclidean distances by one matrix product: ``|a|^2 + |b|^2 - 2 a b``."""
 
 
+@primitive(
+    meta=lambda difference: Spec(tuple(difference.shape[:-1]), difference.dtype),
+    kernel=lambda xp, difference: xp.max(xp.absolute(difference), axis=-1),
+    vjp={
+        "difference": lambda g, difference, result: (g.unsqueeze(-1) * difference.sign()).masked_fill(
+            difference.abs() != result.unsqueeze(-1), 0
+        )
+    },
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: lambda g, difference: vector_norm_form(g, difference, math.inf, -1, False)},
+)
+def largest_difference(difference: Tensor) -> Tensor:
+    """The maximum norm along the last dimension, of which each of several largest elements gets the whole gradient."""
+
+
+def _distance(difference: Any, p: float) -> Any:
+    if not difference._array.size or not difference._array.shape[-1]:
+        return difference.sum(-1)
+    return largest_difference(difference) if p == math.inf else vector_norm(difference, p, -1, False)
+
+
 def _check_points(name: str, **tensors: Any) -> None:
     for label, tensor in tensors.items():
         array = tensor._array
@@ -85,8 +109,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
     many = compute_mode in (None, _MODES[0]) and (a[-2] > _FEW or b[-2] > _FEW)
     if p == 2 and (many or compute_mode == _MODES[1]):
         return euclidean_distances(x1, x2)
-    difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return vector_norm(difference, p, -1, False) if a[-1] else difference.sum(-1)
+    return _distance(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
 
 
 def _pairs_form(g: Any, input: Any, p: float) -> Any:
@@ -111,5 +134,4 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     count = input._array.shape[0]
     pairs = table["triu_indices"].call(count, count, 1, device=input.device)
     select = table["index_select"].call
-    difference = select(input, 0, pairs.select(0, 0)) - select(input, 0, pairs.select(0, 1))
-    return vector_norm(difference, p, -1, False) if difference._array.size else difference.sum(-1)
+    return _distance(select(input, 0, pairs.select(0, 0)) - select(input, 0, pairs.select(0, 1)), p)

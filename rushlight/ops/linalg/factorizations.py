@@ -22,7 +22,7 @@ from ..pointwise.arithmetic import conjugate
 from .checks import check_matrix, check_square, checked, complex_type, raise_for, real_type
 from .functions import identity_like, linalg_solve_triangular, solve_system
 from .functions_onnx import cholesky_form, looped, no_operator, qr_form
-from .kernels import factor_cholesky, singular, symmetric
+from .kernels import factor_cholesky, singular, solve_triangle, symmetric
 from .matmul import adjoint, matmul
 
 _INT32 = np.dtype(np.int32)
@@ -127,7 +127,10 @@ def _solve_meta(input: Any, input2: Any, upper: bool) -> Spec:
 
 def _solve_kernel(xp: Any, input: Any, input2: Any, upper: bool) -> Any:
     factor = xp.triu(input2).conj().swapaxes(-1, -2) if upper else xp.tril(input2)
-    return xp.linalg.solve(factor.conj().swapaxes(-1, -2), xp.linalg.solve(factor, input))
+    transposed = factor.conj().swapaxes(-1, -2)
+    if xp is np and not np.diagonal(factor, axis1=-2, axis2=-1).all():  # infinite or NaN, not an error
+        return solve_triangle(transposed, solve_triangle(factor, input, False, False), True, False)
+    return xp.linalg.solve(transposed, xp.linalg.solve(factor, input))
 
 
 def _solve_factor_gradient(g: Any, result: Any, input2: Any, upper: bool) -> Any:

@@ -111,7 +111,7 @@ def _as_norm_type(name: str, input: Any, dtype: Any) -> Any:
     if dtype.is_complex != have.is_complex:
         kind = "complex" if have.is_complex else "real"
         raise DtypeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {legacy_name(dtype)}")
-    if not can_cast(have, dtype) or dtype.itemsize < have.itemsize:
+    if not can_cast(have, dtype) or dtype.itemsize < have.itemsize or (dtype is not have and dtype.itemsize == have.itemsize):
         raise DtypeError(
             f"{name}: the dtype of the input ({legacy_name(have)}) should be convertible without narrowing to the specified dtype "
             f"({legacy_name(dtype)})"

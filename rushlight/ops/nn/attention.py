@@ -345,9 +345,13 @@ def scaled_dot_product_attention(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and "
             f"value.dtype: {value.dtype} instead."
         )
-    if attn_mask is not None and attn_mask._array.dtype.kind in "iuc":
+    if attn_mask is not None and attn_mask._array.dtype not in (np.bool_, np.float32, query._array.dtype):
         raise OperationError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {attn_mask.dtype} and  "
             f"query.dtype: {query.dtype} instead."
         )
+    if enable_gqa and query._array.ndim > 2:
+        heads, keys, values = (each._array.shape[-3] for each in (query, key, value))
+        if not keys or not values or heads % keys or heads % values:
+            raise OperationError("Number of heads in key and value must divide the number of heads in query.")
     return _attend(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)

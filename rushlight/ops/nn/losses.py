@@ -382,7 +382,7 @@ def binary_cross_entropy_with_logits(
     if loss._array.dtype != kind:  # PyTorch computes it in the place of the targets
         loss = loss.to(target.dtype)
     if weight is not None:
-        loss = loss * weight
+        loss = (loss * weight).to(target.dtype)
     return reduced(loss, old_reduction(reduction, size_average, reduce))
 
 

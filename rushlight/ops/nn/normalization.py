@@ -21,6 +21,7 @@ from ...core.parallel import BLOCK, over_rows
 from ...core.recording import recomputed
 from ...core.state import flags, state
 from ...core.upcast import in_single
+from ..pointwise.where_clamp import at_least
 from ..reduce.sums import sum_axes, sum_rows
 from ..shape.memory import in_memory_format, is_contiguous, like_layout
 from . import normalization_onnx as onnx_forms
@@ -585,8 +586,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
         x1, x2 = x1.to(common), x2.to(common)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     norm = table["linalg_vector_norm"].call
-    first = x1 / norm(x1, 2, dim, True).clamp_min(eps)
-    second = x2 / norm(x2, 2, dim, True).clamp_min(eps)
+    first = x1 / at_least(norm(x1, 2, dim, True), eps)
+    second = x2 / at_least(norm(x2, 2, dim, True), eps)
     return (first * second).sum(dim)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import ArgumentError, NotSupported, ShapeError
-from ...core.families import as_scalar
 from ..index.indexing_onnx import write_slices
+from ..index.masking import fitting_scalar
 
 # -- a constant --------------------------------------------------------------------------------------------------
 
@@ -54,9 +53,7 @@ def _constant_meta(input: Any, pad: Any, value: Any = 0) -> Spec:
 
 def _constant_kernel(xp: Any, input: Any, pad: Any, value: Any = 0) -> Any:
     spec = _constant_meta(input, pad, value)
-    if input.dtype.kind in "iu" and isinstance(value, float) and math.isfinite(value):
-        value = int(value)
-    result = xp.full(spec.shape, as_scalar(value, input.dtype), input.dtype)
+    result = xp.full(spec.shape, fitting_scalar(value, input.dtype) if value else input.dtype.type(0), input.dtype)
     pairs = by_dimension(pad, input.ndim)
     inner = tuple(slice(max(before, 0), size - max(behind, 0)) for size, (before, behind) in zip(spec.shape, pairs))
     kept = tuple(slice(max(-before, 0), size - max(-behind, 0)) for size, (before, behind) in zip(input.shape, pairs))

@@ -156,6 +156,8 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
     _check_cell(input, hidden, w_ih, w_hh, 4)
     if cell._array.shape[-1] != hidden._array.shape[-1]:
         raise ShapeError(f"hidden1 has inconsistent hidden_size: got {cell._array.shape[-1]}, expected {hidden._array.shape[-1]}")
+    if input._array.ndim == 2 == cell._array.ndim and cell._array.shape[0] != input._array.shape[0]:
+        raise ShapeError(f"Input batch size {input._array.shape[0]} doesn't match hidden1 batch size {cell._array.shape[0]}")
     i, f, c, o = (_linear(input, w_ih, b_ih) + _linear(hidden, w_hh, b_hh)).chunk(4, -1)
     fresh = f.sigmoid() * cell + i.sigmoid() * c.tanh()
     return o.sigmoid() * fresh.tanh(), fresh  # type: ignore[return-value]

@@ -201,6 +201,8 @@ def _power(xp: Any, input: Any, exponent: Any) -> Any:
             return xp.positive(input)
         if exponent == 0.5:
             return xp.sqrt(input)
+        if exponent == -0.5:  # of -0. it is -inf, and NaN of -inf
+            return 1 / xp.sqrt(input)
     if exponent.dtype.kind in "iu" and (exponent < 0).any():
         if isinstance(exponent, np.generic):
             raise OperationError("Integers to negative integer powers are not allowed.")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import device_of, is_array, on_device
-from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32
-from ...core.errors import ShapeError
+from ...core.dtypes import BY_NUMPY, FLOAT8, LOW_PRECISION, float8_e4m3fn, float32, legacy_name
+from ...core.errors import OperationError, ShapeError
 from ...core.families import broadcast_shapes, same
 from ...core.upcast import COMPLEX32, narrowed, widened
 from ..shape.memory import channels_last_strides, element_strides, is_contiguous, without_repeats
 
 Number = int | float | complex | bool
 _FLOAT32, _SATURATING = float32.numpy, float8_e4m3fn.numpy
+_ANY = (-math.inf, math.inf)
+_RANGES = {  # of floats that types can hold, where NumPy would not refuse others
+    **{each: (-float(ml_dtypes.finfo(each).max), float(ml_dtypes.finfo(each).max)) for each in (_FLOAT32, *LOW_PRECISION)},
+    np.dtype(np.uint8): (0.0, 255.0),
+}
 
 
 def cast_array(xp: Any, array: Any, numpy_type: Any) -> Any:
@@ -149,18 +156,22 @@ def _fill_meta(input: Any, value: Any) -> Spec:
 
 def _fill_into(xp: Any, input: Any, value: Any) -> None:
     _fill_meta(input, value)
-    input[...] = _wrapped(value, input.dtype)
+    input[...] = _wrapped(value, input.dtype, input.size)
 
 
 def _filled(xp: Any, input: Any, value: Any) -> Any:
     _fill_meta(input, value)
-    return xp.full_like(input, _wrapped(value, input.dtype))
+    return xp.full_like(input, _wrapped(value, input.dtype, input.size))
 
 
-def _wrapped(value: Any, dtype: Any) -> Any:
-    """A negative number as an unsigned type holds it; NumPy refuses it."""
+def _wrapped(value: Any, dtype: Any, size: int) -> Any:
+    """A negative number as an unsigned type holds it; NumPy refuses it.  A float that the type can't hold is refused."""
     if dtype.kind == "u" and value.__class__ is int and -(1 << 8 * dtype.itemsize) < value < 0:
         return value + (1 << 8 * dtype.itemsize)
+    if value.__class__ is float or value.__class__ is int:
+        low, high = _RANGES.get(dtype, _ANY)
+        if (value < low or value > high) and value - value == 0 and (size != 1 or dtype not in LOW_PRECISION):
+            raise OperationError(f"value cannot be converted to type {legacy_name(dtype)} without overflow")
     if dtype == COMPLEX32 and not hasattr(value, "dtype"):
         return narrowed(value)[()]
     return value

@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError
-from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise
+from ...core.families import Elementwise, as_scalar, broadcast_shapes, elementwise, same
 from ...core.kernel_providers import UFUNCS, faster_loop, repeated_loop
 from ...core.parallel import LARGE
 from ..index.masking import fitting_scalar, nonzero_columns_form
@@ -177,6 +177,20 @@ def _clamp_onnx(g: Any, input: Any, min: Any, max: Any) -> Any:
 )
 def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """Every element no smaller than ``min`` and no larger than ``max``; where they contradict, ``max`` holds."""
+
+
+@primitive(
+    meta=same,
+    kernel=lambda xp, input, least: xp.maximum(input, input.dtype.type(least)),
+    vjp={"input": lambda g: g},
+    exact=True,
+    namespace=None,
+    method=False,
+    out=False,
+    onnx={9: lambda g, input, least: g.op("Max", input, g.constant(least, input.dtype))},
+)
+def at_least(input: Tensor, least: float) -> Tensor:
+    """Every element no smaller than a number; the gradient passes everywhere."""
 
 
 @primitive(

@@ -61,9 +61,24 @@ def _accumulate(name: str) -> Any:
     return kernel
 
 
+def _accumulate_into(name: str) -> Any:
+    """The kernel of a running sum or product that is written to the input, which has to be of the type that is asked for."""
+    run = _accumulate(name)
+
+    def kernel(xp: Any, input: Any, dim: Any, dtype: Any = None) -> None:
+        if dtype is not None and dtype.numpy != input.dtype:
+            raise OperationError(
+                f"Bad in-place call: input tensor dtype {BY_NUMPY[input.dtype].name} and output tensor dtype {dtype.name} should match"
+            )
+        input[...] = run(xp, input, dim, dtype)
+
+    return kernel
+
+
 @primitive(
     meta=_running_spec,
     kernel=_accumulate("add"),
+    in_place_kernel=_accumulate_into("add"),
     vjp={"input": lambda g, dim: cumsum_reversed(g, dim)},
     exact=True,
     in_place=True,
@@ -166,6 +181,7 @@ def _cumprod_gradient(g: Any, input: Any, result: Any, dim: int) -> Any:
 @primitive(
     meta=_running_spec,
     kernel=_accumulate("multiply"),
+    in_place_kernel=_accumulate_into("multiply"),
     vjp={"input": _cumprod_gradient},
     exact=True,
     in_place=True,
@@ -293,15 +309,15 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     """The differences of neighbours along a dimension, ``n`` times over."""
     if not input._array.ndim:
         raise ShapeError("diff expects input to be at least one-dimensional")
-    dim = normalize_dim(dim, input._array.ndim)
     if n < 0:
         raise OperationError(f"order must be non-negative but got {n}")
+    if n == 0:  # whatever else is given
+        return input.clone()
+    dim = normalize_dim(dim, input._array.ndim)
     pieces = [piece for piece in (prepend, input, append) if piece is not None]
     for piece in pieces:
         _check_extension(input, piece, dim)
     result: Any = table["cat"].call(pieces, dim) if len(pieces) > 1 else input
-    if n == 0:
-        return result.clone()
     for _ in range(min(n, result._array.shape[dim])):
         after, before = _neighbours(result, dim)
         result = after.logical_xor(before) if result._array.dtype.kind == "b" else after - before
@@ -334,11 +350,12 @@ def _trapezoids(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
 @composite(aliases=("trapz",), method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of ``y`` along a dimension by the trapezoidal rule, with points ``x`` or a spacing ``dx`` (1)."""
+    dim = normalize_dim(dim, y._array.ndim)
+    if y._array.ndim and y._array.shape[dim] == 0 and y._array.dtype.kind != "b":
+        return y.sum(dim, dtype=y.dtype)  # of nothing, in the type of the elements
     areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
-    if x is None and y._array.shape[dim] != 0:  # by the sum less half of the ends, as PyTorch rounds it
+    if x is None:  # by the sum less half of the ends, as PyTorch rounds it
         return (y.sum(dim) - (y.select(dim, 0) + y.select(dim, -1)) * 0.5) * (1 if dx is None else dx)
-    if x is None:
-        return areas.sum(dim)  # of nothing, in the type of the elements
     return areas.sum(dim) / 2
 
 

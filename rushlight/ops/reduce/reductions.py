@@ -98,12 +98,12 @@ def _moments(xp: Any, input: Any, dim: Any, correction: Any, keepdim: bool) -> t
     """
     axes = normalize_dims(dim, input.ndim)
     count = math.prod([input.shape[axis] for axis in axes])
-    real = input.dtype.type(0).real.dtype.type
+    real = input.dtype.type if input.dtype.kind == "f" else input.dtype.type(0).real.dtype.type
     mean = xp.true_divide(sum_axes(xp, input, axes, True), real(count))
     away = input - mean
     total = sum_axes(xp, _squared(away), axes, keepdim)
     mean = mean if keepdim else mean.reshape(total.shape)
-    if xp is np and (total < _squared(mean) * real(_NEAR * count)).any():
+    if xp is np and np.count_nonzero(total < _squared(mean) * real(_NEAR * count)):
         lost = np.true_divide(sum_axes(np, away, axes, keepdim), real(count))
         total = np.maximum(total - _squared(lost) * real(count), real(0))
     return xp.true_divide(total, real(max(count - correction, 0))), mean
