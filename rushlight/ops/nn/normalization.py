@@ -514,8 +514,7 @@ def instance_norm(
         if running_mean is not None:
             _update_running(running_mean, mean.mean(0), momentum)
         if running_var is not None:
-            count = math.prod(shape[2:])
-            _update_running(running_var, variance.mean(0), momentum, count / max(count - 1, 1))
+            _update_running(running_var, variance.mean(0), momentum, (count := math.prod(shape[2:])) / max(count - 1, 1))
         return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
     return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
