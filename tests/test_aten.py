@@ -163,3 +163,16 @@ def test_convolution_backward(transposed: bool) -> None:
     found = aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [True, True, True])
     torch.testing.assert_close(found, expected)
     assert aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [False, False, True])[:2] == (None, None)
+
+
+def test_operators_on_lists_of_tensors() -> None:
+    """Libraries ask which overloads there are; results that the schema calls lists are lists (values: PyTorch 2.13)."""
+    aten = torch.ops.aten
+    assert aten._foreach_maximum_.overloads() == ["Scalar", "List", "ScalarList"]
+    tensors = [torch.tensor([1.0, -2.0]), torch.tensor([[3.0, 4.0]])]
+    made = aten._foreach_maximum(tensors, [0.5, 3.5])
+    assert type(made) is list and [each.tolist() for each in made] == [[1.0, 0.5], [[3.5, 4.0]]]
+    assert [each.tolist() for each in aten._foreach_pow.ScalarAndTensor(2, tensors)] == [[2.0, 0.25], [[8.0, 16.0]]]
+    assert aten._foreach_addcmul_.ScalarList(tensors, tensors, tensors, [1.0, 2.0]) is None
+    assert [each.tolist() for each in tensors] == [[2.0, 2.0], [[21.0, 36.0]]]
+    assert type(aten.split.Tensor(torch.arange(4), 2)) is list and type(aten.unbind.int(torch.arange(4))) is list
