@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+import rushlight as torch
+from rushlight.compat.c_names import _nn as c_nn
+
 PROGRAM = """
 import rushlight.compat
 rushlight.compat.install()
@@ -68,3 +71,11 @@ def test_old_places_and_private_modules(tmp_path):
     program.write_text(PROGRAM, encoding="utf8")
     found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=100)
     assert found.stdout == "done\n", found.stderr[-2000:]
+
+
+def test_tensors_are_flattened_by_the_compiled_names() -> None:
+    tensors = [torch.arange(6.0).reshape(2, 3), torch.ones(2)]
+    flat = c_nn.flatten_dense_tensors(tensors)
+    assert flat.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 1.0]
+    parts = c_nn.unflatten_dense_tensors(flat, tensors)
+    assert [each.tolist() for each in parts] == [each.tolist() for each in tensors] and parts[1].data_ptr() == flat[6:].data_ptr()

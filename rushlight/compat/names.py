@@ -45,6 +45,8 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.distributed.elastic.utils": "rushlight.compat.elastic_utils",
     "torch._C._distributed_c10d": "rushlight.distributed.distributed_c10d",
     "torch.ao.quantization.quantize_fx": "rushlight.fx.quantization",
+    "torch.ao.quantization.fx": "rushlight.fx.quantization",
+    "torch.ao.quantization.fx._decomposed": "rushlight.fx.quantization.decomposed",
     "torch.distributed._tensor.device_mesh": "rushlight.distributed.device_mesh",
     "torch.utils.data._utils": "rushlight.compat.data_utils",
     "torch.utils.data._utils.collate": "rushlight.utils.data.collate",

@@ -115,8 +115,10 @@ class Definition:
         return self.schema.qualified_name
 
     def settle(self) -> None:
-        """An op with a fake, a gradient or an ONNX form of its own is one node of a graph; of another, what its implementation calls."""
+        """An op with a fake, a gradient or an ONNX form of its own is one node of a graph, as is one whose implementation is explicitly no part
+        of autograd; of another, what its implementation calls."""
         whole = self.strict or any(each is not None for each in (self.fake, self.formula, self.op.onnx))
+        whole = whole or ("CompositeExplicitAutograd" in self.kernels and "CompositeImplicitAutograd" not in self.kernels)
         self.op.kernel = self.run if whole else None
 
     def set_onnx(self, forms: dict[int, Callable[..., Any]]) -> None:

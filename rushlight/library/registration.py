@@ -94,6 +94,7 @@ def set_kernel(definition: Definition, key: str, function: Callable[..., Any]) -
             stacklevel=4,
         )
     definition.kernels[key] = function
+    definition.settle()
 
 
 def find(op: Any) -> Definition:
@@ -250,6 +251,7 @@ def _take_back(ns: str, kind: str, op_defs: set[str], op_impls: list[tuple[str, 
         found = definitions.get(name)
         if found is not None and found.kernels.get(key) is function:
             del found.kernels[key]
+            found.settle()
     if kind == "DEF":
         _defined.pop(ns, None)
     op_defs.clear()

@@ -6,6 +6,7 @@ the op of the same name; ``SPECIAL`` has the operators whose arguments or result
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from functools import cache
@@ -42,6 +43,8 @@ def function_of(name: str) -> Callable[..., Any] | None:
     """What is called for an operator: a special form, a public function, an op, or a method."""
     if name in SPECIAL:
         return SPECIAL[name]
+    if name.startswith("_foreach_"):  # loops over lists, far from here
+        return getattr(importlib.import_module("..compat.foreach", __package__), name, None)
     for place in ("linalg", "fft", "special"):
         if name.startswith(place + "_") and (place, name[len(place) + 1 :]) in exports:
             return exports[place, name[len(place) + 1 :]]
@@ -82,6 +85,8 @@ def names(namespace: str) -> set[str]:
 
 def _known(name: str) -> bool:
     """Whether something here can be called for an operator; nothing is loaded to say so."""
+    if name.startswith("_foreach_"):
+        return function_of(name) is not None
     if name in SPECIAL or name in table or name in methods or ("", name) in exports or ("nn.functional", name) in exports:
         return True
     place, _, rest = name.partition("_")
@@ -95,6 +100,7 @@ class _Call:
         self.schema = schema
         self.base = base
         self.outs = [each for each in schema.arguments if each.kwarg_only and each.is_write]
+        self.listed = len(schema.returns) == 1 and schema.returns[0].type.listed
         self.in_place = base != name
         self.function = function_of(name)
         self.copies = self.function is None  # the in-place form of a function that has none
@@ -116,6 +122,8 @@ class _Call:
             result = function(*positional, **keywords)
             if self.copies:
                 return values[0].copy_(result)
+            if self.listed and isinstance(result, tuple):
+                return list(result)
             return None if not self.schema.returns else result
         op = getattr(function, "op", None)
         if (isinstance(op, Op) and op.has_out) or self.base in _ARITHMETIC:

@@ -22,6 +22,7 @@ _namespaces: dict[str, _OpNamespace] = {}
 _SOURCES = {
     "aten": ".aten_calls",
     "prim": ".prim_calls",
+    "prims": ".prims_calls",
     "higher_order": "..export.higher_order",
     "profiler": "..autograd.profiler",
 } | dict.fromkeys(("c10d", "c10d_functional", "_c10d_functional"), "..distributed.c10d_ops")

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 OTHERS = re.compile(
-    r"backward|cudnn|mkldnn|miopen|quantized|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_foreach|_test_|_cufft|_nnpack|_efficient|_flash|"
+    r"backward|cudnn|mkldnn|miopen|quantized|mps|nested|fbgemm|cslt|jagged|fused_(adam|sgd|adagrad|moving)|_test_|_cufft|_nnpack|_efficient|_flash|"
     r"_thnn|_weight_int4pack_mm(?!_for_cpu)|_wrapped|_scaled_(mm|grouped)|_batch_norm_impl|_amp_|_autocast|_cast_|_choose_qparams|_functional_|_fake_quant|quantize_learnable|_cachemask|_dyn_quant"
 )
 GRADIENTS = {  # those that programs call by hand, in rushlight/ops/aten_gradients.py
@@ -22,6 +22,8 @@ GRADIENTS = {  # those that programs call by hand, in rushlight/ops/aten_gradien
 lines = []
 for name in torch._C._dispatch_get_all_op_names():
     place, _, overload = name.partition(".")
+    if place.startswith("aten::_foreach") and overload.endswith("out"):
+        continue  # lists of results to write to
     if place in GRADIENTS or (name.startswith("aten::") and not OTHERS.search(place)):
         lines.append(str(torch._C._get_schema(place, overload)).removeprefix("aten::"))
 target = Path(__file__).resolve().parents[2] / "rushlight" / "ops" / "aten_schemas.txt"

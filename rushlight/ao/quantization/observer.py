@@ -121,18 +121,23 @@ def suitable_qparams(
     low, high = np.minimum(least, 0), np.maximum(most, 0)
     span = np.float32(quant_max - quant_min)
     floor = eps._array.astype(np.float32)
+    kind = min_val._array.dtype if min_val.dtype in (dtypes.float16, dtypes.bfloat16) else np.float32  # what scales are rounded to
+
+    def rounded(values: Any) -> Any:
+        return np.asarray(values).astype(kind).astype(np.float32)
+
     if qscheme in (per_tensor_symmetric, per_channel_symmetric):
-        scale = np.maximum(np.maximum(-low, high) / (span / np.float32(2)), floor)
+        scale = np.maximum(rounded(np.maximum(-low, high) / (span / np.float32(2))), floor)
         middle = 0
         if dtype in (quint8, dtypes.uint8):
             middle = (quant_min + quant_max) // 2 if has_customized_qrange else 128
         zero_point: Any = np.full(scale.shape, middle, np.int64)
     elif qscheme is float_qparams:
-        scale = (most - least) / span
+        scale = rounded(rounded(most - least) / span)
         scale = np.where(scale > floor, scale, np.float32(1))
         zero_point = -least / scale
     else:
-        scale = np.maximum((high - low) / span, floor)
+        scale = np.maximum(rounded(rounded(high - low) / span), floor)
         steps = np.rint(low / scale).astype(np.int64)
         zero_point = np.clip(quant_min - steps, quant_min, quant_max).astype(np.int32)
     return tensor(np.atleast_1d(scale).astype(np.float32)), tensor(np.atleast_1d(zero_point))

@@ -10,7 +10,10 @@ from ...core.missing import missing
 from ...nn import functional
 from ...tensor import Tensor
 from ...tensor.layout import memory_format as memory_format_class
+from ..utils_internal import _flatten_dense_tensors as flatten_dense_tensors
+from ..utils_internal import _unflatten_dense_tensors as unflatten_dense_tensors
 
+__all__ = ["_parse_to", "flatten_dense_tensors", "unflatten_dense_tensors"]
 _absent = missing("rushlight._C._nn")
 
 
