@@ -165,7 +165,6 @@ def test_convolution_backward(transposed: bool) -> None:
     assert aten.convolution_backward(gradient, x.detach(), weight.detach(), [4], *options, [False, False, True])[:2] == (None, None)
 
 
-<<<<<<< HEAD
 def test_numbers_in_place_of_the_first_tensor_take_part_in_the_type():
     """``aten.add.Tensor(2.5, x)``, as exported programs and decompositions have it: a number promotes as a number."""
     whole, half, truth = torch.arange(3), torch.ones(2, dtype=torch.float16), torch.tensor([True, False])
@@ -193,7 +192,8 @@ def test_operators_of_pooling_as_their_schemas_say():
     assert torch.ops.aten.max_unpool3d(values[None], indices[None], [1, 4, 4], [1, 2, 2], [0, 0, 0])[0, 0, 0].tolist() == wanted
     values, indices = torch.ops.aten.fractional_max_pool2d(x, [2, 2], [2, 2], torch.full((1, 1, 2), 0.5))
     assert values[0, 0].tolist() == [[5, 7], [13, 15]] == indices[0, 0].tolist()
-=======
+
+
 def test_operators_on_lists_of_tensors() -> None:
     """Libraries ask which overloads there are; results that the schema calls lists are lists (values: PyTorch 2.13)."""
     aten = torch.ops.aten
@@ -205,4 +205,3 @@ def test_operators_on_lists_of_tensors() -> None:
     assert aten._foreach_addcmul_.ScalarList(tensors, tensors, tensors, [1.0, 2.0]) is None
     assert [each.tolist() for each in tensors] == [[2.0, 2.0], [[21.0, 36.0]]]
     assert type(aten.split.Tensor(torch.arange(4), 2)) is list and type(aten.unbind.int(torch.arange(4))) is list
->>>>>>> libs
