@@ -1296,7 +1296,7 @@ def smm(input: Tensor, mat2: Tensor) -> Tensor:
 def softmax(input: Tensor, dim: _int = ..., dtype: Any = None, *, axis: _int = ..., out: Tensor | None = None) -> Tensor:
     """Exponentials divided by their sum along a dimension, computed without overflow."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, axis: _int = ..., out: Any = None) -> _results.sort:
-    """The elements in order along a dimension, and where each was; equals keep their order if ``stable``."""
+    """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
 def sparse_bsc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:
     """A sparse tensor of compressed columns of blocks."""
 def sparse_bsr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: _bool = False, requires_grad: _bool = False, check_invariants: _bool | None = None) -> Tensor:

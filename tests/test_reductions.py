@@ -95,7 +95,7 @@ def test_large_extremes(shape: tuple[int, ...], dim: int) -> None:
 
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("missing", [0, 3])
-def test_topk_of_long_rows_is_the_start_of_a_sort(largest: bool, missing: int) -> None:
+def test_topk_of_long_rows_is_the_start_of_a_stable_sort(largest: bool, missing: int) -> None:
     array = stream.integers(0, 60, (4, 300, 2)).astype(np.float32)
     array[1, stream.choice(300, missing, False), 0] = np.nan
     tensor = make(array)
@@ -103,8 +103,7 @@ def test_topk_of_long_rows_is_the_start_of_a_sort(largest: bool, missing: int) -
         values, indices = tensor.topk(k, 1, largest)
         expected = tensor.sort(1, largest, stable=True)
         np.testing.assert_array_equal(values._array, expected.values._array[:, :k])
-        np.testing.assert_array_equal(tensor.gather(1, indices)._array, values._array)
-        assert all(len(set(row)) == k for row in indices.transpose(1, 2).reshape(-1, k).tolist())
+        np.testing.assert_array_equal(indices._array, expected.indices._array[:, :k])
 
 
 @pytest.mark.parametrize("missing", [0, 2])
@@ -116,7 +115,7 @@ def test_ranks_in_long_rows(missing: int) -> None:
     for k in (1, 7, 150, 301):
         values, indices = tensor.kthvalue(k, 1)
         np.testing.assert_array_equal(values._array, ordered.values._array[:, k - 1])
-        np.testing.assert_array_equal(tensor.gather(1, indices[:, None])._array[:, 0], values._array)
+        np.testing.assert_array_equal(indices._array, ordered.indices._array[:, k - 1])
     values, indices = tensor.median(1)
     assert np.isnan(values._array[1]) == bool(missing)
     rank = np.array([150, 301 - missing if missing else 150, 150])

@@ -1078,7 +1078,7 @@ class OpMethods(TensorBase):
     def solve(self, *args: Any, **named: Any) -> Any:
         """Raise, as PyTorch does: ``torch.linalg.solve`` took its place."""
     def sort(self, dim: _int = -1, descending: _bool = False, *, stable: _bool = False, axis: _int = ..., out: Any = None) -> _results.sort:
-        """The elements in order along a dimension, and where each was; equals keep their order if ``stable``."""
+        """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
     def sparse_dim(self) -> _int:
         """The number of sparse dimensions; of a dense tensor 0."""
     def sparse_mask(self, mask: Tensor) -> Tensor:

@@ -1,7 +1,6 @@
 """Sorting, and elements by their rank: sort, topk, kthvalue, median, mode.  NaN counts as larger than every number.
 
-Equal elements are in the order that PyTorch's CPU kernels give them (``unstable_order.py``) where they and the rest of their rows are few; they keep
-their order where they are many, on other devices, and where a stable order is asked for.
+Equal elements keep their order, everywhere: of several that could be meant, the first is.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from ...core.families import normalize_dim
 from ..reduce.cumulative import along, part
 from ..reduce.cumulative_onnx import kthvalue_form, median_form, median_of_all_form, mode_form, sort_form, topk_form
 from ..reduce.min_max import placed, select_back, selection_spec, share_evenly_all
-from .unstable_order import INSERTION, TIED, kth_place, mode_order, sorting_order, topk_order
 
 _INT64 = np.dtype(np.int64)
 _SHORT = 128  # up to this length, sorting everything is as fast as finding the few that are wanted
@@ -48,36 +46,11 @@ def _sort_spec(name: str, input: Any, dim: Any) -> list[Spec]:
     return [Spec(input.shape, input.dtype), Spec(input.shape, _INT64)]
 
 
-def _tied_order(rows: Any, tied: Any, orders: Any, order: Any, *options: Any) -> bool:
-    """Put PyTorch's order of rows with equal elements into ``orders``, unless they are too many: whether it was."""
-    if not tied.any() or tied.sum() * rows.shape[-1] > TIED:
-        return False
-    orders[tied] = order(rows[tied], *options)
-    return True
-
-
-def _order(xp: Any, array: Any, axis: int, descending: bool, stable: Any) -> tuple[Any, Any]:
-    """The indices that sort an array along an axis, and the array in order if that was needed."""
-    order = stable_order(xp, array, axis, descending)
-    if stable or array.shape[axis] <= INSERTION or xp is not np:
-        return order, None
-    values = array[order] if array.ndim == 1 else np.take_along_axis(array, order, axis)
-    later, earlier = values[part(axis, 1, None)], values[part(axis, None, -1)]
-    distinct = later < earlier if descending else later > earlier
-    if not distinct.all():
-        tied = ~np.moveaxis(distinct, axis, -1).all(-1)
-        if _tied_order(np.moveaxis(array, axis, -1), tied, np.moveaxis(order, axis, -1), sorting_order, descending):
-            return order, None  # zeros of both signs are equal, too
-    return order, values
-
-
 def _sort_kernel(xp: Any, input: Any, dim: Any, descending: bool, stable: Any) -> tuple[Any, Any]:
     _sort_spec("sort", input, dim)
     array, axis = along(input, dim)
-    order, values = _order(xp, array, axis, descending, stable)
-    if values is None:
-        values = xp.take_along_axis(array, order, axis)
-    return values.reshape(input.shape), order.reshape(input.shape)
+    order = stable_order(xp, array, axis, descending)
+    return xp.take_along_axis(array, order, axis).reshape(input.shape), order.reshape(input.shape)
 
 
 def _put_back(g: Any, input_shape: Any, dim: int, indices: Any) -> Any:
@@ -94,12 +67,13 @@ def _put_back(g: Any, input_shape: Any, dim: int, indices: Any) -> Any:
     onnx={9: sort_form},
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along a dimension, and where each was; equals keep their order if ``stable``."""
+    """The elements in order along a dimension, and where each was; equals always keep their order, as if ``stable``."""
 
 
 def _argsort_kernel(xp: Any, input: Any, dim: Any, descending: bool, stable: Any) -> Any:
     _sort_spec("argsort", input, dim)
-    return _order(xp, *along(input, dim), descending, stable)[0].reshape(input.shape)
+    array, axis = along(input, dim)
+    return stable_order(xp, array, axis, descending).reshape(input.shape)
 
 
 @primitive(
@@ -134,14 +108,13 @@ def _topk_spec(input: Any, k: Any, dim: Any, largest: bool, sorted: bool) -> lis
     return [Spec(shape, input.dtype), Spec(shape, _INT64)]
 
 
-def _first_of_order(xp: Any, rows: Any, k: int, largest: bool) -> tuple[Any, Any]:
-    """The indices of the ``k`` largest or smallest along the last axis, in order of position; of equals the first.  And which rows have others."""
+def _first_of_order(xp: Any, rows: Any, k: int, largest: bool) -> Any:
+    """The indices of the ``k`` largest or smallest along the last axis, in order of position; of equals the first."""
     length = rows.shape[-1]
     rank = length - k if largest else k - 1
     edge = xp.partition(rows, rank, axis=-1)[..., rank : rank + 1]
     chosen = rows >= edge if largest else rows <= edge
-    others = xp.count_nonzero(chosen, axis=-1) != k
-    if others.any():  # elements equal to the last that is chosen, or NaN
+    if (xp.count_nonzero(chosen, axis=-1) != k).any():  # elements equal to the last that is chosen, or NaN
         chosen, equal = rows > edge if largest else rows < edge, rows == edge
         if rows.dtype.kind == "f":
             missing, edge_missing = xp.isnan(rows), xp.isnan(edge)
@@ -149,7 +122,7 @@ def _first_of_order(xp: Any, rows: Any, k: int, largest: bool) -> tuple[Any, Any
             chosen |= (missing & ~edge_missing) if largest else (edge_missing & ~missing)
         needed = k - xp.count_nonzero(chosen, axis=-1, keepdims=True)
         chosen |= equal & (xp.cumsum(equal, axis=-1) <= needed)
-    return (xp.flatnonzero(chosen) % length).reshape(*rows.shape[:-1], k), others
+    return (xp.flatnonzero(chosen) % length).reshape(*rows.shape[:-1], k)
 
 
 def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: bool) -> tuple[Any, Any]:
@@ -157,30 +130,16 @@ def _topk_kernel(xp: Any, input: Any, k: int, dim: Any, largest: bool, sorted: b
     if not input.ndim:  # one element, even if none is asked for
         return xp.array(input), xp.zeros((), _INT64)
     array, axis = along(input, dim)
-    length = array.shape[axis]
-    if not array.size or not k:
-        return xp.empty(shape, array.dtype), xp.empty(shape, _INT64)
-    if length <= _SHORT or 4 * k >= length:
-        order = stable_order(xp, array, axis, largest)[part(axis, None, k + 1)]  # one more, which may be equal to the last
-        ordered = xp.take_along_axis(array, order, axis)
-        values, indices, edge_tied = ordered[part(axis, None, k)], order[part(axis, None, k)], None
+    if array.shape[axis] <= _SHORT or 4 * k >= array.shape[axis] or not array.size or not k:
+        indices = stable_order(xp, array, axis, largest)[part(axis, None, k)]
+        values = xp.take_along_axis(array, indices, axis)
     else:
         rows = xp.ascontiguousarray(xp.moveaxis(array, axis, -1))
-        found, edge_tied = _first_of_order(xp, rows, k, largest)
+        found = _first_of_order(xp, rows, k, largest)
         picked = xp.take_along_axis(rows, found, -1)
         order = stable_order(xp, picked, -1 % rows.ndim, largest)
         indices = xp.moveaxis(xp.take_along_axis(found, order, -1), -1, axis)
-        values = ordered = xp.moveaxis(xp.take_along_axis(picked, order, -1), -1, axis)
-    if xp is np and length > 1:
-        later, earlier = ordered[part(axis, 1, None)], ordered[part(axis, None, -1)]
-        distinct = later < earlier if largest else later > earlier
-        if not distinct.all() or (edge_tied is not None and edge_tied.any()):
-            tied = ~np.moveaxis(distinct, axis, -1).all(-1)
-            if edge_tied is not None:
-                tied |= edge_tied
-            indices = np.array(indices)
-            if _tied_order(np.moveaxis(array, axis, -1), tied, np.moveaxis(indices, axis, -1), topk_order, k, largest):
-                values = np.take_along_axis(array, indices, axis)
+        values = xp.moveaxis(xp.take_along_axis(picked, order, -1), -1, axis)
     return xp.ascontiguousarray(values).reshape(shape), xp.ascontiguousarray(indices).reshape(shape)
 
 
@@ -237,17 +196,7 @@ def _kthvalue_spec(input: Any, k: Any, dim: Any, keepdim: bool) -> list[Spec]:
 
 def _kthvalue_kernel(xp: Any, input: Any, k: int, dim: Any, keepdim: bool) -> tuple[Any, Any]:
     _kthvalue_spec(input, k, dim, keepdim)
-    values, indices = _select(xp, input, dim, keepdim, lambda rows: xp.full((*rows.shape[:-1], 1), k - 1))
-    if xp is not np or not input.ndim or not indices.size:
-        return values, indices
-    axis = normalize_dim(dim, input.ndim)
-    equal = input == (values if keepdim else np.expand_dims(values, axis))
-    if np.count_nonzero(equal) != values.size or (values != values).any():  # NaN is equal to nothing
-        rows, places = np.moveaxis(input, axis, -1), np.array(indices).reshape(np.moveaxis(equal, axis, -1).shape[:-1])
-        if _tied_order(rows, np.moveaxis(equal, axis, -1).sum(-1) != 1, places, kth_place, k - 1):
-            values = np.take_along_axis(rows, places[..., None], -1).reshape(values.shape)
-            indices = places.reshape(indices.shape)
-    return values, indices
+    return _select(xp, input, dim, keepdim, lambda rows: xp.full((*rows.shape[:-1], 1), k - 1))
 
 
 def _select_gradient(g: Any, input_shape: Any, dim: int, keepdim: bool, indices: Any) -> Any:
@@ -350,7 +299,7 @@ def _mode_kernel(xp: Any, input: Any, dim: Any, keepdim: bool) -> tuple[Any, Any
     rows = xp.moveaxis(array, axis, -1)
     if not rows.size:
         return _select(xp, input, dim, keepdim, None)
-    order = mode_order(rows) if xp is np else _argsort(xp, rows, -1)
+    order = _argsort(xp, rows, -1)
     ordered = xp.take_along_axis(rows, order, -1)
     positions = xp.arange(rows.shape[-1])
     begins = xp.ones(rows.shape, bool)
