@@ -114,13 +114,16 @@ def _linear_in(op: Any, args: tuple[Any, ...], tensors: list[Any], kind: Placeme
     return [[kind, WHOLE]] if how == "divided" and unrounded else []
 
 
-@sharding.register("clone", "detach", "alias", "cast", "copy", "lay_out", "detach_copy", "alias_copy")
+@sharding.register("clone", "detach", "alias", "copy", "lay_out", "detach_copy", "alias_copy")
 def _kept(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
-    if len(tensors) == 1:
-        if op.name == "cast" and isinstance(placed[0], Partial) and not args[1].is_floating_point and not args[1].is_complex:
-            return [WHOLE], WHOLE  # the sum of rounded parts is not the rounded sum
-        return list(placed), placed[0]
-    return elementwise(op, args, tensors, placed)
+    return (list(placed), placed[0]) if len(tensors) == 1 else elementwise(op, args, tensors, placed)
+
+
+@sharding.register("cast")
+def _cast(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Placement]) -> tuple[list[Placement], Any]:
+    if isinstance(placed[0], Partial) and not args[1].is_floating_point and not args[1].is_complex:
+        return [WHOLE], WHOLE  # the sum of rounded parts is not the rounded sum
+    return _kept(op, args, tensors, placed)
 
 
 @sharding.register("masked_fill")

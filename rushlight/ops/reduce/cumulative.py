@@ -66,6 +66,7 @@ def _accumulate_into(name: str) -> Any:
     run = _accumulate(name)
 
     def kernel(xp: Any, input: Any, dim: Any, dtype: Any = None) -> None:
+        _running_spec(input, dim, dtype)  # the dimension is checked first
         if dtype is not None and dtype.numpy != input.dtype:
             raise OperationError(
                 f"Bad in-place call: input tensor dtype {BY_NUMPY[input.dtype].name} and output tensor dtype {dtype.name} should match"

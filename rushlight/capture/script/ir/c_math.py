@@ -18,10 +18,9 @@ def _gamma(value: Any) -> float:
 
 
 _ELSE: dict[Callable[..., Any], Callable[..., Any]] = {  # what gives the value where a function of math has none
-    **{
-        getattr(math, name): getattr(np, {"asin": "arcsin", "acos": "arccos", "acosh": "arccosh", "atanh": "arctanh"}.get(name, name))
-        for name in "sqrt log log2 log10 log1p exp expm1 sin cos tan asin acos sinh cosh acosh atanh fmod ldexp".split()
-    },
+    math.sqrt: np.sqrt, math.log: np.log, math.log2: np.log2, math.log10: np.log10, math.log1p: np.log1p, math.exp: np.exp, math.expm1: np.expm1,
+    math.sin: np.sin, math.cos: np.cos, math.tan: np.tan, math.asin: np.arcsin, math.acos: np.arccos, math.sinh: np.sinh, math.cosh: np.cosh,
+    math.acosh: np.arccosh, math.atanh: np.arctanh, math.fmod: np.fmod, math.ldexp: np.ldexp,
     math.gamma: _gamma, math.lgamma: lambda value: math.inf, math.remainder: lambda value, other: math.nan,
 }  # fmt: skip
 
