@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -129,10 +130,12 @@ def test_other_processors(triple: str, features: str, tile: tuple[int, int], mon
     assert_native_matches_eager(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)
 
 
+@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("kind", ["none", "causal", "bool", "row", "float"])
 @pytest.mark.parametrize(("length", "source"), [(37, 37), (20, 51), (51, 20)])
-def test_many_weights_are_not_kept(kind: str, length: int, source: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a long sequence are computed again, some rows at a time: results and gradients of eager mode, and of a first compiled call, are the same."""
+def test_many_weights_are_not_kept(kind: str, length: int, source: int, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a long sequence are computed again, some rows at a time, by native code or without it: results and gradients of eager mode, and of a first compiled call, are the same."""
+    from rushlight.core import kernel_providers
     from rushlight.ops.nn import attention
 
     torch.manual_seed(0)
@@ -148,8 +151,27 @@ def test_many_weights_are_not_kept(kind: str, length: int, source: int, monkeypa
     sizes: list[int] = []
     plain = attention._attention_of
     monkeypatch.setattr(attention, "_attention_of", lambda xp, *args: sizes.append(args[0].shape[-2]) or plain(xp, *args))  # type: ignore[func-returns-value]
+    if not native:
+        monkeypatch.setattr(kernel_providers, "_found", {kernel_providers._PROVIDER: None})
+    for one, other in zip(want, results_and_gradients(run, [query, key, value])):
+        np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
+    assert (not sizes) if native else max(sizes) == 4 and len(sizes) >= 2 * (length // 4)
     compiled = torch.compile(run, backend="native")
-    for function in (run, compiled, compiled):
-        for one, other in zip(want, results_and_gradients(function, [query, key, value])):
+    for _ in range(2):
+        for one, other in zip(want, results_and_gradients(compiled, [query, key, value])):
             np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-5)
-    assert max(sizes) == 4 and len(sizes) >= 2 * (length // 4)
+
+
+def test_long_sequences_of_eager_mode_keep_no_matrix_of_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory grows with the length, and not with its square."""
+    from rushlight.ops.nn import attention
+
+    monkeypatch.setattr(attention, "MANY_WEIGHTS", 1 << 18)
+    query, key, value = (torch.randn(1, 1, 600, 8, requires_grad=True) for _ in range(3))
+    result = F.scaled_dot_product_attention(query, key, value)  # compiles
+    result.sum().backward()
+    tracemalloc.start()
+    F.scaled_dot_product_attention(query, key, value).sum().backward()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 600 * 600 * 4 / 2

@@ -16,7 +16,7 @@ from ...core.dtypes import bool_
 from ...core.errors import NotSupported, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.fast_paths import shortcuts
-from ...core.kernel_providers import compiled
+from ...core.kernel_providers import compiled, faster
 from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
 from ...core.state import flags, state
@@ -25,7 +25,7 @@ from ..reduce.sums import sum_axes
 from . import attention_onnx as onnx_forms
 from .softmax import near_zero
 
-MANY_WEIGHTS = 1 << 24  # that are not kept for the gradient: a sequence of 4,096 has as many for each head
+MANY_WEIGHTS = 1 << 22  # that are not kept for the gradient, but computed again: a sequence of 2,048 has as many for each head
 BLOCK_OF_WEIGHTS = 1 << 21  # that are computed at a time
 
 
@@ -79,11 +79,19 @@ def _attention_kernel(xp: Any, query: Any, key: Any, value: Any, mask: Any, caus
     specs = _attention_meta(query, key, value, mask, causal, scale)
     if xp is not np or specs[1].size < MANY_WEIGHTS:
         return _whole_attention(xp, query, key, value, mask, causal, scale)  # type: ignore[no-any-return]
+    output = _native("attention.output", query, key, value, mask, causal, scale)
+    if output is not None:
+        return [output, np.empty(0, query.dtype)]
     output = np.empty(specs[0].shape, specs[0].dtype)
     for rows, columns, masked in _blocks(specs[1].shape, mask, causal):
         part = _attention_of(np, query[..., rows, :], key[..., columns, :], value[..., columns, :], masked, False, scale)
         output[..., rows, :] = part[0]
     return [output, np.empty(0, query.dtype)]
+
+
+def _native(name: str, first: Any, *args: Any) -> Any:
+    """What native code computes of a long sequence, block by block in the cache; None where it does not take these arguments."""
+    return faster(name, first, *args) if first.dtype.char in "fd" else None
 
 
 def _blocks(shape: tuple[int, ...], mask: Any, causal: bool) -> Iterator[tuple[slice, slice, Any]]:
@@ -174,6 +182,9 @@ def _attention_backward_kernel(
     shape = _attention_meta(query, key, value, mask, causal, scale)[1].shape
     if xp is not np or weights is not None or math.prod(shape) < MANY_WEIGHTS:
         return _whole_backward(xp, grad, query, key, value, weights, scale, causal, mask)  # type: ignore[no-any-return]
+    gradients = _native("attention_backward", grad, query, key, value, None, scale, causal, mask)
+    if gradients is not None:
+        return gradients  # type: ignore[no-any-return]
     made = [np.zeros(spec.shape, spec.dtype) for spec in _backward_meta(grad, query, key, value, weights, scale, causal, mask)]
     for rows, columns, masked in _blocks(shape, mask, causal):
         own = (query[..., rows, :], key[..., columns, :], value[..., columns, :])

@@ -185,7 +185,8 @@ def program_for(name: str, args: tuple[Any, ...]) -> CompiledSchedule:
 
 
 def graph_for(name: str, args: tuple[Any, ...]) -> tuple[Graph, list[Spec]]:
-    """The graph of one op, and its inputs without data."""
+    """The graph of one op, and its inputs without data; a name as ``attention.output`` asks for one of the op's results."""
+    name, _, result = name.partition(".")
     graph, op = Graph(), table[name]
     inputs, examples = [], []
     for position, each in enumerate(args):
@@ -200,5 +201,7 @@ def graph_for(name: str, args: tuple[Any, ...]) -> tuple[Graph, list[Spec]]:
     if op.returns is None:
         graph.output((node,))
     else:
-        graph.output(tuple([graph.call_function(operator.getitem, (node, at)) for at in range(len(op.returns))]))
+        graph.output(
+            tuple([graph.call_function(operator.getitem, (node, at)) for at, each in enumerate(op.returns) if result in ("", each)])
+        )
     return graph, examples
