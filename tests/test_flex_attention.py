@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -153,3 +154,20 @@ def test_a_choice_of_kernels_does_not_break_the_graph() -> None:
     compiled = torch.compile(attend, fullgraph=True)
     for _ in range(2):
         assert torch.allclose(compiled(query, key, value), attend(query, key, value))
+
+
+def test_a_mask_alone_makes_no_matrix_of_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory beside the mask grows with the length, and not with its square."""
+    pytest.importorskip("llvmlite")
+    from rushlight.ops.nn import attention
+
+    monkeypatch.setattr(attention, "MANY_WEIGHTS", 1 << 18)
+    query, key, value = (torch.randn(1, 4, 600, 8) for _ in range(3))
+    mask = create_block_mask(causal, None, None, 600, 600)
+    flex_attention(query, key, value, None, mask)  # compiles
+    tracemalloc.start()
+    result = flex_attention(query, key, value, None, mask)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * 600 * 600 * 4 / 2
+    torch.testing.assert_close(result, torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True))

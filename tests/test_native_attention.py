@@ -130,6 +130,32 @@ def test_other_processors(triple: str, features: str, tile: tuple[int, int], mon
     assert_native_matches_eager(lambda x: model(x)[0], torch.randn(3, 9, 5), tolerance=2e-5)
 
 
+def _last_keys_masked() -> dict[str, torch.Tensor]:
+    places, keys = torch.arange(90)[:, None], torch.arange(110)
+    no_block = torch.rand(90, 110) > 0.5
+    no_block[30:70] = False
+    return {
+        "causal": places >= keys,
+        "window": (places >= keys) & (places - keys < 7),
+        "padding": (keys < 41)[None, None, None].expand(2, 3, 1, 110),
+        "batches": keys < torch.tensor([5, 110])[:, None, None, None],
+        "one key": (keys == 60).expand(90, 110),
+        "whole blocks": no_block,
+        "strided": (keys[:, None] <= places.T).t(),
+        "queries": (places % 2 == 0).expand(90, 110),
+        "nothing": torch.zeros(90, 110, dtype=torch.bool),
+    }
+
+
+@pytest.mark.parametrize("kind", list(_last_keys_masked()))
+def test_keys_that_no_query_of_a_block_sees(kind: str) -> None:
+    """They are passed over: results, gradients and zeros for queries that see nothing are those of eager mode."""
+    torch.manual_seed(0)
+    mask = _last_keys_masked()[kind]
+    inputs = [torch.randn(2, 3, 90, 12), torch.randn(2, 3, 110, 12), torch.randn(2, 3, 110, 5)]
+    assert_native_matches_eager(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, mask), *inputs, tolerance=2e-5)
+
+
 @pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("kind", ["none", "causal", "bool", "row", "float"])
 @pytest.mark.parametrize(("length", "source"), [(37, 37), (20, 51), (51, 20)])

@@ -1,7 +1,7 @@
 """Blocked attention: the scores of a block of queries stay in the cache, and the whole matrix of scores is stored only if it is an output.
 
-The keys and values of a head are packed into panels when its first block begins.  A block multiplies its queries by the keys that its mask allows,
-takes the softmax of the scores row by row, and multiplies the weights by the values.  The gradient goes through the same blocks, and recomputes weights that
+The keys and values of a head are packed into panels when its first block begins.  A block multiplies its queries by the keys up to the last one that
+its mask allows, takes the softmax of the scores row by row, and multiplies the weights by the values.  The gradient goes through the same blocks, and recomputes weights that
 were not kept.
 """
 
@@ -181,8 +181,7 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
                 with c.loop(from_, to) as number:
                     start = c.scale(number, block)
                     rows = rows_of_block(c, start, block, length)
-                    seen = c.min(c.add(start, rows), source) if causal else c.integer(source)
-                    count = c.ceil_div(seen, wide)
+                    seen, count = seen_keys(c, heads, m, mask, causal, start, rows, source, wide)
                     down, across = steps(query)
                     keys.multiply(
                         c,
@@ -198,10 +197,10 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
                         mine = c.add(start, at)
                         limit = c.min(c.add(mine, 1), source) if causal else source
                         if mask is not None:
-                            apply_mask(c, scores, here, heads.pointer(m, mask, mine), mask, scale)
+                            apply_mask(c, scores, here, heads.pointer(m, mask, mine), mask, scale, seen)
                         place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
                         softmax(scores, here, count, limit, 1.0 if mask is not None else scale, place, source)
-                        if w and causal:  # beyond the columns that were computed
+                        if w and (causal or skips(mask)):  # beyond the columns that were computed
                             with c.loop(c.scale(count, wide), source) as column:
                                 c.store(c.constant(type_, 0.0), place, column)
                     values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
@@ -213,10 +212,39 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
     return unpermuted(output.value, order), weights
 
 
-def apply_mask(c: IRBuilder, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float) -> None:
-    """Scale a row of scores, and apply a mask: excluded scores are -inf."""
+def skips(mask: Reference | None) -> bool:
+    """Whether a mask may rule out the last keys of a block of queries: one of booleans that tells keys apart."""
+    return mask is not None and mask.dtype.kind == "b" and bool(mask.strides[-1])
+
+
+def seen_keys(
+    c: IRBuilder, heads: HeadIndices, name: str, mask: Reference | None, causal: bool, start: Scalar, rows: Scalar, source: Any, wide: int
+) -> tuple[Scalar, Scalar]:
+    """How many keys a block of queries sees, up to the last one that it may attend to, and the panels that hold them."""
+    if causal:
+        seen = c.min(c.add(start, rows), source)
+        return seen, c.ceil_div(seen, wide)
+    if mask is None or not skips(mask):
+        return c.integer(source), c.ceil_div(c.integer(source), wide)
+    last, found, panels = c.slot("i64"), c.slot("i8"), c.ceil_div(c.integer(source), wide)
+    c.write(Scalar("0", "i64"), last)
+    with c.loop(panels) as number, c.when(c.compare("eq", c.read(last, "i64"), Scalar("0", "i64"))):  # from the last panel on
+        end = c.sub(panels, number)
+        c.write(Scalar("0", "i8"), found)
+        with c.loop(rows if mask.strides[-2] else 1) as row:
+            here = heads.pointer(name, mask, c.add(start, row))
+            with c.loop(c.scale(c.sub(end, 1), wide), c.min(c.scale(end, wide), source)) as column:
+                allowed = c.load(here, c.scale(column, mask.strides[-1]), "i8")
+                c.write(c.binary("or", c.read(found, "i8"), allowed), found)
+        c.write(c.select(c.compare("ne", c.read(found, "i8"), Scalar("0", "i8")), end, Scalar("0", "i64")), last)
+    count = c.max(c.read(last, "i64"), 1)
+    return c.min(c.scale(count, wide), source), count
+
+
+def apply_mask(c: IRBuilder, scores: ScoreRow, here: str, mask_at: str, mask: Reference, scale: float, seen: Scalar) -> None:
+    """Scale a row of the scores that are seen, and apply a mask: excluded scores are -inf."""
     type_ = scores.type
-    with c.loop(mask.shape[-1]) as column:
+    with c.loop(seen) as column:
         found = c.binary("fmul", c.load(here, column, type_), c.constant(type_, scale))
         given = c.load(mask_at, c.scale(column, mask.strides[-1]), TYPES[mask.dtype])
         lowest = c.constant(type_, -math.inf)
@@ -316,8 +344,7 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                 with c.loop(-(-length // block)) as number:
                     begin = c.scale(number, block)
                     rows = rows_of_block(c, begin, block, length)
-                    seen = c.min(c.add(begin, rows), source) if causal else c.integer(source)
-                    count = c.ceil_div(seen, wide)
+                    seen, count = seen_keys(c, heads, m, mask, causal, begin, rows, source, wide)
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
                         panels[at].pack(c, strides[at], places[at], origin, rows=rows)
@@ -343,7 +370,7 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                             mine = c.add(begin, at_row)
                             limit = c.min(c.add(mine, 1), source) if causal else source
                             if mask is not None:
-                                apply_mask(c, scores, own_weights, heads.pointer(m, mask, mine), mask, scale)
+                                apply_mask(c, scores, own_weights, heads.pointer(m, mask, mine), mask, scale, seen)
                             softmax(scores, own_weights, count, limit, 1.0 if mask is not None else scale, "", source)
                         softmax_gradient(scores, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
                     if wanted[0]:

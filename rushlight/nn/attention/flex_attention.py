@@ -1,7 +1,8 @@
 """Attention whose scores a function changes: ``flex_attention``, and the masks of blocks that go with it.
 
 A function of a score and its place, or of the place alone, is written for one element; here it is called once, on tensors of all places that
-broadcast against each other, and its ops are a part of the program.  Compiled, scores, function, mask and softmax are fused.
+broadcast against each other, and its ops are a part of the program.  A mask alone makes blocked attention, which passes over the keys at the end that
+a block of queries does not see; compiled, scores, a function of them, mask and softmax are fused.
 """
 
 from __future__ import annotations
@@ -338,16 +339,16 @@ def flex_attention(
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (each.repeat_interleave(groups, 1) for each in (key, value))
-    scores = (query @ key.transpose(-2, -1)).to(float64 if query.dtype == float64 else float32)
-    scores = scores * (query.shape[-1] ** -0.5 if scale is None else scale)
-    masked = block_mask is not None and block_mask.mask_mod is not noop_mask
-    if score_mod is not None or masked:
-        places = _places(query.shape[0], query.shape[1], query.shape[2], key.shape[2], scores.device)
-        if score_mod is not None:
-            scores = score_mod(scores, *places)
-        if masked:
-            assert block_mask is not None
-            scores = table["where"].call(block_mask.mask_mod(*places), scores, -math.inf)
+    factor = query.shape[-1] ** -0.5 if scale is None else scale
+    places = _places(query.shape[0], query.shape[1], query.shape[2], key.shape[2], query.device)
+    mask = None if block_mask is None or block_mask.mask_mod is noop_mask else block_mask.mask_mod(*places)
+    if score_mod is None and not return_lse and return_aux is None and (mask is None or mask.dtype is bool_):
+        return table["attention"].call(query, key, value, mask, False, factor)[0]
+    scores = (query @ key.transpose(-2, -1)).to(float64 if query.dtype == float64 else float32) * factor
+    if score_mod is not None:
+        scores = score_mod(scores, *places)
+    if mask is not None:
+        scores = table["where"].call(mask, scores, -math.inf)
     top = scores.amax(-1, True).clamp(min=-3.0e38)  # rows of which nothing is left become zeros
     raised = (scores - top).exp()
     total = raised.sum(-1, True)
