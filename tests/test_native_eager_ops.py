@@ -77,6 +77,15 @@ def layer(make, *shape):
     return run
 
 
+class ChannelsLast(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x.to(memory_format=rushlight.channels_last))
+
+
 CASES = {
     "LSTM": (lambda: recurrent(nn.LSTM), {"lstm_layer", "lstm_backward"}),
     "LSTM, both directions, projected": (lambda: recurrent(nn.LSTM, bidirectional=True, proj_size=40), {"lstm_layer", "lstm_backward"}),
@@ -88,6 +97,29 @@ CASES = {
     "layer norm": (lambda: layer(lambda: nn.LayerNorm(129), 20, 8, 129), {"layer_standardize", "layer_standardize_backward"}),
     "layer norm, no bias": (lambda: layer(lambda: nn.LayerNorm((8, 129), bias=False), 20, 8, 129), {"layer_standardize_backward"}),
     "linear": (lambda: layer(lambda: nn.Linear(130, 120), 200, 130), {"linear", "matmul"}),
+    "convolution": (lambda: layer(lambda: nn.Conv2d(6, 9, 3, padding=1), 2, 6, 11, 10), {"convolution", "convolution_weight_gradient"}),
+    "convolution, strided": (lambda: layer(lambda: nn.Conv2d(6, 9, 3, 2, 1), 3, 6, 15, 9), {"convolution", "convolution_weight_gradient"}),
+    "convolution, depthwise": (
+        lambda: layer(lambda: nn.Conv2d(16, 16, 5, padding=2, groups=16), 2, 16, 9, 9),
+        {"convolution", "convolution_weight_gradient"},
+    ),
+    "convolution, grouped": (
+        lambda: layer(lambda: nn.Conv1d(12, 8, 4, dilation=2, groups=4, bias=False), 2, 12, 90),
+        {"convolution", "convolution_weight_gradient"},
+    ),
+    "convolution, transposed": (
+        lambda: layer(lambda: nn.ConvTranspose2d(8, 6, 3, 2, 1, 1), 2, 8, 9, 9),
+        {"convolution", "convolution_weight_gradient"},
+    ),
+    "convolution, channels last": (
+        lambda: layer(lambda: ChannelsLast(nn.Conv2d(8, 12, 3)), 2, 8, 12, 12),
+        {"convolution", "convolution_weight_gradient"},
+    ),
+    "batch norm": (lambda: layer(lambda: nn.BatchNorm2d(12), 5, 12, 9, 11), {"standardize", "standardize_backward"}),
+    "batch norm, channels last": (
+        lambda: layer(lambda: ChannelsLast(nn.BatchNorm2d(12)), 5, 12, 9, 11),
+        {"standardize", "standardize_backward"},
+    ),
     "GELU": (lambda: layer(lambda: nn.Sequential(nn.Linear(256, 256), nn.GELU()), 128, 256), {"linear", "matmul"}),
 }
 
@@ -199,3 +231,14 @@ def test_a_fork_while_a_kernel_is_compiled():
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("size", [8, 64])
+def test_batch_norm_keeps_channels_last_at_every_size(size):
+    layer, x = nn.BatchNorm2d(16), rushlight.randn(4, 16, size, size).to(memory_format=rushlight.channels_last).requires_grad_()
+    for _ in range(2):
+        y = layer(x)
+        (gradient,) = rushlight.autograd.grad(y.square().sum(), x)
+        assert y.is_contiguous(memory_format=rushlight.channels_last) and gradient.is_contiguous(memory_format=rushlight.channels_last)
+    plain = nn.BatchNorm2d(16)(x.contiguous())
+    rushlight.testing.assert_close(y, plain)

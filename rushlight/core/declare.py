@@ -163,6 +163,7 @@ class Declared(dict[Key, Value]):
     def __init__(self) -> None:
         super().__init__()
         self.expected: dict[Key, str] = {}  # the module that declares a name, from the manifest
+        self.rewriting = False  # whether the manifest is being written: a file may declare what the old one expects of another
         self.loaded = False
 
     def __missing__(self, key: Key) -> Value:
@@ -343,8 +344,9 @@ def _declare(function: Any, meta: Any, kernel: Any, vjp: Any, body: Any, options
     wants_in_place = options.pop("in_place", getattr(op.family, "in_place", False) and op.returns is None)
     if options:
         raise TypeError(f"op {name}: unknown options {sorted(options)}")
-    if dict.__contains__(table, name) or table.expected.get(name, op.source_module) != op.source_module:
-        raise ValueError(f"op {name} is declared twice: in {table[name].source_module} and {op.source_module}")
+    other = op.source_module if table.rewriting else table.expected.get(name, op.source_module)
+    if dict.__contains__(table, name) or other != op.source_module:
+        raise ValueError(f"op {name} is declared twice: in {other} and {op.source_module}")
     table[name] = op
     op.call = entry_point(op, function)
     names = (op.public_name, *(alias for alias in op.aliases if "." not in alias))

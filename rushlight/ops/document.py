@@ -210,6 +210,7 @@ def page() -> str:
 
 def manifest() -> str:
     """The text of ``manifest.py``: for each file its ops, its methods, and its functions by namespace."""
+    table.rewriting = True
     for path in sorted(FOLDER.glob("*/[!_]*.py")):
         importlib.import_module(f"{__package__}.{path.parent.name}.{path.stem}")
     found: dict[str, dict[str, list[str]]] = {}

@@ -181,7 +181,7 @@ FILES = {
         "": "batch_norm cosine_similarity group_norm layer_norm pairwise_distance rms_norm",
         "nn.functional": "batch_norm cosine_similarity group_norm instance_norm layer_norm local_response_norm normalize pairwise_distance rms_norm",
         "ops": "batch_norm cosine_similarity group_norm instance_norm layer_norm layer_standardize layer_standardize_backward local_response_norm "
-            "nn_functional_batch_norm normalize pairwise_distance rms_norm scale_shift standardize standardize_backward",
+            "nn_functional_batch_norm normalize pairwise_distance rms_norm",
     },
     "nn.packed_sequences": {
         "": "_pack_padded_sequence _pad_packed_sequence",
@@ -213,6 +213,9 @@ FILES = {
         "nn.functional": "log_softmax softmax softmin",
         "ops": "log_softmax log_softmax_backward nn_functional_log_softmax nn_functional_softmax nn_functional_softmin softmax softmax_backward",
         "special": "log_softmax softmax",
+    },
+    "nn.standardize": {
+        "ops": "scale_shift standardize standardize_backward",
     },
     "nn.vision": {
         "": "affine_grid_generator channel_shuffle grid_sampler grid_sampler_2d grid_sampler_3d native_channel_shuffle pixel_shuffle pixel_unshuffle",

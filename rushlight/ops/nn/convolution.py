@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
-from ...core.kernel_providers import faster
+from ...core.kernel_providers import compiled, faster
 from ..pointwise.arithmetic import conjugate
 from ..shape.views import slice_dim
 from . import convolution_onnx as onnx_forms
@@ -21,6 +21,7 @@ from .sliding_windows import Checked, as_ints, expand_ints, refuse_types, window
 
 Ints = tuple[int, ...]
 LARGE = 1 << 22  # products of two numbers, from which on native code is worth its compilation
+FEW = 1 << 10  # elements of an input from which on it is, where the call comes again and again
 
 
 def _show(sizes: Any) -> str:
@@ -145,6 +146,13 @@ def _convolution_kernel(
         found = faster("convolution", input, weight, bias, stride, padding, dilation, bool(transposed), extra, int(groups))
         if found is not None:
             return found
+    return _by_panels(xp, input, weight, bias, stride, padding, dilation, bool(transposed), extra, int(groups))
+
+
+@compiled("convolution", FEW)
+def _by_panels(
+    xp: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, extra: Ints, groups: int
+) -> Any:
     if not transposed:
         return convolve(xp, input, weight, bias, stride, [(p, p) for p in padding], dilation, groups)
     size = _transposed_size(input.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
@@ -217,6 +225,13 @@ def _weight_gradient_kernel(xp: Any, input: Any, grad: Any, kernel: Any, stride:
         found = faster("convolution_weight_gradient", input, grad, tuple(kernel), stride, padding, dilation, int(groups))
         if found is not None:
             return found
+    return _weight_gradient_by_panels(xp, input, grad, tuple(kernel), stride, padding, dilation, int(groups))
+
+
+@compiled("convolution_weight_gradient", FEW)
+def _weight_gradient_by_panels(
+    xp: Any, input: Any, grad: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
+) -> Any:
     return weight_gradient(xp, input, grad, kernel, stride, [(p, p) for p in padding], dilation, groups)
 
 

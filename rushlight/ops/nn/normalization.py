@@ -10,201 +10,27 @@ import numpy as np
 from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec, storage_of
 from ...core.base import TensorBase as Tensor
-from ...core.declare import composite, joint, primitive, table
+from ...core.declare import composite, joint, table
 from ...core.devices import sole_accelerator
 from ...core.dtypes import BY_NUMPY, LOW_PRECISION
 from ...core.errors import DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
-from ...core.families import broadcast_shapes, elementwise, promoted
+from ...core.families import broadcast_shapes, promoted
 from ...core.fast_paths import shortcut, shortcuts
-from ...core.kernel_providers import compiled, faster
-from ...core.parallel import BLOCK, over_rows
+from ...core.kernel_providers import compiled
 from ...core.recording import recomputed
 from ...core.state import flags, state
 from ...core.upcast import in_single
 from ..pointwise.where_clamp import at_least
-from ..reduce.sums import sum_axes, sum_rows
-from ..shape.memory import in_memory_format, is_contiguous, like_layout
+from ..reduce.sums import sum_axes
+from ..shape.memory import in_memory_format, like_layout
 from . import normalization_onnx as onnx_forms
-
-_LARGE = 1 << 17  # elements, from which on native code is worth its compilation
-_WIDEST = 4096  # rows that are added up in one go: few enough numbers that rounding errors stay small
-
-# -- mean 0, variance 1 ------------------------------------------------------------------------------------------
-
-
-def _kept(shape: Any, dims: Any) -> tuple[int, ...]:
-    return tuple(1 if i in dims else size for i, size in enumerate(shape))
-
-
-def _standardize_meta(input: Any, dims: Any, eps: float) -> list[Spec]:
-    kept = _kept(input.shape, dims)
-    return [Spec(input.shape, input.dtype), Spec(kept, input.dtype), Spec(kept, input.dtype)]
-
-
-def _as_rows(array: Any, dims: Any) -> Any:
-    """A contiguous array as a matrix with a row for each group of elements to normalise; None where it is not one."""
-    kept = array.ndim - len(dims)
-    if (
-        array.__class__ is not np.ndarray
-        or not array.flags.c_contiguous
-        or array.dtype.char not in "fd"
-        or tuple(dims) != tuple(range(kept, array.ndim))
-    ):
-        return None
-    width = math.prod(array.shape[kept:])
-    return array.reshape(-1, width) if 0 < width <= _WIDEST and array.size else None
-
-
-def _in_row_blocks(work: Any, rows: Any) -> None:
-    """``work(rows)``, for slices of rows that stay in the cache, on several threads."""
-    step = max(1, BLOCK // rows.shape[1])
-
-    def run(first: int, last: int) -> None:
-        for start in range(first, last, step):
-            work(slice(start, min(start + step, last)))
-
-    over_rows(run, len(rows), rows.size, 8)
-
-
-def _standardize_kernel(xp: Any, input: Any, dims: Any, eps: float) -> list[Any]:
-    if not (is_contiguous(input) or dims[0] == 0 and in_memory_format(input)):  # channels of a batch keep their format
-        input = xp.ascontiguousarray(input)
-    kind = input.dtype.type
-    count = kind(max(1, math.prod(input.shape[i] for i in dims)))
-    rows = _as_rows(input, dims)
-    if rows is None and xp is np and input.size >= _LARGE and input.dtype.char in "fd":
-        found = faster("standardize", input, tuple(dims), float(eps))
-        if found is not None:
-            return list(found)
-    if rows is None:
-        mean = sum_axes(xp, input, tuple(dims), True) / count
-        result = input - mean
-        variance = sum_axes(xp, result * result, tuple(dims), True) / count
-        result *= 1 / xp.sqrt(variance + kind(eps))
-        return [result, mean, variance]
-    result, mean, variance = xp.empty_like(rows), xp.empty((len(rows), 1), rows.dtype), xp.empty((len(rows), 1), rows.dtype)
-
-    def work(part: slice) -> None:
-        made = result[part]
-        xp.divide(sum_rows(xp, rows[part])[:, None], count, out=mean[part])
-        xp.subtract(rows[part], mean[part], out=made)
-        xp.divide(xp.einsum("ij,ij->i", made, made)[:, None], count, out=variance[part])
-        made *= 1 / xp.sqrt(variance[part] + kind(eps))
-
-    _in_row_blocks(work, rows)
-    kept = _kept(input.shape, dims)
-    return [result.reshape(input.shape), mean.reshape(kept), variance.reshape(kept)]
-
-
-@primitive(
-    meta=_standardize_meta,
-    kernel=_standardize_kernel,
-    vjp={"input": lambda g, input, standard, variance, dims, eps: standardize_backward(g, input, standard, variance, dims, eps)},
-    returns=("standard", "mean", "variance"),
-    nondifferentiable=("mean", "variance"),
-    namespace=None,
-    method=False,
-    out=False,
-    onnx={9: onnx_forms.standardize},
-)
-def standardize(input: Tensor, dims: Any, eps: float) -> Tensor:
-    """The input less its mean over dimensions, divided by its standard deviation; with mean and (biased) variance."""
-
-
-def _standardize_backward_kernel(xp: Any, grad: Any, input: Any, result: Any, variance: Any, dims: Any, eps: float) -> Any:
-    kind = grad.dtype.type
-    count = kind(max(1, math.prod(grad.shape[i] for i in dims)))
-    scale = 1 / xp.sqrt(variance + kind(eps))
-    rows, given = _as_rows(grad, dims), _as_rows(result, dims)
-    if (rows is None or given is None) and xp is np and grad.size >= _LARGE and grad.dtype.char in "fd":
-        made = faster("standardize_backward", grad, input, result, variance, tuple(dims), float(eps))
-        if made is not None:
-            return made
-    if rows is None or given is None:
-        found = grad * result
-        slope = sum_axes(xp, found, tuple(dims), True) / count
-        xp.multiply(result, slope, out=found)
-        xp.subtract(grad, found, out=found)
-        found -= sum_axes(xp, grad, tuple(dims), True) / count
-        found *= scale
-        return found
-    found, scale = xp.empty_like(rows), scale.reshape(-1, 1)
-
-    def work(part: slice) -> None:
-        made = found[part]
-        slope = xp.einsum("ij,ij->i", rows[part], given[part]) / count
-        xp.multiply(given[part], slope[:, None], out=made)
-        xp.subtract(rows[part], made, out=made)
-        made -= (sum_rows(xp, rows[part]) / count)[:, None]
-        made *= scale[part]
-
-    _in_row_blocks(work, rows)
-    return found.reshape(grad.shape)
-
-
-@composite(
-    kernel=_standardize_backward_kernel,
-    meta=lambda grad, input, result, variance, dims, eps: Spec(grad.shape, grad.dtype),
-    namespace=None,
-    method=False,
-)
-def standardize_backward(grad: Tensor, input: Tensor, result: Tensor, variance: Tensor, dims: Any, eps: float) -> Tensor:
-    """The gradient of ``standardize``.  The body starts from the input, so that it can be differentiated again."""
-    dims = list(dims)
-    centred = input - input.mean(dims, True)
-    scale = ((centred * centred).mean(dims, True) + eps).rsqrt()
-    standard = centred * scale
-    return scale * (grad - grad.mean(dims, True) - standard * (grad * standard).mean(dims, True))
-
-
-def _scale_shift_kernel(xp: Any, input: Any, weight: Any, bias: Any) -> Any:
-    result = input * weight
-    if result.shape != input.shape or not input.ndim or bias.ndim > result.ndim:
-        return result + bias
-    try:
-        return xp.add(result, bias, out=result)
-    except ValueError:  # the bias is larger than the product, as one of a batch may be
-        return result + bias
-
-
-def _scale_gradient(g: Any, input: Any, weight_shape: Any) -> Any:
-    made = shortcut("channel_products", g, input, weight_shape) if sole_accelerator.kind is not None else None
-    return g * input if made is None else made
-
-
-@primitive(
-    meta=elementwise(),
-    kernel=_scale_shift_kernel,
-    vjp={"input": lambda g, weight: g * weight, "weight": _scale_gradient, "bias": lambda g: g},
-    namespace=None,
-    method=False,
-    out=False,
-    in_place=False,
-)
-def scale_shift(input: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """``input * weight + bias`` for broadcast weight and bias."""
-
-
-def _affine(value: Any, weight: Any, bias: Any, shape: Any = None) -> Any:
-    """A scale and a shift, either of which may be absent."""
-    if value._array.dtype in LOW_PRECISION and any(each is not None and each._array.dtype != value._array.dtype for each in (weight, bias)):
-        return _affine(value.float(), weight, bias, shape).to(value.dtype)
-    if weight is not None and shape is not None:
-        weight = weight.reshape(shape)
-    if bias is not None and shape is not None:
-        bias = bias.reshape(shape)
-    if weight is not None and bias is not None:
-        return scale_shift(value, weight, bias)
-    if weight is not None:
-        return value * weight
-    return value if bias is None else value + bias
-
+from .standardize import affine, kept_shape, scale_shift, standardize, standardize_backward, standardize_backward_kernel, standardize_kernel
 
 # -- layers ------------------------------------------------------------------------------------------------------
 
 
 def _layer_meta(input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Spec]:
-    return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(_kept(input.shape, dims), input.dtype)]
+    return [Spec(input.shape, input.dtype), Spec(input.shape, input.dtype), Spec(kept_shape(input.shape, dims), input.dtype)]
 
 
 def _beside(each: Any, dims: Any, ndim: int) -> Any:
@@ -215,7 +41,7 @@ def _beside(each: Any, dims: Any, ndim: int) -> Any:
 
 @compiled("layer_standardize")
 def _layer_kernel(xp: Any, input: Any, weight: Any, bias: Any, dims: Any, eps: float) -> list[Any]:
-    standard, _, variance = _standardize_kernel(xp, input, dims, eps)
+    standard, _, variance = standardize_kernel(xp, input, dims, eps)
     weight, bias = (_beside(each, dims, input.ndim) for each in (weight, bias))
     result = standard.copy() if weight is None else standard * weight
     if bias is not None:
@@ -240,7 +66,7 @@ def _layer_backward_kernel(xp: Any, grad: Any, input: Any, weight: Any, standard
         of_weight, of_bias = sum_axes(xp, of_weight, before), sum_axes(xp, of_bias, before)
     if weight is not None:
         grad = grad * weight
-    return [_standardize_backward_kernel(xp, grad, input, standard, variance, dims, eps), of_weight, of_bias]
+    return [standardize_backward_kernel(xp, grad, input, standard, variance, dims, eps), of_weight, of_bias]
 
 
 @composite(
@@ -284,7 +110,7 @@ def layer_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     many dimensions as the input, or of its channels."""
     standard, _, variance = standardize(input, dims, eps)  # type: ignore[misc]
     weight, bias = (_beside(each, dims, input._array.ndim) for each in (weight, bias))
-    return _affine(standard, weight, bias), standard, variance
+    return affine(standard, weight, bias), standard, variance
 
 
 def _check_normalized(input: Any, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
@@ -467,7 +293,7 @@ def _batch_norm_of(
     if running_var is not None and not empty:
         count = math.prod(shape) // max(shape[1], 1)
         _update_running(running_var, variance, momentum, count / max(count - 1, 1))
-    return _affine(result, weight, bias, channels)
+    return affine(result, weight, bias, channels)
 
 
 @composite(namespace="nn.functional", name="nn_functional_batch_norm", onnx={9: onnx_forms.batch_norm})
@@ -515,7 +341,7 @@ def instance_norm(
             _update_running(running_mean, mean.mean(0), momentum)
         if running_var is not None:
             _update_running(running_var, variance.mean(0), momentum, (count := math.prod(shape[2:])) / max(count - 1, 1))
-        return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+        return affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
     return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
 
@@ -544,7 +370,7 @@ def group_norm(
     def body(input: Any, weight: Any, bias: Any) -> Any:
         grouped = input.reshape(shape[0], num_groups, math.prod(shape[1:]) // num_groups)
         result = like_layout(standardize(grouped, (2,), eps)[0].reshape(shape), input)
-        return _affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
+        return affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
     return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
 

@@ -6,9 +6,6 @@ import numpy as np
 
 from ..make import Sample, cases, refused, samples
 
-samples("standardize", cases(lambda m: [Sample(m.real(3, 4), (1,), 1e-5), Sample(m.real(2, 3, 4), (0, 2), 1e-3)]))
-samples("scale_shift", cases(lambda m: [Sample(m.real(2, 3), m.real(3), m.real(3)), Sample(m.real(2, 3, 2), m.real(3, 1), m.real(3, 1))]))
-
 samples("layer_standardize", cases(lambda m: [
     Sample(m.real(3, 4), m.real(4), m.real(4), (1,), 1e-5), Sample(m.real(2, 3, 4), m.real(3, 4), None, (1, 2), 1e-3),
     Sample(m.real(3), None, m.real(3), (0,), 1e-5),

@@ -33,7 +33,7 @@ from ..executable import CompiledSchedule, compile_graph, no_attribute
 from ..shape_templates import Inputs
 
 LARGE = 1 << 28  # multiplications of a matrix product from which on BLAS is as fast as generated code
-LIMIT = 256  # cached programs: the most recent ones
+LIMIT = 1024  # cached programs, the newest ones: more than a convolutional network has in a step
 SEVERAL = 3  # leading sizes that get specialized programs: many models have no more (batches, last batches, tests)
 BROKEN = "broken"
 
