@@ -21,7 +21,7 @@ from .sliding_windows import Checked, as_ints, expand_ints, refuse_types, window
 
 Ints = tuple[int, ...]
 LARGE = 1 << 22  # products of two numbers, from which on native code is worth its compilation
-FEW = 1 << 10  # elements of an input from which on it is, where the call comes again and again
+FEW = 1 << 6  # elements of an input from which on it is, where the call comes again and again
 
 
 def _show(sizes: Any) -> str:

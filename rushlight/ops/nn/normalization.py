@@ -187,6 +187,16 @@ def _wide(each: Any) -> Any:
 
 def _update_running(running: Any, found: Any, momentum: float, factor: float = 1.0) -> None:
     """``running = (1 - momentum) * running + momentum * factor * found``, in place and unrecorded."""
+    array, value = running._array, found._array
+    if not flags.special and running.__class__ is found.__class__ and array.__class__ is value.__class__ is np.ndarray:
+        plain = array.flags.c_contiguous and array.flags.writeable and running._view is None and not running._inference
+        if plain and array.dtype is value.dtype and array.dtype.char in "fd":
+            kind = array.dtype.type
+            value = value.reshape(array.shape) if factor == 1 else value.reshape(array.shape) * kind(factor)
+            array *= kind(1 - momentum)
+            array += value * kind(momentum)
+            storage_of(running).version += 1
+            return
     enabled = state.grad_enabled
     state.grad_enabled = False
     try:

@@ -12,6 +12,7 @@ from ...core.dtypes import LOW_PRECISION, legacy_name
 from ...core.errors import ArgumentError, NotSupported, ShapeError
 from ...core.symbolic import smaller
 
+_INT = {int}
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -53,6 +54,8 @@ def as_ints(value: Any, op: str, name: str) -> tuple[int, ...]:
 
 def expand_ints(value: Any, count: int, op: str, name: str) -> tuple[int, ...]:
     """One int for all dimensions, or one for each."""
+    if value.__class__ is tuple and len(value) == count and set(map(type, value)) == _INT:
+        return value  # type: ignore[no-any-return]
     values = as_ints(value, op, name)
     if len(values) == 1:
         return values * count
