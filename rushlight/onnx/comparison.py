@@ -11,6 +11,7 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.base import TensorBase
+from ..core.kernel_providers import same_digits
 from ..nn.modules.module import Module
 from .enums import TrainingMode
 from .errors import OnnxExporterError
@@ -168,8 +169,8 @@ def copied(value: Any) -> Any:
 
 
 def eager(model: Any, args: Sequence[Any], kwargs: dict[str, Any], training: TrainingMode = TrainingMode.EVAL) -> list[np.ndarray]:
-    """What the program itself computes."""
-    with select_model_mode_for_export(model, training), preserved(model), no_grad():
+    """What the program itself computes: the same digits each time, unless it draws random numbers."""
+    with select_model_mode_for_export(model, training), preserved(model), no_grad(), same_digits():
         return flat(model(*copied(tuple(args)), **copied(kwargs)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .sliding_windows import Checked, as_ints, expand_ints, refuse_types, window
 
 Ints = tuple[int, ...]
 LARGE = 1 << 22  # products of two numbers, from which on native code is worth its compilation
-FEW = 1 << 6  # elements of an input from which on it is, where the call comes again and again
+FEW = 1 << 10  # elements of an input from which on it is, where the call comes again and again
 
 
 def _show(sizes: Any) -> str:
@@ -143,10 +144,10 @@ def _convolution_kernel(
 ) -> Any:  # fmt: skip
     stride, padding, dilation, extra = _expanded(weight.ndim - 2, stride, padding, dilation, output_padding)
     if _is_large(xp, input, weight, () if transposed else stride):
-        found = faster("convolution", input, weight, bias, stride, padding, dilation, bool(transposed), extra, int(groups))
+        found = faster("convolution", input, weight, bias, stride, padding, dilation, bool(transposed), extra, index(groups))
         if found is not None:
             return found
-    return _by_panels(xp, input, weight, bias, stride, padding, dilation, bool(transposed), extra, int(groups))
+    return _by_panels(xp, input, weight, bias, stride, padding, dilation, bool(transposed), extra, index(groups))
 
 
 @compiled("convolution", FEW)
@@ -222,10 +223,10 @@ def _weight_gradient_meta(input: Any, grad: Any, kernel: Any, stride: Any, paddi
 def _weight_gradient_kernel(xp: Any, input: Any, grad: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
     stride, padding, dilation, _ = _expanded(len(kernel), stride, padding, dilation)
     if xp is np and grad.dtype.char in "fd" and grad.size * (input.shape[1] // groups) * math.prod(kernel) >= LARGE:
-        found = faster("convolution_weight_gradient", input, grad, tuple(kernel), stride, padding, dilation, int(groups))
+        found = faster("convolution_weight_gradient", input, grad, tuple(kernel), stride, padding, dilation, index(groups))
         if found is not None:
             return found
-    return _weight_gradient_by_panels(xp, input, grad, tuple(kernel), stride, padding, dilation, int(groups))
+    return _weight_gradient_by_panels(xp, input, grad, tuple(kernel), stride, padding, dilation, index(groups))
 
 
 @compiled("convolution_weight_gradient", FEW)

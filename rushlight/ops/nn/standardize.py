@@ -21,7 +21,7 @@ from ..shape.memory import in_memory_format, is_contiguous
 from . import normalization_onnx as onnx_forms
 
 _LARGE = 1 << 17  # elements, from which on native code is worth its compilation
-_FEW = 1 << 6  # and from which on it is where the call comes again and again
+_FEW = 1 << 12  # and from which on it is where the call comes again and again
 _WIDEST = 4096  # rows that are added up in one go: few enough numbers that rounding errors stay small
 
 
