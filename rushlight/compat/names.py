@@ -12,6 +12,12 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.utils._device": "rushlight.compat.device_context",
     "torch.utils._ordered_set": "rushlight.compat.ordered_set",
     "torch.utils._config_module": "rushlight.compat.config_module",
+    "torch.utils.benchmark.utils": "rushlight.utils.benchmark",
+    "torch.utils.benchmark.utils.common": "rushlight.utils.benchmark.measurement",
+    "torch.utils.benchmark.utils.compare": "rushlight.utils.benchmark.compare",
+    "torch.utils.benchmark.utils.fuzzer": "rushlight.utils.benchmark.fuzzer",
+    "torch.utils.benchmark.utils.sparse_fuzzer": "rushlight.utils.benchmark.fuzzer",
+    "torch.utils.benchmark.utils.timer": "rushlight.utils.benchmark.timer",
     "torch.utils._mode_utils": "rushlight.compat.mode_utils",
     "torch._subclasses": "rushlight.compat.subclasses",
     "torch.utils._foreach_utils": "rushlight.compat.foreach_utils",
@@ -107,7 +113,7 @@ PRIVATE_NAMES.update(
 )
 
 # PyTorch's packages that are one file here: programs import submodules of them, and look whether they are packages.
-PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.utils.benchmark", "torch.cuda.amp"}
+PACKAGES = {"torch.compiler", "torch.fft", "torch.linalg", "torch.special", "torch.quantization", "torch.cuda.amp"}
 PACKAGES |= {
     f"{_old}.{_name}"
     for _old in ("torch.nn", "torch.ao.nn")
