@@ -285,3 +285,16 @@ def test_schedulers_of_libraries_call_get_lr_within_their_step() -> None:
         assert entered is scheduler and scheduler._get_lr_called_within_step
         raise ZeroDivisionError
     assert not scheduler._get_lr_called_within_step
+
+
+def test_the_exporter_of_files_by_its_new_names() -> None:
+    program = """
+import rushlight.compat
+rushlight.compat.install()
+import torch
+from torch.onnx._internal.torchscript_exporter import _type_utils, jit_utils, symbolic_helper, symbolic_opset14, utils
+from torch.onnx._internal.torchscript_exporter._globals import GLOBALS
+assert symbolic_helper is torch.onnx.symbolic_helper and utils is torch.onnx.utils and GLOBALS.export_onnx_opset_version >= 7
+assert _type_utils.JitScalarType and callable(symbolic_opset14.softmax)
+"""
+    run_python(program)

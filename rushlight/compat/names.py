@@ -87,7 +87,27 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
     "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
 }
-PRIVATE_NAMES.update({f"torch.onnx.symbolic_opset{number}": "rushlight.compat.symbolic_opset" for number in range(7, 21)})
+# The exporter of `dynamo=False`, which newer versions of PyTorch keep in a package of its own.
+_EXPORTER = "torch.onnx._internal.torchscript_exporter"
+PRIVATE_NAMES.update(
+    {
+        _EXPORTER: "rushlight.compat.torchscript_exporter",
+        f"{_EXPORTER}._globals": "rushlight.onnx.globals",
+        f"{_EXPORTER}._type_utils": "rushlight.onnx.types",
+        f"{_EXPORTER}.jit_utils": "rushlight.onnx.opset_builder",
+        f"{_EXPORTER}.registration": "rushlight.onnx.registration",
+        f"{_EXPORTER}.symbolic_helper": "rushlight.onnx.symbolic_helper",
+        f"{_EXPORTER}.utils": "rushlight.onnx.utils",
+        f"{_EXPORTER}.verification": "rushlight.onnx.verification",
+    }
+)
+PRIVATE_NAMES.update(
+    {
+        f"{_place}.symbolic_opset{_number}": "rushlight.compat.symbolic_opset"
+        for _number in range(7, 21)
+        for _place in ("torch.onnx", _EXPORTER)
+    }
+)
 
 _LAYERS = "modules modules.activation modules.batchnorm modules.conv modules.dropout modules.embedding_ops modules.functional_modules modules.linear "
 _LAYERS += "modules.normalization modules.rnn modules.utils activation batchnorm conv dropout embedding_ops functional_modules linear normalization rnn utils"
