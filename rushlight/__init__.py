@@ -180,8 +180,7 @@ _LATE = {
     "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
     "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_convolution mkldnn_linear_backward_weights "
     "mkldnn_max_pool2d mkldnn_max_pool3d mkldnn_rnn_layer native_norm parse_ir parse_schema parse_type_comment "
-    "quantized_batch_norm quantized_gru_cell quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d "
-    "quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell resize_as_sparse_ row_indices_copy saddmm "
+    "quantized_gru_cell quantized_lstm_cell quantized_rnn_relu_cell quantized_rnn_tanh_cell resize_as_sparse_ row_indices_copy saddmm "
     "set_anomaly_enabled set_autocast_ipu_dtype set_autocast_ipu_enabled set_autocast_xla_dtype set_autocast_xla_enabled "
     "set_vital slice_inverse thread_safe_generator unify_type_list values_copy wait",
     "futures": "Future",

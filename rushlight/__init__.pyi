@@ -1113,18 +1113,18 @@ def quantize_per_tensor(input: Tensor, scale: Tensor | _Number, zero_point: Tens
     """A tensor of integers of a quantized type, each of which stands for ``(integer - zero_point) * scale``."""
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
     """A quantized tensor whose scale and zero point cover the values of the input."""
-def quantized_batch_norm(*args: Any, **kwargs: Any) -> Any:
-    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_batch_norm(qx: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: _float, output_scale: _float, output_zero_point: _int) -> Tensor:
+    """Channels normalised by a known mean and variance."""
 def quantized_gru_cell(*args: Any, **kwargs: Any) -> Any:
     """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 def quantized_lstm_cell(*args: Any, **kwargs: Any) -> Any:
     """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
-def quantized_max_pool1d(*args: Any, **kwargs: Any) -> Any:
-    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
-def quantized_max_pool2d(*args: Any, **kwargs: Any) -> Any:
-    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
-def quantized_max_pool3d(*args: Any, **kwargs: Any) -> Any:
-    """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
+def quantized_max_pool1d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest value of each window of a quantized tensor, in its scale and zero point."""
+def quantized_max_pool2d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest value of each window of a quantized tensor, in its scale and zero point."""
+def quantized_max_pool3d(input: Any, kernel_size: Any, stride: Any = ..., padding: Any = 0, dilation: Any = 1, ceil_mode: _bool = False) -> Any:
+    """The largest value of each window of a quantized tensor, in its scale and zero point."""
 def quantized_rnn_relu_cell(*args: Any, **kwargs: Any) -> Any:
     """Not here: it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers"""
 def quantized_rnn_tanh_cell(*args: Any, **kwargs: Any) -> Any:

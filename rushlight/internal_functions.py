@@ -243,8 +243,8 @@ absents(
     globals(),
     "it is a kernel of FBGEMM with weights in its own order; torch.ao.nn.quantized has the layers",
     functions="fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
-    "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix quantized_batch_norm quantized_gru_cell "
-    "quantized_lstm_cell quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d quantized_rnn_relu_cell quantized_rnn_tanh_cell "
+    "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix quantized_gru_cell "
+    "quantized_lstm_cell quantized_rnn_relu_cell quantized_rnn_tanh_cell "
     "empty_quantized choose_qparams_optimized",
 )
 absents(

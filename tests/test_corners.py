@@ -353,6 +353,23 @@ def test_diagonals_and_memory():
     assert torch.zeros(2, 3, 4).dim_order() == (0, 1, 2) and torch.zeros(2, 3).t().dim_order() == (1, 0)
 
 
+def test_orders_of_dimensions_that_are_ambiguous() -> None:
+    formats = [torch.contiguous_format, torch.channels_last]
+    assert torch.zeros(2, 2).expand(2, 2, 2).dim_order() == (0, 1, 2)
+    assert torch.zeros(2, 3).expand(4, 2, 3).permute(1, 0, 2).dim_order() == (0, 1, 2)
+    assert torch.zeros(2, 3).dim_order(ambiguity_check=True) == (0, 1)
+    for ambiguous in (torch.zeros(1, 2, 3, 4), torch.zeros(2, 1), torch.zeros(2, 0, 3)):
+        with pytest.raises(RuntimeError, match="unique dim order.$"):
+            ambiguous.dim_order(ambiguity_check=True)
+    assert torch.zeros(1, 2, 3, 4).dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
+    with pytest.raises(RuntimeError, match="cannot map to exact one of the given memory formats"):
+        torch.zeros(2, 1, 3, 4).dim_order(ambiguity_check=formats)
+    with pytest.raises(TypeError, match="must be a bool or a list of memory formats"):
+        torch.zeros(2).dim_order(ambiguity_check=[1])
+    with pytest.raises(AttributeError, match="sparse"):
+        torch.eye(2).to_sparse().dim_order()
+
+
 def test_what_nodes_saved():
     a = torch.ones(2, requires_grad=True)
     node = (a * 3).grad_fn

@@ -160,9 +160,18 @@ def test_dlpack_both_ways() -> None:
     assert ours.tolist() == [9, 1, 2, 3]
     again = torch.from_dlpack(x.__dlpack__())  # a bare capsule
     assert again.data_ptr() == x.data_ptr() and again.shape == (2, 3)
-    assert torch.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
+    again[0, 0] = 7  # a capsule of the old form can't say that its memory is read-only, and so it is not
+    assert x[0, 0] == 7
+    del x, theirs
+    gc.collect()
+    assert again.tolist() == [[7, 1, 2], [3, 4, 5]]
+    frozen = np.arange(3)
+    frozen.flags.writeable = False
+    with pytest.raises(RuntimeError, match="read-only"):
+        torch.from_dlpack(frozen)[0] = 1
+    assert torch.from_dlpack(again, copy=True).data_ptr() != again.data_ptr()
     with pytest.raises(BufferError, match="bfloat16"):
-        x.bfloat16().__dlpack__()
+        again.bfloat16().__dlpack__()
     with pytest.raises(BufferError, match="gradient"):
         torch.ones(1, requires_grad=True).__dlpack__()
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
+import sys
 
 import pytest
 from support.processes import run_python
@@ -298,3 +301,17 @@ assert symbolic_helper is torch.onnx.symbolic_helper and utils is torch.onnx.uti
 assert _type_utils.JitScalarType and callable(symbolic_opset14.softmax)
 """
     run_python(program)
+
+
+def test_operations_of_masked_tensors_by_their_private_module() -> None:
+    assert (
+        run_python("import rushlight.compat as c; c.install(); import torch.masked; print(torch.masked._ops.sum is torch.masked.sum)")
+        == "True\n"
+    )
+
+
+def test_what_the_processor_can_do() -> None:
+    found = torch.cpu.get_capabilities()
+    assert found["architecture"] == platform.machine() and found["num_logical_cores"] == os.cpu_count()
+    if platform.machine() == "x86_64" and sys.platform == "linux":
+        assert found["sse2"] is True and found["cpu_name"]  # which every processor of this architecture has

@@ -460,3 +460,17 @@ def test_a_histogram_is_begun_anew():
     observer.reset_histogram(values, torch.tensor(1.0), torch.tensor(5.0))
     assert observer.histogram.tolist() == [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 2.0]
     assert (observer.min_val.item(), observer.max_val.item()) == (1.0, 5.0)
+
+
+def test_functions_of_quantized_tensors_alone() -> None:
+    x = torch.quantize_per_tensor(torch.arange(-8, 8).reshape(1, 2, 2, 4) * 0.3, 0.25, 9, torch.quint8)
+    pooled = torch.quantized_max_pool2d(x, [2, 2], [2, 1])
+    assert pooled.int_repr().tolist() == [[[[5, 7, 8]], [[15, 16, 17]]]] and (pooled.q_scale(), pooled.q_zero_point()) == (0.25, 9)
+    assert torch.quantized_max_pool1d(x[0], [2]).int_repr().tolist() == [[[1, 3], [5, 8]], [[10, 13], [15, 17]]]
+    assert torch.equal(torch.ops.quantized.max_pool2d(x, [2, 2], [2, 1], [0], [1], False), pooled)
+    channels = [torch.tensor(each) for each in ([1.5, 0.5], [0.1, -0.1], [0.3, 0.2], [2.0, 1.0])]
+    normalised = torch.quantized_batch_norm(x, *channels, 1e-5, 0.125, 20)
+    assert normalised.q_scale() == 0.125
+    assert normalised.int_repr().tolist() == [[[[0, 1, 3, 6], [8, 10, 14, 16]], [[18, 19, 20, 22], [23, 24, 25, 26]]]]
+    with pytest.raises(RuntimeError, match="takes a quantized tensor"):
+        torch.quantized_max_pool2d(torch.ones(1, 2, 2), 2)

@@ -114,10 +114,12 @@ def register_multi_grad_hook(tensors: Sequence[Any], fn: Callable[[Any], None], 
         return hook
 
     handles = [tensor.register_hook(hook_for(index)) for index, tensor in enumerate(tensors)]
-    return _SeveralHandles(handles)
+    return _MultiHandle(handles)
 
 
-class _SeveralHandles(RemovableHandle):
+class _MultiHandle(RemovableHandle):
+    """The handle of hooks on several tensors."""
+
     def __init__(self, handles: list[RemovableHandle]) -> None:
         super().__init__({})
         self.handles = handles

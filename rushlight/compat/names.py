@@ -73,6 +73,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.package.package_exporter": "rushlight.package",
     "torch.package.package_importer": "rushlight.package",
     "torch.package.importer": "rushlight.package",
+    "torch.masked._ops": "rushlight.masked.reductions",
     "torch.masked.maskedtensor.core": "rushlight.compat.masked_core",
     "torch.nested._internal": "rushlight.compat.nested_internal",
     "torch.jit._state": "rushlight.compat.jit_state",

@@ -310,13 +310,14 @@ FILES = {
         "ops": "at_least clamp clamp_ clamp_max clamp_max_ clamp_min clamp_min_ where where_elements where_method",
     },
     "quantized.functions": {
+        "": "quantized_batch_norm quantized_max_pool1d quantized_max_pool2d quantized_max_pool3d",
         "ops": "quantized_add quantized_add_relu quantized_add_scalar quantized_add_scalar_relu quantized_batch_norm quantized_batch_norm_relu quantized_cat "
             "quantized_cat_relu quantized_celu quantized_clamp quantized_dropout quantized_elu quantized_group_norm quantized_hardswish "
             "quantized_instance_norm quantized_layer_norm quantized_leaky_relu quantized_matmul quantized_mul quantized_mul_relu quantized_mul_scalar "
             "quantized_mul_scalar_relu quantized_prelu quantized_relu6 quantized_sigmoid quantized_softmax quantized_threshold",
         "ops.quantized": "add add_relu add_scalar add_scalar_relu batch_norm batch_norm1d batch_norm1d_relu batch_norm2d batch_norm2d_relu batch_norm3d "
-            "batch_norm3d_relu batch_norm_relu cat cat_relu celu clamp dropout elu group_norm hardswish instance_norm layer_norm leaky_relu matmul mul "
-            "mul_relu mul_scalar mul_scalar_relu prelu relu6 sigmoid softmax threshold",
+            "batch_norm3d_relu batch_norm_relu cat cat_relu celu clamp dropout elu group_norm hardswish instance_norm layer_norm leaky_relu matmul "
+            "max_pool1d max_pool2d max_pool3d mul mul_relu mul_scalar mul_scalar_relu prelu relu6 sigmoid softmax threshold",
     },
     "quantized.layers": {
         "ops": "quantized_convolution quantized_embedding quantized_linear quantized_linear_dynamic",

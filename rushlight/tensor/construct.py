@@ -430,24 +430,42 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 _DEVICES = {b"dltensor": 8, b"dltensor_versioned": 40}  # by a capsule's name, where its device is: two integers of 32 bits
 
 
-class _Capsule:
-    """A bare DLPack capsule, dressed as the object that ``from_dlpack`` of array libraries asks for it."""
+class _Exporter:
+    """What ``from_dlpack`` of array libraries asks for memory: a bare DLPack capsule, or the object of another library, and which capsule it gave."""
 
-    def __init__(self, capsule: Any) -> None:
-        self.capsule = capsule
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.unversioned = False  # whether the capsule that was passed on can't say that its memory is read-only
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.capsule
+        capsule = self.source.__dlpack__(**options) if hasattr(self.source, "__dlpack__") else self.source
+        self.unversioned = _capsule_name(capsule) == b"dltensor"
+        return capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        api = ctypes.pythonapi
-        api.PyCapsule_GetName.restype, api.PyCapsule_GetName.argtypes = ctypes.c_char_p, [ctypes.py_object]
-        api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        name = api.PyCapsule_GetName(self.capsule)
+        if hasattr(self.source, "__dlpack_device__"):
+            return self.source.__dlpack_device__()  # type: ignore[no-any-return]
+        name = _capsule_name(self.source)
         if name not in _DEVICES:
             raise OperationError(f"from_dlpack received an invalid capsule: '{(name or b'').decode()}'; a capsule can be used only once")
-        kind, index = (ctypes.c_int32 * 2).from_address(api.PyCapsule_GetPointer(self.capsule, name) + _DEVICES[name])
+        get = ctypes.pythonapi.PyCapsule_GetPointer
+        get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        kind, index = (ctypes.c_int32 * 2).from_address(get(self.source, name) + _DEVICES[name])
         return kind, index
+
+
+def _capsule_name(capsule: Any) -> Any:
+    get = ctypes.pythonapi.PyCapsule_GetName
+    get.restype, get.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    return get(capsule)
+
+
+class _Writable:
+    """The memory of an array, which it keeps alive, without the array's flag that nobody may write to it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], False)}
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
@@ -458,12 +476,14 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if not hasattr(ext_tensor, "__dlpack__"):
         if type(ext_tensor).__name__ != "PyCapsule":
             raise OperationError(f"from_dlpack received an invalid capsule: an object of type {type(ext_tensor).__name__}")
-        ext_tensor = _Capsule(ext_tensor)
+    ext_tensor = _Exporter(ext_tensor)
     if ext_tensor.__dlpack_device__()[0] in (2, 13):  # memory of CUDA, and managed by it
         kind = device_types[available("cuda").type]
         shared = make(kind.from_dlpack(ext_tensor))
         return shared.to(device=device, copy=bool(copy))
     array = np.from_dlpack(ext_tensor) if copy is None else np.from_dlpack(ext_tensor, copy=copy)
+    if ext_tensor.unversioned and not array.flags.writeable:
+        array = np.asarray(_Writable(array))
     return finished(checked(array), device or "cpu")
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from itertools import pairwise
 from typing import Any
 
 from ..core.base import TensorBase, storage_of
 from ..core.declare import PACKAGE, table
 from ..core.devices import device_type_of
 from ..core.dtypes import complex128, dtype, float64, legacy_name
-from ..core.errors import NotSupported, OperationError, ShapeError
+from ..core.errors import ArgumentError, NotSupported, OperationError, ShapeError
 from ..core.state import flags
+from .layout import memory_format
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
@@ -44,11 +46,34 @@ def is_set_to(self: Any, tensor: Any) -> bool:
 
 
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the one with the largest stride to the innermost."""
+    """The dimensions from the one with the largest stride to the innermost.
+
+    ``ambiguity_check=True`` refuses a tensor that more than one order describes: of a size 1, or of equal strides next to each other.  A list of
+    memory formats takes it where exactly one of them describes it.
+    """
+    if not isinstance(ambiguity_check, bool) and not (
+        isinstance(ambiguity_check, list) and all(isinstance(each, memory_format) for each in ambiguity_check)
+    ):
+        raise ArgumentError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if self.is_sparse:
+        raise AttributeError(f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to convert to a dense tensor first.")
     strides = self.stride()
-    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
-    if ambiguity_check is True and len(set(strides)) < len(strides):
-        raise OperationError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    if ambiguity_check and (1 in self.shape or any(one == other for one, other in pairwise(strides))):
+        formats = [] if ambiguity_check is True else ambiguity_check
+        if sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
+            reason = ", or cannot map to exact one of the given memory formats" if formats else ""
+            raise OperationError(f"The tensor does not have unique dim order{reason}.")
+    order: list[int] = []
+    for dim, stride in enumerate(strides):  # an expanded dimension (stride 0) keeps its place, as it does where elements are iterated
+        at = len(order)
+        for place in range(len(order) - 1, -1, -1):
+            other = strides[order[place]]
+            if 0 in (stride, other):
+                continue
+            if stride <= other:
+                break
+            at = place
+        order.insert(at, dim)
     return tuple(order)
 
 

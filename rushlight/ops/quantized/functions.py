@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.base import TensorBase as Tensor
-from ...core.declare import composite, primitive, table
+from ...core.declare import composite, exports, primitive, table
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import DtypeError
 from ...core.families import same
@@ -205,6 +205,26 @@ def quantized_dropout(self: Tensor, output_scale: float, output_zero_point: int,
     return _rounded(_call("dropout", dequantize(self), p, True), self, output_scale, output_zero_point)
 
 
+# -- pooling -----------------------------------------------------------------------------------------------------
+
+
+def _quantized_pool(name: str) -> Any:
+    """``torch.quantized_max_pool2d`` and its siblings: pooling that takes nothing but quantized tensors."""
+
+    def pool(input: Any, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Any:
+        """The largest value of each window of a quantized tensor, in its scale and zero point."""
+        if not input.is_quantized:
+            raise DtypeError(f"quantized_{name}() takes a quantized tensor, and one of {BY_NUMPY[input._array.dtype]} was given")
+        return _call(name, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    pool.__name__ = pool.__qualname__ = f"quantized_{name}"
+    return pool
+
+
+for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):
+    exports["", f"quantized_{_name}"] = exports["ops.quantized", _name] = _quantized_pool(_name)
+
+
 # -- normalisation -----------------------------------------------------------------------------------------------
 
 
@@ -219,6 +239,9 @@ def quantized_batch_norm(
 ) -> Tensor:  # fmt: skip
     """Channels normalised by a known mean and variance."""
     return _rounded(_normalised(qx, weight, bias, mean, var, eps), qx, output_scale, output_zero_point)
+
+
+exports["", "quantized_batch_norm"] = exports["ops.quantized", "batch_norm"]
 
 
 @composite(public_name="batch_norm_relu", aliases=("batch_norm1d_relu", "batch_norm2d_relu", "batch_norm3d_relu"), **_HERE)
