@@ -42,7 +42,7 @@ def test_before_a_group_is_made(monkeypatch) -> None:
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
         dist.init_process_group("gloo")
-    with pytest.raises(RuntimeError, match="doesn't have NCCL built in"):
+    with pytest.raises(RuntimeError, match=r"doesn't have NCCL built in: .*pip install 'rushlight\[cuda\]'"):
         dist.init_process_group("nccl", world_size=1, rank=0)
     with pytest.raises(torch.NotSupported, match="a process group of 2 processes, but no launcher"):
         dist.init_process_group("gloo", "tcp://localhost:1", world_size=2, rank=0)

@@ -185,7 +185,11 @@ def init_process_group(
     named = set(BackendConfig(name).device_backend_map.values()) if name != "undefined" else set()
     for each in named:
         if not is_backend_available(each):
-            raise RuntimeError(f"Distributed package doesn't have {each.upper()} built in")
+            hint = {
+                "mpi": ": pip install 'rushlight[mpi]' brings it",
+                "nccl": ": it needs an NVIDIA GPU, and pip install 'rushlight[cuda]'",
+            }.get(each, "")
+            raise RuntimeError(f"Distributed package doesn't have {each.upper()} built in{hint}")
     limit = timeout or default_pg_timeout
     set_debug_level_from_env()
     if any(_is_registered(each) for each in named):
