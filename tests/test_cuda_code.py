@@ -97,10 +97,10 @@ def test_optimizers_have_fused_steps(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(optimizer_step, "CudaKernel", lambda cupy, source, *rest: sources.append(source) or source)
     optimizer = getattr(torch.optim, name)([torch.nn.Parameter(torch.ones(3))], lr=0.1)
     group = optimizer.param_groups[0]
-    initial = optimizer.initial(group)
-    names = [each for each in initial if each not in optimizer.scalars]
-    numbers = optimizer.plan(group, *[float(initial[each]) for each in optimizer.scalars])[1]
-    assert optimizer_step._kernel(None, optimizer.update, group, np.dtype(np.float32), len(names), len(numbers)) is not None
+    initial = optimizer._initial(group)
+    names = [each for each in initial if each not in optimizer._scalars]
+    numbers = optimizer._plan(group, *[float(initial[each]) for each in optimizer._scalars])[1]
+    assert optimizer_step._kernel(None, optimizer._update, group, np.dtype(np.float32), len(names), len(numbers)) is not None
     assert all(f"t.x{at}[i] = " in sources[0] for at in (0, *range(2, 2 + len(names))))
 
 
@@ -123,10 +123,10 @@ def test_addresses_of_an_optimizer_step_are_arguments(monkeypatch: pytest.Monkey
     )
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(3))], lr=0.1)
     group = optimizer.param_groups[0]
-    numbers = optimizer.plan(group)[1]
+    numbers = optimizer._plan(group)[1]
     sizes = [5000 if at == 1 else 3 for at in range(250)]
     tensors = [[array(size, 2 * at), array(size, 2 * at + 1)] for at, size in enumerate(sizes)]
-    assert optimizer_step.optimizer_step(cupy, optimizer.update, group, numbers, tensors)
+    assert optimizer_step.optimizer_step(cupy, optimizer._update, group, numbers, tensors)
     (first, format, given), (second, _, rest) = launched
     assert (first, second) == (241, 10) and format.startswith("480PP") and given[:480] == tuple(range(480)) and given[480] == 99
     assert rest[:20] == tuple(range(480, 500)) and not any(rest[20:32]) and rest[32] == 99

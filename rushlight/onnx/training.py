@@ -83,8 +83,8 @@ class OptimizerUpdate:
         known = self.optimizer.state.get(param, {})
         scalars: dict[str, str] = {}
         buffers: dict[str, str] = {}
-        for entry, value in self.optimizer.initial(group).items():
-            if entry in self.optimizer.scalars:
+        for entry, value in self.optimizer._initial(group).items():
+            if entry in self.optimizer._scalars:
                 tensor = known.get(entry) if known.get(entry) is not None else scalar_tensor(value)
                 scalars[entry] = self.counter(entry, tensor, number)
                 continue
@@ -131,13 +131,13 @@ class OptimizerUpdate:
                 key = tuple(member.scalars.values())
                 if key not in planned:
                     given = [cast(tensors[each], BY_NUMPY[_FLOAT64]) for each in key]
-                    after, planned[key] = self.optimizer.plan(options, *given)
+                    after, planned[key] = self.optimizer._plan(options, *given)
                     for name, value in zip(key, after):
                         kind = BY_NUMPY[tensors[name]._array.dtype]
                         counters[name] = cast(value, kind)
                 grad = -grad if options["maximize"] else grad
                 buffers = [tensors[each] for each in member.buffers.values()]
-                self.optimizer.update(tensor_functions, options, planned[key], tensors[member.name], grad, *buffers)
+                self.optimizer._update(tensor_functions, options, planned[key], tensors[member.name], grad, *buffers)
         return counters
 
 

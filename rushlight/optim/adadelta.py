@@ -24,14 +24,14 @@ class Adadelta(ElementwiseOptimizer):
             differentiable=differentiable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "square_avg": 0.0, "acc_delta": 0.0}
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         return (step + 1,), (group["lr"], group["rho"], 1 - group["rho"], group["eps"], group["weight_decay"])
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, acc_delta: Any) -> None:
         lr, old, new, eps, weight_decay = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

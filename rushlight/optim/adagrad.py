@@ -26,7 +26,7 @@ class Adagrad(ElementwiseOptimizer):
         ))  # fmt: skip
         for group in self.param_groups:
             for param in group["params"]:
-                self._begin(self.state[param], self.initial(group), param)
+                self._begin(self.state[param], self._initial(group), param)
 
     def share_memory(self) -> None:
         """Move the state to where other processes can see it."""
@@ -34,18 +34,18 @@ class Adagrad(ElementwiseOptimizer):
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "sum": group["initial_accumulator_value"]}
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         step += 1
         return (step,), (group["lr"] / (1 + (step - 1) * group["lr_decay"]), group["eps"], group["weight_decay"])
 
-    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
         if group["weight_decay"]:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         entries = self.state[param]
-        (step,), (rate, eps, _) = self.plan(group, float(entries["step"]))
+        (step,), (rate, eps, _) = self._plan(group, float(entries["step"]))
         entries["step"].fill_(step)
         grad = grad.coalesce()
         entries["sum"].add_(grad.pow(2))
@@ -53,7 +53,7 @@ class Adagrad(ElementwiseOptimizer):
         param.add_(with_values(grad._array, grad.values() / roots), alpha=-rate)
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, total: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, total: Any) -> None:
         lr, eps, weight_decay = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

@@ -32,11 +32,11 @@ class Adam(ElementwiseOptimizer):
         ))  # fmt: skip
         check_implementations(foreach, fused, differentiable)
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         names = ("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq")
         return dict.fromkeys(names if group["amsgrad"] else names[:3], 0.0)
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         step += 1
         lr, (beta1, beta2), weight_decay = group["lr"], group["betas"], group["weight_decay"]
         return (step,), (
@@ -45,7 +45,7 @@ class Adam(ElementwiseOptimizer):
         )  # fmt: skip
 
     @staticmethod
-    def update(
+    def _update(
         xp: Any,
         group: dict[str, Any],
         numbers: Any,

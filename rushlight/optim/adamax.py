@@ -24,16 +24,16 @@ class Adamax(ElementwiseOptimizer):
             differentiable=differentiable, capturable=capturable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "exp_avg": 0.0, "exp_inf": 0.0}
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         step += 1
         beta1, beta2 = group["betas"]
         return (step,), (group["lr"] / (1 - beta1**step), 1 - beta1, beta2, group["eps"], group["weight_decay"])
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_inf: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_inf: Any) -> None:
         step_size, new1, old2, eps, weight_decay = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

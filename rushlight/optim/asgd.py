@@ -11,7 +11,7 @@ from .optimizer import ParamsT, check_not_negative, check_rate
 class ASGD(ElementwiseOptimizer):
     """Gradient descent with a decaying rate; ``state[param]["ax"]`` is the average of the parameter since step ``t0``."""
 
-    scalars = ("step", "eta", "mu")
+    _scalars = ("step", "eta", "mu")
 
     def __init__(
         self, params: ParamsT, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
@@ -24,17 +24,17 @@ class ASGD(ElementwiseOptimizer):
             differentiable=differentiable, capturable=capturable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "eta": plain_rate(group), "mu": 1.0, "ax": 0.0}
 
-    def plan(self, group: dict[str, Any], step: float, eta: float, mu: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float, eta: float, mu: float) -> Any:
         step += 1
         lr, lambd = plain_rate(group), group["lambd"]
         after = step, lr / (1 + lambd * lr * step) ** group["alpha"], 1 / max(1, step - group["t0"])
         return after, (eta, 1 - lambd * eta, mu, group["weight_decay"])
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, average: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, average: Any) -> None:
         eta, decay, mu, weight_decay = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

@@ -1,7 +1,7 @@
 """Optimizers whose step is the same arithmetic on every element of a parameter, its gradient and its running averages.
 
-An optimizer of this kind says which state it keeps (``initial``), which numbers a step needs (``plan``) and what is done to
-the elements (``update``).  ``update`` is plain arithmetic, and so it runs on two things: on NumPy arrays, in place and block
+An optimizer of this kind says which state it keeps (``_initial``), which numbers a step needs (``_plan``) and what is done to
+the elements (``_update``).  ``_update`` is plain arithmetic, and so it runs on two things: on NumPy arrays, in place and block
 by block, and on tensors, through ops that record gradients (``differentiable=True``) and that captures see.
 """
 
@@ -34,7 +34,7 @@ BLOCK = 1 << 16
 PARALLEL, EACH = 1 << 16, 1 << 13  # elements of all parameters from which on a parallel loop pays, and how many of each on average
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
-# What `update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
+# What `_update` may call besides operators: `xp` is numpy for arrays, and this for tensors.
 # A running maximum is written to when the new one is known, so its gradient must not need the old one.
 tensor_functions = SimpleNamespace(
     abs=unary.abs, clip=clamp, maximum=lambda running, new: maximum(running.clone(), new), sign=unary.sign,
@@ -52,18 +52,18 @@ def decayed(grad: Any, param: Any, weight_decay: Any) -> Any:
 class ElementwiseOptimizer(Optimizer):
     """An optimizer that treats all elements alike."""
 
-    scalars: tuple[str, ...] = ("step",)  # the entries of the state that are one number
+    _scalars: tuple[str, ...] = ("step",)  # the entries of the state that are one number
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         """The entries of a parameter's state and their first values, step counters included."""
         raise NotImplementedError
 
-    def plan(self, group: dict[str, Any], *scalars: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """The next values of the scalars, and the numbers that ``update`` is given."""
+    def _plan(self, group: dict[str, Any], *scalars: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The next values of the scalars, and the numbers that ``_update`` is given."""
         raise NotImplementedError
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: tuple[Any, ...], param: Any, grad: Any, *buffers: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: tuple[Any, ...], param: Any, grad: Any, *buffers: Any) -> None:
         """Change the parameter and the buffers in place; the gradient and what comes out of ``xp`` stay as they are."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class ElementwiseOptimizer(Optimizer):
             for name, value in self.defaults.items():
                 group.setdefault(name, value)
         for entries in self.state.values():  # files of long ago hold plain numbers
-            for name in self.scalars if isinstance(entries, dict) else ():
+            for name in self._scalars if isinstance(entries, dict) else ():
                 if name in entries and not isinstance(entries[name], TensorBase):
                     entries[name] = scalar_tensor(float(entries[name]))
 
@@ -94,11 +94,11 @@ class ElementwiseOptimizer(Optimizer):
         return loss
 
     def _step_group(self, group: dict[str, Any], through_ops: Any) -> None:
-        initial = self.initial(group)
-        scalars = self.scalars
+        initial = self._initial(group)
+        scalars = self._scalars
         names = [name for name in initial if name not in scalars]
         last = next(reversed(initial), None)
-        update, maximize = self.update, group["maximize"]
+        update, maximize = self._update, group["maximize"]
         entries: dict[str, Any] = {}
         values: list[float] = []
         buffers: list[Any] = []
@@ -128,7 +128,7 @@ class ElementwiseOptimizer(Optimizer):
                 run.append((param, grad, entries))
                 continue
             if gradient.__class__ in SPARSE:
-                self.update_sparse(group, param, -grad if maximize else grad)
+                self._update_sparse(group, param, -grad if maximize else grad)
                 continue
             kind = None if through_ops or array.__class__ is not np.ndarray else array.dtype
             if last is not None:
@@ -139,7 +139,7 @@ class ElementwiseOptimizer(Optimizer):
                 buffers = [entries[name] for name in names]
                 arrays = [each._array for each in buffers]
             if kind is not planned_kind or values != planned_values:
-                after, numbers = self.plan(group, *values)
+                after, numbers = self._plan(group, *values)
                 if kind is not None:
                     numbers = _as_arrays(numbers, kind)
                 planned_kind, planned_values = kind, values
@@ -173,7 +173,7 @@ class ElementwiseOptimizer(Optimizer):
         self, group: dict[str, Any], numbers: tuple[Any, ...], rows: list[tuple[list[Any], Any, list[Any]]], names: list[str]
     ) -> None:
         """The steps of parameters in NumPy's arrays: in one parallel loop where there are many elements, else one by one."""
-        update, maximize = self.update, group["maximize"]
+        update, maximize = self._update, group["maximize"]
         small = rows[0][0][0].dtype in (_FLOAT32, _FLOAT64)
         done: set[int] = set()
         average = EACH if pool.threads >= SEVERAL else 2 * EACH
@@ -215,14 +215,14 @@ class ElementwiseOptimizer(Optimizer):
                 arrays.append(row)
         else:
             arrays, written = [[param._array, grad._array] for param, grad, _ in rows], [row[0] for row in rows]
-        if device_type_of(arrays[0][0]).optimizer_step(self.update, group, numbers, arrays):
+        if device_type_of(arrays[0][0]).optimizer_step(self._update, group, numbers, arrays):
             for each in written:
                 (each._storage or storage_of(each)).version += 1
             return
         for param, grad, entries in rows:
             self._update_tensors(group, numbers, param, grad, entries, names)
 
-    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
         """One parameter's step by a sparse gradient, of the optimizers that take those."""
         hint = ", please consider SparseAdam instead" if type(self).__name__ in ("Adam", "AdamW") else ""
         raise OperationError(f"{type(self).__name__} does not support sparse gradients{hint}")
@@ -231,7 +231,7 @@ class ElementwiseOptimizer(Optimizer):
         """Fill in what a parameter's state lacks."""
         for name, value in initial.items():
             if name not in entries:
-                entries[name] = scalar_tensor(value) if name in self.scalars else filled_like(param, value)
+                entries[name] = scalar_tensor(value) if name in self._scalars else filled_like(param, value)
 
     def _update_tensors(
         self, group: dict[str, Any], numbers: Any, param: Any, grad: Any, entries: dict[str, Any], names: list[str]
@@ -245,7 +245,7 @@ class ElementwiseOptimizer(Optimizer):
         tensors = [param, grad, *(entries[name] for name in names)]
         if BY_NUMPY[param._array.dtype].category == COMPLEX:
             tensors = [view_as_real(each) for each in tensors]
-        self.update(tensor_functions, group, numbers, *tensors)
+        self._update(tensor_functions, group, numbers, *tensors)
 
 
 def alike(arrays: list[Any]) -> bool:
@@ -320,7 +320,7 @@ def _as_arrays(numbers: tuple[Any, ...], kind: Any) -> tuple[Any, ...]:
 
 
 def _update_blocks(update: Any, group: dict[str, Any], numbers: Any, arrays: list[Any]) -> None:
-    """Run ``update`` over blocks of rows; narrow types are computed in float32 and rounded once, complex ones as pairs."""
+    """Run ``_update`` over blocks of rows; narrow types are computed in float32 and rounded once, complex ones as pairs."""
     kind = arrays[0].dtype
     if BY_NUMPY[kind].category == COMPLEX:
         real = BY_NUMPY[kind].to_real().numpy

@@ -11,7 +11,7 @@ from .optimizer import ParamsT, check_betas, check_not_negative, check_rate
 class NAdam(ElementwiseOptimizer):
     """Adam that looks ahead along its momentum, which grows to ``betas[0]`` over time."""
 
-    scalars = ("step", "mu_product")
+    _scalars = ("step", "mu_product")
 
     def __init__(
         self, params: ParamsT, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0,
@@ -28,10 +28,10 @@ class NAdam(ElementwiseOptimizer):
             differentiable=differentiable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "mu_product": 1.0, "exp_avg": 0.0, "exp_avg_sq": 0.0}
 
-    def plan(self, group: dict[str, Any], step: float, mu_product: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float, mu_product: float) -> Any:
         step += 1
         lr, (beta1, beta2), weight_decay = group["lr"], group["betas"], group["weight_decay"]
         mu = beta1 * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
@@ -43,7 +43,7 @@ class NAdam(ElementwiseOptimizer):
         )  # fmt: skip
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
         by_gradient, by_momentum, new1, old2, new2, correction, eps, decay = numbers
         if group["weight_decay"]:
             if group["decoupled_weight_decay"]:

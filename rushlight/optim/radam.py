@@ -25,10 +25,10 @@ class RAdam(ElementwiseOptimizer):
             decoupled_weight_decay=decoupled_weight_decay, differentiable=differentiable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "exp_avg": 0.0, "exp_avg_sq": 0.0}
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         step += 1
         lr, (beta1, beta2), weight_decay = group["lr"], group["betas"], group["weight_decay"]
         correction = 1 - beta2**step
@@ -44,7 +44,7 @@ class RAdam(ElementwiseOptimizer):
         )  # fmt: skip
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any) -> None:
         step_size, adaptive, new1, old2, new2, eps, decay = numbers
         if group["weight_decay"]:
             if group["decoupled_weight_decay"]:

@@ -23,7 +23,7 @@ class RMSprop(ElementwiseOptimizer):
             foreach=foreach, maximize=maximize, differentiable=differentiable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         entries = {"step": 0.0, "square_avg": 0.0}
         if group["momentum"] > 0:
             entries["momentum_buffer"] = 0.0
@@ -31,12 +31,12 @@ class RMSprop(ElementwiseOptimizer):
             entries["grad_avg"] = 0.0
         return entries
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         alpha = group["alpha"]
         return (step + 1,), (group["lr"], alpha, 1 - alpha, group["eps"], group["momentum"], group["weight_decay"])
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, *others: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, square_avg: Any, *others: Any) -> None:
         lr, old, new, eps, momentum, weight_decay = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

@@ -23,14 +23,14 @@ class Rprop(ElementwiseOptimizer):
             capturable=capturable,
         ))  # fmt: skip
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": 0.0, "prev": 0.0, "step_size": plain_rate(group)}
 
-    def plan(self, group: dict[str, Any], step: float) -> Any:
+    def _plan(self, group: dict[str, Any], step: float) -> Any:
         return (step + 1,), (*group["etas"], *group["step_sizes"], 0.0)
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, prev: Any, step_size: Any) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, prev: Any, step_size: Any) -> None:
         shrink, grow, smallest, largest, nothing = numbers
         agreement = grad * prev
         sign_changed = agreement < 0

@@ -14,7 +14,7 @@ class SGD(ElementwiseOptimizer):
     ``foreach`` and ``fused`` are accepted and change nothing: there is one implementation.
     """
 
-    scalars = ()
+    _scalars = ()
 
     def __init__(
         self, params: ParamsT, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: Any = 0,
@@ -43,13 +43,13 @@ class SGD(ElementwiseOptimizer):
                 group = {**group, "params": [param for param in params if param not in started]}
         super()._step_group(group, through_ops)
 
-    def initial(self, group: dict[str, Any]) -> dict[str, Any]:
+    def _initial(self, group: dict[str, Any]) -> dict[str, Any]:
         return {"momentum_buffer": 0.0} if group["momentum"] else {}
 
-    def plan(self, group: dict[str, Any]) -> Any:
+    def _plan(self, group: dict[str, Any]) -> Any:
         return (), (group["lr"], group["weight_decay"], group["momentum"], 1 - group["dampening"])
 
-    def update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
+    def _update_sparse(self, group: dict[str, Any], param: Any, grad: Any) -> None:
         if group["weight_decay"]:
             grad = grad.add(param, alpha=group["weight_decay"])  # refused: the sum would be dense
         if group["momentum"]:
@@ -63,7 +63,7 @@ class SGD(ElementwiseOptimizer):
         param.add_(grad, alpha=-group["lr"])
 
     @staticmethod
-    def update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, buffer: Any = None) -> None:
+    def _update(xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, buffer: Any = None) -> None:
         lr, weight_decay, momentum, undamped = numbers
         if group["weight_decay"]:
             grad = decayed(grad, param, weight_decay)

@@ -87,9 +87,9 @@ def numbers(optimizer: Any, group: Any, entries: Any, scalars: Any, values: Any,
             for each in entries:
                 if each[name]._array.item() != value:
                     raise ValueError("parameters that went together have taken different numbers of steps")
-    after, found = optimizer.plan(group, *values)
+    after, found = optimizer._plan(group, *values)
     for _ in range(ahead):
-        after, found = optimizer.plan(group, *after)
+        after, found = optimizer._plan(group, *after)
     found = tuple([float(each) if isinstance(each, TensorBase) else each for each in found])  # type: ignore[arg-type]
     known = last[0] if last else None  # graphs do not write to it
     if known is not None and known.found == found and known.after == after:
@@ -224,7 +224,7 @@ class StepCapture:
     def __init__(self, recorder: Any, optimizer: Any) -> None:
         self.recorder = recorder
         self.optimizer = optimizer
-        self.scalars = optimizer.scalars
+        self.scalars = optimizer._scalars
         self.options: dict[int, OptionFlags] = {}
 
     def run(self) -> None:
@@ -265,7 +265,7 @@ class StepCapture:
 
     def group(self, group: Any, place: Source, params: list[Any], table: Any, states: Source, ahead: int) -> None:
         """A step of the parameters of a group that have a gradient."""
-        initial = self.optimizer.initial(group)
+        initial = self.optimizer._initial(group)
         together: dict[Any, list[Any]] = {}  # parameters whose states have the same scalars
         for param in params:
             entries = table.get(param)
@@ -346,10 +346,10 @@ class StepCapture:
         if BY_NUMPY[kind].category == COMPLEX:
             tensors = [view_as_real(each) for each in tensors]
         if kind not in LOW_PRECISION:
-            self.optimizer.update(tensor_functions, group, parts, *tensors)
+            self.optimizer._update(tensor_functions, group, parts, *tensors)
             return
         wide = [each.float() for each in tensors]
-        self.optimizer.update(tensor_functions, group, parts, *wide)
+        self.optimizer._update(tensor_functions, group, parts, *wide)
         for at, (target, value) in enumerate(zip(tensors, wide)):
             if at != 1:
                 target.copy_(value)
