@@ -27,6 +27,16 @@ from ..core.state import flags, state
 _new = object.__new__
 
 
+def _other_name(attribute: str, doc: str) -> property:
+    """An attribute of contexts under the name that PyTorch's C++ has for it."""
+
+    def get(self: Any) -> Any:
+        value = getattr(self, attribute)
+        return None if value == () else value
+
+    return property(get, lambda self, value: setattr(self, attribute, value), doc=doc)
+
+
 class FunctionCtx:
     """What ``forward`` and ``backward`` share: the user's own attributes and the tensors saved between them."""
 
@@ -34,10 +44,11 @@ class FunctionCtx:
     _dirty: tuple[Any, ...] = ()
     _non_differentiable: tuple[Any, ...] = ()
     _materialize = True
-    _node: Any = None
+    _forward_cls: Any = None  # the user's class
+    _backward_node: Any = None  # while backward runs
     needs_input_grad: tuple[bool, ...] = ()
     _tensor_inputs: list[bool]  # which arguments of apply are tensors
-    _device: Any = None  # of the outputs; None for the CPU
+    _outputs_device: Any = None  # None for the CPU
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward; a later call replaces an earlier one."""
@@ -56,7 +67,7 @@ class FunctionCtx:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """The tensors given to ``save_for_backward``; an error if one was changed in place since."""
-        node = self._node
+        node = self._backward_node
         if node is None:
             return self._to_save
         if node.saved is None:
@@ -81,6 +92,35 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward receives zeros (True, the default) or None for outputs that no gradient reached."""
         self._materialize = value
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Do nothing, as in PyTorch: tensors that share memory are found without it."""
+        warnings.warn(
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
+
+    to_save = _other_name("_to_save", "What ``save_for_backward`` was given.")
+    dirty_tensors = _other_name("_dirty", "What ``mark_dirty`` was given.")
+    non_differentiable = _other_name("_non_differentiable", "What ``mark_non_differentiable`` was given.")
+    materialize_grads = _other_name("_materialize", "What ``set_materialize_grads`` was given.")
+
+    # In PyTorch the context of a call is its node.
+
+    def name(self) -> str:
+        """The name of the node: that of the class, and Backward."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        """The nodes of the inputs, while backward runs."""
+        return () if self._backward_node is None else self._backward_node.next_functions
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether an input requires a gradient."""
+        return any(self.needs_input_grad)
 
 
 class FunctionNode(Node):
@@ -108,12 +148,12 @@ class FunctionNode(Node):
             gradients = [self._zeros(index) if each is None else each for index, each in enumerate(gradients)]
         if self.saved is None:
             raise freed(self)
-        context._node = self
+        context._backward_node = self
         try:
             user = self.function._backward_function or self.function._user_backward()
             results = user(context, list(gradients)) if self.function.boxed_grads_call else user(context, *gradients)
         finally:
-            context._node = None
+            context._backward_node = None
         if results.__class__ is not tuple:
             results = tuple(results) if isinstance(results, list) else (results,)
         count = len(self.inputs)
@@ -148,7 +188,7 @@ class FunctionNode(Node):
         shape, dtype = self.outputs[index] if self.multiple else (self.shape, self.dtype)
         if dtype is None:  # an output that is no tensor
             return None
-        place = self.context._device
+        place = self.context._outputs_device
         return make(np.zeros(shape, dtype)) if place is None else table["zeros"].call(shape, dtype=BY_NUMPY[dtype], device=place)
 
     def release(self) -> None:
@@ -182,11 +222,12 @@ def _where(function: Any) -> str:
 
 
 class _FunctionMeta(type):
-    """Gives every Function class its node class."""
+    """Gives every Function class the classes of its nodes and of its contexts."""
 
     def __init__(cls, name: str, bases: Any, body: Any) -> None:
         super().__init__(name, bases, body)
         cls._node_type = type(name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__})
+        cls._context_type = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__})
         cls._backward_function: Any = None
 
 
@@ -205,6 +246,7 @@ class Function(metaclass=_FunctionMeta):
     generate_vmap_rule = False
     boxed_grads_call = False  # whether backward takes its gradients as one list, which it may empty on its way
     _node_type: Any
+    _context_type: Any
     _backward_function: Any
     _through_outputs: Any = (
         None  # of the node, an output and the gradients that came: the gradient of the output, where outputs are computed from others
@@ -305,7 +347,7 @@ def begin(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tupl
     """The arguments of an application, its context, the edges to its inputs, and whether it is recorded."""
     if kwargs or cls.setup_context is not Function.setup_context:
         args = bound_arguments(cls, args, kwargs)
-    context = FunctionCtx()
+    context = cls._context_type()
     edges: list[Any] = []
     needs: list[bool] = []
     is_tensor: list[bool] = []
@@ -410,7 +452,7 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
         node.saved = ()
         node.sequence = next_sequence()
         node.shape = node.dtype = None
-        context._device = None
+        context._outputs_device = None
     made: dict[int, int] = {}
     results: list[Any] = []
     for index, each in enumerate(outputs):
@@ -425,12 +467,12 @@ def finish(cls: Any, context: Any, args: tuple[Any, ...], edges: list[Any], outp
             array = getattr(results[0], "_array", None)
             if array is not None:
                 node.shape, node.dtype = array.shape, array.dtype
-                context._device = None if array.__class__ is np.ndarray else device_of(array)
+                context._outputs_device = None if array.__class__ is np.ndarray else device_of(array)
         else:
             node.multiple = True
             node.outputs = [(r._array.shape, r._array.dtype) if isinstance(r, TensorBase) else ((), None) for r in results]
             others = [r._array for r in results if isinstance(r, TensorBase) and r._array.__class__ is not np.ndarray]
-            context._device = device_of(others[0]) if others else None
+            context._outputs_device = device_of(others[0]) if others else None
         if context._to_save:
             node.saved = tuple([_save(each, made, results, node) for each in context._to_save])
         if flags.special:
@@ -450,7 +492,7 @@ def _finish_one(cls: Any, context: Any, edges: list[Any], output: Any) -> Any:
     array = output._array
     node.shape, node.dtype = array.shape, array.dtype
     if array.__class__ is not np.ndarray:
-        context._device = device_of(array)
+        context._outputs_device = device_of(array)
     output._grad_fn = node
     output._output_index = 0
     output._requires_grad = True

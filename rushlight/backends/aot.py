@@ -375,7 +375,7 @@ class CompiledGraph(Function):
     @classmethod
     def backward(cls, ctx: Any, *gradients: Any) -> Any:  # type: ignore[override]
         """Run the backward graph, or (where its results are to be differentiated) the program again."""
-        plan, node = cls.plan, ctx._node
+        plan, node = cls.plan, ctx._backward_node
         kept = [unpack(each, node) for each in node.saved[: ctx.count]]
         present = tuple([number for number in plan.differentiable if gradients[number] is not None])
         if not present:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import Function, FunctionCtx, bound_arguments
+from ..autograd.function import Function, bound_arguments
 from ..core.base import TensorBase, make
 from ..core.dtypes import BY_NAME
 
@@ -92,7 +92,7 @@ class Subject:
 
     def forward(self, args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
         """Run forward by hand: the context that it filled, and what it returned."""
-        context = FunctionCtx()
+        context = self.function._context_type()
         context.needs_input_grad = tuple(isinstance(each, TensorBase) and each.requires_grad for each in args)
         if self.function.setup_context is not Function.setup_context:
             result = self.function.forward(*args)

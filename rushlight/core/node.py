@@ -46,6 +46,7 @@ class Node:
     retained: Any = None  # {output index: weak reference to a tensor that keeps its gradient}
     trace: Any = None  # where it was recorded, in anomaly mode
     metadata_: Any = None
+    requires_grad = True  # what is recorded has an input that requires a gradient
 
     def backward(self, gradient: Any) -> Any:
         """The gradients of the inputs, in the order of ``inputs``."""
@@ -179,6 +180,10 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     variable: TensorBase
+
+    def name(self) -> str:
+        """The name of the node; PyTorch has it with its namespace."""
+        return "torch::autograd::AccumulateGrad"
 
     def backward(self, gradient: Any) -> Any:
         accumulate(self.variable, gradient)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, NamedTuple
 
-from ..autograd.function import Function, FunctionCtx
+from ..autograd.function import Function
 from ..core.base import TensorBase
 from ..core.errors import FunctionError
 from ..core.families import normalize_dim
@@ -141,7 +141,7 @@ class _Generated(Function):
 
     @staticmethod
     def forward(ctx: Any, cls: Any, frame: _Frame, helds: list[Held], *values: Any) -> Any:
-        inner = FunctionCtx()
+        inner = cls._context_type()
         inner.needs_input_grad = ctx.needs_input_grad[3:]
         ctx.cls, ctx.frame, ctx.inner, ctx.helds = cls, frame, inner, helds
 
@@ -204,7 +204,7 @@ def _keep_context(ctx: Any, inner: Any, levels: list[Level], leaves: list[Any], 
 
 def _restored(inner: Any, levels: list[Level]) -> Any:
     """The user's context as it was, its tensors batched again."""
-    fresh = FunctionCtx()
+    fresh = type(inner)()
     for name, value in inner.__dict__.items():
         fresh.__dict__[name] = trees.transform(lambda kept: _batched(levels, kept.value, kept.held), value)
     return fresh

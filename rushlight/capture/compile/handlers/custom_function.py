@@ -239,7 +239,7 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
             gradient = make(on_device(np.ones(each._array.shape, each._array.dtype), CPU if place == META else place))
             tracer.input(gradient, f"grad_{index}")
         gradients.append(gradient)
-    random, context._node, fields = default_generator.mark(), node, dict(context.__dict__)
+    random, context._backward_node, fields = default_generator.mark(), node, dict(context.__dict__)
 
     def run() -> Any:
         return call(recorder, backward, (context, *gradients))
@@ -251,7 +251,7 @@ def backward_body(recorder: Recorder, function: Any, context: Any, result: Any, 
     except Exception:
         return None  # what is wrong with it, backward itself will say
     finally:
-        context._node = None
+        context._backward_node = None
         context.__dict__.clear()
         context.__dict__.update(fields)
         default_generator.back(random)
