@@ -15,6 +15,7 @@ import pytest
 
 import rushlight
 from rushlight import compat
+from rushlight.compat import pytree
 from rushlight.core.errors import GraphError, OperationError
 from rushlight.export import Dim, ExportedProgram
 from rushlight.export.errors import ArchiveError, UserError
@@ -545,3 +546,27 @@ def test_example_inputs_in_files() -> None:
         assert archive.read(next(each for each in archive.namelist() if each.endswith("data/sample_inputs/model.pt"))) == b""
     bare.seek(0)
     assert rushlight.export.load(bare).example_inputs is None
+
+
+def test_additional_inputs_in_a_data_class() -> None:
+    @dataclasses.dataclass
+    class Batch:
+        last: bool
+        number: int
+        values: rushlight.Tensor
+
+    pytree.register_dataclass(Batch)
+
+    class Sum(rushlight.nn.Module):
+        def forward(self, batch):
+            return batch.values + batch.number
+
+    one, other = (Batch(True, 3, rushlight.ones(3)),), (Batch(True, 4, rushlight.ones(4)),)
+    more = rushlight.export.AdditionalInputs()
+    more.add(one)
+    more.add(other)
+    dynamic = Dim.DYNAMIC
+    assert more.dynamic_shapes(Sum(), one) == {"batch": [None, dynamic, (dynamic,)]}
+    program = rushlight.export.export(Sum(), one, dynamic_shapes=more)
+    more.verify(program)
+    assert program.module()(*other).tolist() == [5.0] * 4

@@ -138,7 +138,7 @@ def test_schemas():
     def f(x, y: List[int], z: Optional[Dict[str, int]] = None) -> Tuple[rl.Tensor, int]:
         return x, y[0]
 
-    assert jit.script(f).schema == "f(Tensor x, int[] y, Dict(str, int)? z=None) -> ((Tensor, int))"
+    assert str(jit.script(f).schema) == "f(Tensor x, int[] y, Dict(str, int)? z=None) -> ((Tensor, int))"
 
 
 def test_what_a_module_says_is_scripted_in_its_place():
@@ -224,7 +224,7 @@ def test_one_element_stands_for_a_list_of_known_length():
     scripted = jit.script(total)
     assert (scripted(4), scripted([1, 2], [1.0, 2.0, 3.0])) == (11.0, 9.0)
     assert jit.script(calls)(2) == 10.0
-    assert scripted.schema.startswith("total(int[2] x, float[3] y=")
+    assert str(scripted.schema).startswith("total(int[2] x, float[3] y=")
 
 
 def test_names_of_branches_that_did_not_return():
@@ -353,3 +353,26 @@ def test_a_module_that_is_a_container_indexes_itself_by_a_computed_key():
             return chosen.forward(x)
 
     assert rl.equal(jit.script(Table({"one": AddsOne()}))(rl.ones(2), "one"), rl.full((2,), 2.0))
+
+
+def test_a_schema_has_arguments_and_results() -> None:
+    @jit.script
+    def f(
+        x: rl.Tensor, d: Optional[Dict[str, List[Tuple[int, rl.Tensor]]]] = None, s: str = "ab", n: Union[int, rl.Tensor, None] = None
+    ) -> Tuple[rl.Tensor, int]:
+        return x, 1
+
+    schema = f.schema
+    assert (
+        str(schema) == 'f(Tensor x, Dict(str, (int, Tensor)[])? d=None, str s="ab", Union(Tensor, int, NoneType) n=None) -> ((Tensor, int))'
+    )
+    assert schema.name == "f" and [each.name for each in schema.arguments] == ["x", "d", "s", "n"]
+    assert [str(each.type) for each in schema.arguments] == [
+        "Tensor",
+        "Optional[Dict[str, List[Tuple[int, Tensor]]]]",
+        "str",
+        "Union[Tensor, int, NoneType]",
+    ]
+    assert [each.default_value for each in schema.arguments if each.has_default_value()] == [None, "ab", None]
+    assert [str(each.type) for each in schema.returns] == ["Tuple[Tensor, int]"]
+    assert schema.arguments[1].type.kind() == "OptionalType" and schema.arguments[1].type.getElementType().kind() == "DictType"

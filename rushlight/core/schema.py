@@ -220,7 +220,7 @@ class FunctionSchema:
                 parts.append("*")
             parts.append(str(each))
         results = [str(each) for each in self.returns]
-        shown = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        shown = results[0] if len(results) == 1 and not results[0].startswith("(") else f"({', '.join(results)})"
         return f"{self.qualified_name}({', '.join(parts)}) -> {shown}"
 
     __repr__ = __str__

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -250,13 +250,23 @@ class AdditionalInputs:
                 found.append(Dim.DYNAMIC)
             else:
                 raise ValueError(f"the inputs have {leaf!r} and {rest!r} in the same place, and such a value can't be dynamic")
-        return pytree.tree_unflatten(found, spec)
+        return _described(spec, iter(found))
 
     def verify(self, ep: Any) -> None:
         """Run an exported program on all of these inputs."""
         module = ep.module()
         for args, kwargs in self._examples:
             module(*args, **kwargs)
+
+
+def _described(spec: pytree.TreeSpec, leaves: Iterator[Any]) -> Any:
+    """What is said of each leaf, in the structure of the inputs; of a container of a class that was registered, as a list."""
+    if spec.is_leaf():
+        return next(leaves)
+    found = [_described(each, leaves) for each in spec.children_specs]
+    if spec.type in (list, tuple):
+        return spec.type(found)
+    return dict(zip(spec.context, found)) if spec.type is dict else found
 
 
 def combined_arguments(m: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:

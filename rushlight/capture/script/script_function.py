@@ -10,6 +10,7 @@ import sys
 import weakref
 from typing import Any
 
+from ...core.schema import FunctionSchema
 from ...graph import Graph
 from ..listing import listed
 from ..trace.jit_trace import save
@@ -73,9 +74,9 @@ class ScriptCallable:
     graph: Any
 
     @property
-    def schema(self) -> str:
+    def schema(self) -> FunctionSchema:
         """Parameters and result with their types."""
-        return str(self._program.signature)
+        return self._program.signature.schema  # type: ignore[no-any-return]
 
 
 class ScriptFunction(ScriptCallable):

@@ -40,6 +40,16 @@ def guard_or_false(a: Any) -> bool:
 guard_or_true = guard_size_oblivious = statically_known_true = definitely_true = guard_or_false
 
 
+def sym_and(x: bool, *others: bool) -> bool:
+    """Whether all of some conditions hold."""
+    return all((x, *others))
+
+
+def sym_or(x: bool, *others: bool) -> bool:
+    """Whether one of some conditions holds."""
+    return any((x, *others))
+
+
 def hint_int(a: Any, fallback: int | None = None) -> int:
     """The value that a size has in this run."""
     return int(a)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ....core.base import TensorBase
 from ....core.declare import PACKAGE
+from ....core.schema import Argument, FunctionSchema, SchemaType
 from ..frontend.errors import NotSupportedError, ScriptError
 from ..frontend.source import FunctionSource
 from ..frontend.types import (
@@ -17,6 +18,7 @@ from ..frontend.types import (
     TENSOR,
     BroadcastingListType,
     DictType,
+    KnownKind,
     ListType,
     OptionalType,
     TupleType,
@@ -102,12 +104,40 @@ class Signature:
             raise ScriptError(f"{self.name}() has no parameter '{next(iter(left))}'", compiler.source, node)
         return bound
 
+    @property
+    def schema(self) -> FunctionSchema:
+        """Parameters and result as those of an operator: ``f(Tensor x, int[] sizes=[2]) -> Tensor``."""
+        arguments = [] if self.owner is None else [Argument("self", SchemaType(f"__torch__.{self.owner}"))]
+        for each in self.parameters:
+            default = {} if each.default is ... else {"default": each.default}
+            arguments.append(Argument(each.name, ParameterType(each.type), kwarg_only=each.keyword_only, **default))
+        return FunctionSchema(self.name, "", arguments, [Argument("", ParameterType(self.result))])
+
     def __str__(self) -> str:
-        """The schema: ``f(Tensor x, int[] sizes=[2]) -> Tensor``."""
-        parts = [f"{in_schema(each.type)} {each.name}" + ("" if each.default is ... else f"={each.default!r}") for each in self.parameters]
-        result = in_schema(self.result)
-        owner = [] if self.owner is None else [f"__torch__.{self.owner} self"]
-        return f"{self.name}({', '.join(owner + parts)}) -> {f'({result})' if isinstance(self.result, TupleType) else result}"
+        return str(self.schema)
+
+
+class ParameterType(SchemaType):
+    """A type of scripts as part of a schema."""
+
+    __slots__ = ("script",)
+
+    def __init__(self, kind: Type) -> None:
+        self.script = kind
+        if isinstance(kind, ListType):
+            super().__init__("List", ParameterType(kind.element), kind.count if isinstance(kind, BroadcastingListType) else None)
+        elif isinstance(kind, OptionalType) and not isinstance(kind.inner, UnionType):
+            super().__init__("Optional", ParameterType(kind.inner))
+        else:
+            super().__init__(in_schema(kind))
+
+    def kind(self) -> str:
+        return self.script.kind() if isinstance(self.script, KnownKind) else super().kind()
+
+    def __str__(self) -> str:
+        return repr(self.script)
+
+    __repr__ = __str__
 
 
 def in_schema(kind: Type) -> str:
@@ -120,7 +150,8 @@ def in_schema(kind: Type) -> str:
         return f"Dict({in_schema(kind.key)}, {in_schema(kind.value)})"
     if isinstance(kind, TupleType) and kind.kind is None:
         return f"({', '.join(map(in_schema, kind.elements))})"
-    return repr(kind)
+    text = repr(kind)
+    return f"Union({text[len('Union[') : -1]})" if text.startswith("Union[") else text
 
 
 class FunctionCompiler(Statements):
