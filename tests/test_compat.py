@@ -497,3 +497,14 @@ def test_parts_of_packages_that_are_one_file_here(alias) -> None:
     assert memory.memory_allocated is rushlight.accelerator.memory_allocated
     exporter = import_module("torch.package.package_exporter").PackageExporter
     assert exporter is rushlight.package.PackageExporter
+
+
+def test_public_names_of_the_compiled_part_are_names_of_torch() -> None:
+    program = """
+import rushlight.compat
+rushlight.compat.install()
+import torch
+assert torch.FunctionSchema is torch._C.FunctionSchema and torch.JITException is torch.jit.Error and isinstance(torch.has_lapack, bool)
+assert not hasattr(torch, "faulthandler") and not hasattr(torch, "missing")
+"""
+    run_python(program)

@@ -149,6 +149,17 @@ class AliasFinder:
 _finder = AliasFinder()
 
 
+def _public(name: str) -> Any:
+    """A name of ``torch``: one of the package, or a public one of ``torch._C``, all of which PyTorch has in ``torch``, too."""
+    try:
+        return getattr(rushlight, name)
+    except AttributeError:
+        compiled = importlib.import_module(PRIVATE_NAMES[f"{ALIAS}._C"])
+        if name.startswith("_") or name not in compiled.__all__:
+            raise
+        return getattr(compiled, name)
+
+
 def make_alias() -> ModuleType:
     """The module `torch`.
 
@@ -159,7 +170,7 @@ def make_alias() -> ModuleType:
 
     def __getattr__(name: str) -> Any:
         private = PRIVATE_NAMES.get(f"{ALIAS}.{name}")
-        found = importlib.import_module(private) if private else getattr(rushlight, name)
+        found = importlib.import_module(private) if private else _public(name)
         if name not in ("__all__", "compat"):
             names[name] = found
         return found

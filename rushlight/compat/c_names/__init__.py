@@ -250,15 +250,23 @@ def _jit_override_can_fuse_on_cpu(override: bool) -> None:
 
 _jit_override_can_fuse_on_gpu = _set_math_sdp_allow_fp16_bf16_reduction = _jit_override_can_fuse_on_cpu
 
+JITException = jit.Error
+
 __all__ = [
+    "Block",
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
     "Graph",
     "Node",
     "FunctionSchema",
+    "JITException",
     "TensorType",
     "Value",
     "_check_onnx_proto",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
 ]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....autograd.function import Function, FunctionCtx, begin, finish, undecorated
+from ....autograd.function import Function, FunctionCtx, begin, finish
+from ....autograd.once_differentiable import undecorated
 from ....core.base import TensorBase, make
 from ....core.devices import CPU, META, device_of, on_device
 from ....core.state import state
