@@ -7,6 +7,7 @@ the graph is specialized to the sizes of the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
 from typing import Any
 
 from ...capture.graph_module import GraphModule
@@ -61,13 +62,7 @@ class TemplateCache:
         """For a captured graph; None where it has no symbolic size."""
         inputs = Inputs.of(module.graph)
 
-        def attribute(name: str) -> Any:
-            found = module
-            for part in name.split("."):
-                found = getattr(found, part)
-            return found
-
-        return None if inputs is None else TemplateCache(module.graph, inputs, attribute)
+        return None if inputs is None else TemplateCache(module.graph, inputs, lambda name: attrgetter(name)(module))
 
     def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> CompiledSchedule | None:
         """The instance for such inputs and sizes (None: those of the inputs); None where there is no template for them."""
