@@ -446,8 +446,7 @@ def _show_trace(current: Node) -> None:
         )  # fmt: skip
         return
     warnings.warn(
-        f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n{''.join(current.trace)}",
-        stacklevel=2,
+        f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n{''.join(current.trace)}", stacklevel=2
     )
 
 

@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import recording
-from .argument_checks import (
-    NUMBERS,
-    argument_error,
-    check_arguments,
-    check_dtype_argument,
-    check_out_type,
-    warn_resized,
-    with_type_of_out,
-)
+from .argument_checks import NUMBERS, argument_error, check_arguments, check_dtype_argument, check_out_type, warn_resized, with_type_of_out
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
 from .devices import CPU, META, accelerator, array_kinds, as_device, device_of, device_type_of, device_types, sole_accelerator

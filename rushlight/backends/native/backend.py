@@ -282,13 +282,4 @@ def explain(module: Any, *inputs: Any) -> str:
         return f"runs as in eager mode: {error}"
 
 
-__all__ = [
-    "NativeBackend",
-    "NativeExecutable",
-    "NativeGraph",
-    "available",
-    "compile_module",
-    "explain",
-    "graph_compiler",
-    "native",
-]
+__all__ = ["NativeBackend", "NativeExecutable", "NativeGraph", "available", "compile_module", "explain", "graph_compiler", "native"]

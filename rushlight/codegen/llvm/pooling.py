@@ -14,15 +14,7 @@ from typing import Any
 from ...core.base import Spec
 from ...graph import Node
 from ...schedule.lowering import lowering
-from ...schedule.routines.pooling import (
-    AdaptiveMaxPool,
-    AdaptiveMeanPool,
-    AdaptiveWindows,
-    MaxPool,
-    MaxPoolGradient,
-    MeanPool,
-    PoolWindows,
-)
+from ...schedule.routines.pooling import AdaptiveMaxPool, AdaptiveMeanPool, AdaptiveWindows, MaxPool, MaxPoolGradient, MeanPool, PoolWindows
 from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from .conv.im2col import UNROLLED
 from .conv.image_routine import begin_of, contiguous

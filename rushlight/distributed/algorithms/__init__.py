@@ -6,7 +6,4 @@ from ...core.missing import absents
 from .join import Join, Joinable, JoinHook
 
 _PARTS = ("ddp_comm_hooks", "join", "model_averaging", "_checkpoint")
-absents(
-    globals(),
-    "it is not written yet",
-)
+absents(globals(), "it is not written yet")

@@ -27,10 +27,7 @@ import numpy as np
 UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
                           "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor, "AVG": np.add}  # fmt: skip
 PLACES = 3  # slots of pieces, used round-robin; two are in flight, so that a slot is free when its turn comes
-REDUCED, ENDED = (
-    8,
-    16,
-)  # counters of pieces reduced, and finished, in separate cache lines; before them the tags of the slots
+REDUCED, ENDED = (8, 16)  # counters of pieces reduced, and finished, in separate cache lines; before them the tags of the slots
 HEADER = 4096
 PIECE = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes
 WHOLE = 16 << 10  # bytes up to which each process reduces everything itself

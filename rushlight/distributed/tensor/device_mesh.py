@@ -5,7 +5,4 @@ from __future__ import annotations
 from ...core.missing import absents
 from ..device_mesh import DeviceMesh, init_device_mesh
 
-absents(
-    globals(),
-    "it is not written yet",
-)
+absents(globals(), "it is not written yet")

@@ -15,13 +15,7 @@ from .trampoline import BLOCK, INSIDE, LONG, Expected, Given, Result
 
 
 def make_python_trampoline(
-    entry: int,
-    space: Any,
-    tensors: Sequence[Expected],
-    results: Sequence[Result],
-    given: Sequence[Given],
-    arrays: int,
-    nanoseconds: float,
+    entry: int, space: Any, tensors: Sequence[Expected], results: Sequence[Result], given: Sequence[Given], arrays: int, nanoseconds: float
 ) -> Callable[..., Any]:
     """A function with the contract of :func:`.trampoline.make_trampoline`."""
     kind = ctypes.CFUNCTYPE if nanoseconds > LONG else ctypes.PYFUNCTYPE  # the second keeps the GIL

@@ -135,14 +135,7 @@ class SplitProduct:
             "A": Address(a[0]), "B": Address(b[0]), "C": Address(c[0]), "BIAS": Address(bias or made), "M": rows, "N": columns, "K": length,
             "sa_m": a[1], "sa_k": a[2], "sb_k": b[1], "sb_n": b[2], "sc_m": c[1], "sc_n": c[2],
         }  # fmt: skip
-        options = {
-            "ADDS": adds,
-            "EVEN": length % sizes["BK"] == 0,
-            **sizes,
-            "G": _GROUP,
-            "num_warps": warps,
-            "num_stages": 3,
-        }
+        options = {"ADDS": adds, "EVEN": length % sizes["BK"] == 0, **sizes, "G": _GROUP, "num_warps": warps, "num_stages": 3}
         self.launch("split_product", (-(-rows // sizes["BM"]) * -(-columns // sizes["BN"]),), values, options)
 
 

@@ -226,10 +226,7 @@ class Im2colWeightGradient:
         source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
-        pieces = [
-            self.pool.clear(module, pool),
-            NativeCall(self.main(module), [source, grad, pool, parts], self.units, work),
-        ]
+        pieces = [self.pool.clear(module, pool), NativeCall(self.main(module), [source, grad, pool, parts], self.units, work)]
         name, extent = self.sum(module)
         pieces.append(NativeCall(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
         return pieces
@@ -260,20 +257,7 @@ class Im2colWeightGradient:
                         with c.loop(many) as number:
                             place = c.add(begin, c.scale(number, length))
                             self.strip(c, module, size, source, grad, slot, target, image, group, block, [*places, place, *after])
-        return module.add(
-            "gradient",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%source",
-                        "%grad",
-                        "%pool",
-                        "%parts",
-                    )
-                ),
-            ),
-        )
+        return module.add("gradient", c.function("", pointers(("%source", "%grad", "%pool", "%parts"))))
 
     def strip(self, c: IRBuilder, module: Module, length: int, source: str, grad: str, slot: str, target: str,
               image: Scalar, group: Scalar, block: Scalar, places: list[Scalar]) -> None:  # fmt: skip
@@ -309,28 +293,14 @@ class Im2colWeightGradient:
             indices = UnitIndices(c, unit)
             block, group = indices.take(blocks), indices.rest
             at = c.add(c.scale(group, self.depth * self.row_step), c.scale(block, rows * self.row_step))
-            with (
-                c.loop(1, self.chunks) as chunk,
-                c.loop(rows * self.row_step // vector.count) as number,
-            ):
+            with c.loop(1, self.chunks) as chunk, c.loop(rows * self.row_step // vector.count) as number:
                 here = c.add(at, c.scale(number, vector.count))
                 other = vector.load("%parts", c.add(here, c.scale(chunk, self.weights)))
                 vector.store(c.binary("fadd", vector.load("%parts", here), other), "%parts", here)
             to = c.add(c.scale(group, self.rows * self.depth), c.scale(block, rows))
             places = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
             c.call_function(winograd_transforms.transpose(module, self.type), *places, rows, self.row_step, 1, self.rows, self.depth, 0)
-        name = module.add(
-            "sum",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%parts",
-                        "%result",
-                    )
-                ),
-            ),
-        )
+        name = module.add("sum", c.function("", pointers(("%parts", "%result"))))
         return name, self.groups * blocks
 
 

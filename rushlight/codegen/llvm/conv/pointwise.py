@@ -102,10 +102,7 @@ class PointwiseConvolution:
         result, packed, weights = routine.others
         pixels, right = self.panels(module)
         steps = (self.width, 1) if self.transposed else (1, self.depth)
-        pieces = [
-            self.pack_pixels(module, pixels, values[0], packed),
-            pack_piece(module, right, self.weight, steps, weights),
-        ]
+        pieces = [self.pack_pixels(module, pixels, values[0], packed), pack_piece(module, right, self.weight, steps, weights)]
         if self.scattered:
             pieces.append(self.fill(module, [result, *values[2:]]))
         name = self.main(module, pixels, right)

@@ -5,7 +5,4 @@ from __future__ import annotations
 from ....core.missing import absents
 
 _PARTS = ("checkpoint_wrapper",)
-absents(
-    globals(),
-    "it is not written yet",
-)
+absents(globals(), "it is not written yet")
