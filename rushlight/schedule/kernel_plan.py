@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .scalar_ir import ScalarExpression
+from .scalar_ir import ScalarExpression, subexpressions
 from .symbolic_shape import SymbolicNumber, same
 from .target import Target
 from .tensor_ir import PartialReduce, Reduce, Value
@@ -162,15 +162,7 @@ class KernelPlan:
 
 def locations(expression: ScalarExpression) -> Iterator[Location]:
     """The operands of a planned expression."""
-    seen: set[int] = set()
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            waiting.extend(each.args)
-            if each.op == "operand":
-                yield each.data
+    return (each.data for each in subexpressions([expression]) if each.op == "operand")
 
 
 # -- verification ------------------------------------------------------------------------------------------------
@@ -263,7 +255,7 @@ class Checker:
             return
         assert isinstance(to, Element) and to.buffer in self.buffers, f"the buffer for {value!r} is not declared"
         self.written[to.buffer] = value
-        if to.buffer is (value.place or value):
+        if to.buffer is (value.alias_of or value):
             assert value.stored and value not in self.stored, f"{value!r} is stored twice, or for nobody"
             self.stored.add(value)
 

@@ -24,7 +24,7 @@ from .kernel_plan import (
     ScratchElement,
     Store,
 )
-from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression
+from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression, subexpressions
 from .symbolic_shape import SymbolicNumber, may_reach, same
 from .target import Target
 from .tensor_ir import PartialReduce, Pointwise, Reduce, Reference, Value, operands, strides_of
@@ -135,7 +135,7 @@ class Planner:
         free = [
             each
             for each in self.group.members
-            if isinstance(each, Pointwise) and each.stored and each.place is None and each not in self.group.rows
+            if isinstance(each, Pointwise) and each.stored and each.alias_of is None and each not in self.group.rows
         ]
         found: dict[Value, Value] = {}
         for value in self.group.members:
@@ -225,16 +225,12 @@ class Planner:
             return 1
         if any(each.strides[dim] != 1 for each in group.members if each not in group.rows):
             return 1
-        waiting, seen, angles = list(self.expressions.values()), set(), False
-        while waiting:
-            each = waiting.pop()
-            if id(each) not in seen:
-                seen.add(id(each))
-                waiting.extend(each.args)
-                angles = angles or each.op in SINGLE_FUNCTIONS
-                strided = each.op == "operand" and not self.inside(each.data) and each.data.strides[dim] not in (0, 1)
-                if each.dtype not in _VECTOR_DTYPES or strided:
-                    return 1
+        angles = False
+        for each in subexpressions(self.expressions.values()):
+            angles = angles or each.op in SINGLE_FUNCTIONS
+            strided = each.op == "operand" and not self.inside(each.data) and each.data.strides[dim] not in (0, 1)
+            if each.dtype not in _VECTOR_DTYPES or strided:
+                return 1
         lanes = self.target.vector_bits // 32
         if last.reduced and not angles and not plan.calls:
             lanes *= 2  # two accumulators: an addition waits for the one before
@@ -277,7 +273,7 @@ class Planner:
         plan = self.plan
         resolve = Resolver(self, number)
         # Kept values may be in the memory of results, so all is computed before anything is stored.  Around calls of functions, values that wait are costly.
-        eager = bool(plan.calls) and not self.borrowed and all(each.place is None for each in stores)
+        eager = bool(plan.calls) and not self.borrowed and all(each.alias_of is None for each in stores)
         made: list[Store] = []
         if eager:
             made = [Store(value, resolve(self.expressions[value]), self.place_for(value)) for value in stores]
@@ -320,7 +316,7 @@ class Planner:
 
     def buffer(self, value: Value) -> Value:
         """The value whose memory a value is in, which becomes a parameter."""
-        value = value.place or value
+        value = value.alias_of or value
         self.buffers.setdefault(value)
         return value
 
@@ -331,23 +327,16 @@ class Resolver:
     def __init__(self, planner: Planner, number: int) -> None:
         self.planner = planner
         self.number = number
-        self.made: dict[
-            int, tuple[ScalarExpression, ScalarExpression]
-        ] = {}  # by id of the expression, which is held so that the id stays its own
+        # By id of the expression, which is in the entry so that no other object gets its id.
+        self.resolved: dict[int, tuple[ScalarExpression, ScalarExpression]] = {}
 
     def __call__(self, expression: ScalarExpression) -> ScalarExpression:
-        found = self.made.get(id(expression))
-        if found is None:
-            if expression.op == "operand":
-                made = self.operand(expression)
-            elif expression.args:
-                args = tuple([self(each) for each in expression.args])
-                unchanged = all(one is other for one, other in zip(args, expression.args))
-                made = expression if unchanged else ScalarExpression(expression.op, args, expression.dtype, expression.data)
-            else:
-                made = expression
-            found = self.made[id(expression)] = expression, made
-        return found[1]
+        entry = self.resolved.get(id(expression))
+        if entry is None:
+            is_operand = expression.op == "operand"
+            resolved = self.operand(expression) if is_operand else expression.with_args([self(each) for each in expression.args])
+            entry = self.resolved[id(expression)] = expression, resolved
+        return entry[1]
 
     def operand(self, expression: ScalarExpression) -> ScalarExpression:
         planner, reference = self.planner, expression.data
@@ -366,16 +355,7 @@ class Resolver:
 
 def frequent_functions(expressions: Iterable[ScalarExpression], limit: int) -> set[tuple[str, np.dtype[Any]]]:
     """The functions that are used more often than the limit: they are called, since inlining each use would take long to compile."""
-    seen: set[int] = set()
-    counts: Counter[tuple[str, np.dtype[Any]]] = Counter()
-    waiting = list(expressions)
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            waiting.extend(each.args)
-            if each.op in _INLINED:
-                counts[each.op, each.dtype] += 1
+    counts = Counter((each.op, each.dtype) for each in subexpressions(expressions) if each.op in _INLINED)
     return {key for key, count in counts.items() if count > limit}
 
 

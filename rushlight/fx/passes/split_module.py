@@ -93,13 +93,13 @@ def _note_use(given: Node, user: Node, place: dict[Node, str], partitions: dict[
 def _sorted(partitions: dict[str, Partition]) -> list[str]:
     """The parts, each after those that it depends on."""
     done: list[str] = []
-    waiting = list(partitions)
-    while waiting:
-        ready = [name for name in waiting if all(each in done for each in partitions[name].dependencies)]
+    worklist = list(partitions)
+    while worklist:
+        ready = [name for name in worklist if all(each in done for each in partitions[name].dependencies)]
         if not ready:
             raise RuntimeError("cycle exists between partitions!")
         done.append(ready[0])
-        waiting.remove(ready[0])
+        worklist.remove(ready[0])
     return done
 
 

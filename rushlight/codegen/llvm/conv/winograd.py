@@ -172,9 +172,9 @@ class WinogradConvolution(ImageRoutine):
         return module.add("turn", c.function("", pointers(("%b0", "%b1")))), self.groups * (self.padded // self.tile.rows)
 
     def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
-        source, weight, bias, result, slot, image, goal, group, places, part = unit
+        source, weight, bias, result, slot, image, goal, group, offsets, part = unit
         tiles, axes, type = self.tiles, self.axes, self.type
-        strip = places[1]
+        strip = offsets[1]
         panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
         tiles.clear(c, slot)
         tiles.clear_rest(c, panel, self.channels, tiles.count)
@@ -273,8 +273,8 @@ class WinogradWeightGradient:
                     c.loop(self.tiles.strips) as strip:  # fmt: skip
                 first = c.add(ends[0], c.scale(number, self.together))
                 last = c.min(c.add(first, self.together), ends[1])
-                place = strip if self.tiles.strips > 1 else c.integer(0)
-                self.several(c, source, grad, slot, target, first, last, group, split, place)
+                offset = strip if self.tiles.strips > 1 else c.integer(0)
+                self.several(c, source, grad, slot, target, first, last, group, split, offset)
         return module.add("gradient", c.function("", pointers(("%source", "%grad", "%pool", "%parts"))))
 
     def several(
@@ -292,8 +292,12 @@ class WinogradWeightGradient:
     ) -> None:
         """What a strip of several images adds, for some of the channels."""
         tiles, axes, type, module = self.tiles, self.axes, self.type, c.module
-        places = [tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes, tiles.border_bytes + tiles.panel_bytes + self.transposed_grad]
-        panel, transposed_grad, shares = (c.address(slot, at, "i8") for at in places)
+        offsets = [
+            tiles.border_bytes,
+            tiles.border_bytes + tiles.panel_bytes,
+            tiles.border_bytes + tiles.panel_bytes + self.transposed_grad,
+        ]
+        panel, transposed_grad, shares = (c.address(slot, at, "i8") for at in offsets)
         height, width = tiles.target
         rows = tiles.number_of_rows(c, strip)
         count = c.scale(rows, tiles.across)

@@ -377,15 +377,15 @@ def transform_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
         here = c.add(c.mul(c.scale(row, len(axes.down.result)), line), c.mul(c.scale(column, len(axes.across.result)), row_step))
         goal = c.mul(c.add(c.mul(row, tile_columns), column), row_step)
         with c.loop(vectors) as number:
-            place = c.scale(number, vector.count)
+            offset = c.scale(number, vector.count)
             values: list[list[Scalar]] = []
             for down in range(len(axes.down.result)):
-                at = c.add(c.add(here, place), c.mul(down, line))
+                at = c.add(c.add(here, offset), c.mul(down, line))
                 values.append([])
                 for _ in axes.across.result:
                     values[-1].append(vector.load("%transposed", at))
                     at = c.add(at, row_step)
-            to = c.add(goal, place)
+            to = c.add(goal, offset)
             for row_ in transformed(c, vector, values, axes.down.shares, axes.across.shares):
                 for each in row_:
                     vector.store(each, "%panel", to)
