@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..checks.report import CHECKS
+from ..checks import CHECKS
 
 TARGET = "FILE.py:NAME"
 MODEL = "FILE"

@@ -37,7 +37,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     base_dist: Distribution
     transforms: list[Transform]
-    _batched = ()
+    _batched: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):

@@ -220,7 +220,7 @@ class CompiledSchedule:
                 if STATUS in native_call.buffers:  # what follows would use, and perhaps store, an invalid result
                     status = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
                     go_on = c.fresh("good")
-                    c.do(f"br i1 {c.compare('eq', found, c.integer(0)).name}, label %{go_on}, label %finish")
+                    c.do(f"br i1 {c.compare('eq', status, c.integer(0)).name}, label %{go_on}, label %finish")
                     c.label(go_on)
             if self.clocks is not None and begin is not None:
                 self.clocks.add(c, step, begin)
