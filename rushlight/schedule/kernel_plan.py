@@ -13,7 +13,6 @@ accumulator for each, so that memory is still read in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -160,9 +159,9 @@ class KernelPlan:
         return "\n".join(Printer(self).lines())
 
 
-def locations(expression: ScalarExpression) -> Iterator[Location]:
+def locations(expression: ScalarExpression) -> list[Location]:
     """The operands of a planned expression."""
-    return (each.data for each in subexpressions([expression]) if each.op == "operand")
+    return [each.data for each in subexpressions([expression]) if each.op == "operand"]
 
 
 # -- verification ------------------------------------------------------------------------------------------------

@@ -333,8 +333,10 @@ class Resolver:
     def __call__(self, expression: ScalarExpression) -> ScalarExpression:
         entry = self.resolved.get(id(expression))
         if entry is None:
-            is_operand = expression.op == "operand"
-            resolved = self.operand(expression) if is_operand else expression.with_args([self(each) for each in expression.args])
+            if expression.op == "operand":
+                resolved = self.operand(expression)
+            else:
+                resolved = expression.with_args([self(each) for each in expression.args]) if expression.args else expression
             entry = self.resolved[id(expression)] = expression, resolved
         return entry[1]
 

@@ -7,7 +7,7 @@ arrays, it gives an :class:`ScalarExpression`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,15 +60,16 @@ class ScalarExpression:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
 
 
-def subexpressions(roots: Iterable[ScalarExpression]) -> Iterator[ScalarExpression]:
+def subexpressions(roots: Iterable[ScalarExpression]) -> list[ScalarExpression]:
     """Expressions and everything they are made of, each once."""
-    worklist, visited = list(roots), set()
+    worklist, visited, found = list(roots), set(), []
     while worklist:
         each = worklist.pop()
         if id(each) not in visited:
             visited.add(id(each))
             worklist.extend(each.args)
-            yield each
+            found.append(each)
+    return found
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> ScalarExpression:

@@ -102,7 +102,8 @@ def is_number(expression: ScalarExpression, value: float) -> bool:
 def replaced(expression: ScalarExpression, replacements: dict[int, ScalarExpression]) -> ScalarExpression:
     """An expression with some subexpressions replaced, by id."""
     if id(expression) not in replacements:
-        replacements[id(expression)] = expression.with_args([replaced(each, replacements) for each in expression.args])
+        args = [replaced(each, replacements) for each in expression.args]
+        replacements[id(expression)] = expression.with_args(args) if args else expression
     return replacements[id(expression)]
 
 
