@@ -22,9 +22,9 @@ import numpy as np
 from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from .kernel_providers import exchanged, faster_choices
-from .random_rejection import binomial, poisson, standard_gamma
-from .random_rounding import fused_multiply_add, store
-from .random_words import Array, MersenneTwister, UniformStream
+from .mersenne_twister import Array, MersenneTwister, UniformStream
+from .rejection_sampling import binomial, poisson, standard_gamma
+from .rounding import fused_multiply_add, store
 
 Shape = int | Iterable[int]
 

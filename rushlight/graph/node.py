@@ -169,7 +169,7 @@ class Node:
         self._prev, self._next = before, other
 
     def _unlink(self) -> None:
-        # The node's own links stay: a loop that stands on it goes on.
+        # The node keeps its own links, so that an iteration that has reached it can continue.
         self._prev._next, self._next._prev = self._next, self._prev
 
     # -- what it is --------------------------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ def real(value: Any, type: str) -> str:
 
 
 def bits(value: float) -> int:
-    """A fraction as it stands in a table of whole numbers."""
+    """The bits of a float64 as an integer, for a table of integers."""
     return int.from_bytes(struct.pack("<d", value), "little", signed=True)
 
 
