@@ -2,7 +2,7 @@
 
 A kernel runs parallel loops over rows, and inside them *passes* over the elements of a row.  A reduction needs all elements of a row before what is
 computed from it can begin, so a row takes as many passes as reductions depend on each other.  What a later pass needs again is recomputed where
-that is cheap, else kept: in the buffer where it is stored anyway, in the buffer of a later result (borrowed), or in scratch memory.
+that is cheap, else kept: in the buffer where it is stored anyway, in the buffer of a later result (until the result is stored), or in scratch memory.
 
 Where the innermost dimension is not reduced, neighbouring rows are adjacent in memory.  A pass then works on a *tile* of rows at once, with one
 accumulator for each, so that memory is still read in order.
