@@ -5,6 +5,7 @@ python docs/generate.py            (what `make docs` runs first)
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import json
@@ -151,10 +152,37 @@ def architecture_page() -> str:
     return BLOCK.sub(block, (DOCS / "architecture.md").read_text(encoding="utf-8"))
 
 
+def declared_facets() -> list[tuple[str, str, str]]:
+    """Every facet of the package, by its declaration: the module and variable, its name, and its summary."""
+    package = DOCS.parent / "rushlight"
+    rows = []
+    for file in sorted(package.rglob("*.py")):
+        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+            value = getattr(statement, "value", None)
+            if isinstance(value, ast.Call) and ast.unparse(value.func) == "Facet":
+                target = statement.target if isinstance(statement, ast.AnnAssign) else statement.targets[0]  # type: ignore[attr-defined]
+                module = ".".join(file.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
+                name, summary = map(ast.literal_eval, value.args[:2])
+                rows.append((f"{module}:{ast.unparse(target)}", name, summary))
+    return rows
+
+
+def registries_page() -> str:
+    """The page of registries with the table of facets as the source declares them."""
+    rows = "".join(f"| `{place}` | {name} | {summary} |\n" for place, name, summary in declared_facets())
+    page = (DOCS / "registries.md").read_text(encoding="utf-8")
+    return re.sub(
+        r"(<!-- facets -->\n).*?(<!-- end -->)",
+        lambda match: f"{match[1]}| declared as | facet | what it says of an op |\n|---|---|---|\n{rows}{match[2]}",
+        page,
+        flags=re.S,
+    )
+
+
 def pages() -> dict[str, str]:
     """Every page that is written, by its path in docs/."""
     found = classes()
-    made = {"ops.md": rushlight.ops.document.page(), "missing-names.md": missing_page()}
+    made = {"ops.md": rushlight.ops.document.page(), "missing-names.md": missing_page(), "registries.md": registries_page()}
     if platform.machine() == "x86_64" and importlib.util.find_spec("llvmlite") is not None:
         made["architecture.md"] = architecture_page()
     table = ERRORS

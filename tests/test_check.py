@@ -10,9 +10,10 @@ import pytest
 
 import rushlight
 import rushlight.compat
+from rushlight import checks
 from rushlight.autograd import Function
 from rushlight.autograd.function import once_differentiable
-from rushlight.checks import checking, modes, report
+from rushlight.checks import checking, modes
 from rushlight.cli import main
 
 PROGRAMS = str(Path(__file__).with_name("front_door_programs.py"))
@@ -333,4 +334,4 @@ def test_the_gradient_is_exported_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_listed_checks_are_those_that_run() -> None:
-    assert (*checking.FAMILIES, *report.MODES) == report.CHECKS
+    assert (*checking.FAMILIES, *checks.MODES) == checks.CHECKS

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from models import GPT, Bags, ResNet
+from support.training import training_step
 from train_steps import BACKENDS, batches, network
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.nn import functional as F
 
 MODELS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "gpt": (GPT, lambda: torch.randint(0, 50, (2, 8))),
@@ -96,13 +96,7 @@ def test_parameters_that_share_memory(backend: str) -> None:
 def test_steps_are_native_calls() -> None:
     model = network().eval()
     optimizer = optim.AdamW(model.parameters(), 0.01)
-
-    def step(x: Any, y: Any) -> Any:
-        optimizer.zero_grad()
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
+    step = training_step(model, optimizer)
 
     function = torch.compile(step, backend="native", fullgraph=True)
     versions = [param._version for param in model.parameters()]

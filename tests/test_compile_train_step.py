@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.training import training_step
 from train_steps import BACKENDS, STEPS, Run, batches, graphs, network
 
 import rushlight as torch
@@ -242,13 +243,7 @@ def test_schedules_change_no_graph(backend: str) -> None:
         model = network()
         optimizer = optim.AdamW(model.parameters(), 0.01)
         schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=STEPS + 1)
-
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
+        step = training_step(model, optimizer)
 
         function = torch.compile(step, backend=backend, fullgraph=True) if compiled else step
         losses = []
@@ -293,13 +288,7 @@ def test_a_state_that_is_loaded(backend: str) -> None:
     for compiled in (False, True):
         model = network()
         optimizer = optim.Adam(model.parameters(), 0.01)
-
-        def step(x: Any, y: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
+        step = training_step(model, optimizer)
 
         function = torch.compile(step, backend=backend, fullgraph=True) if compiled else step
         losses, kept = [], None
@@ -394,13 +383,7 @@ def test_old_gradients_are_not_written_to() -> None:
     for backend in BACKENDS:
         model = network().eval()
         optimizer = optim.SGD(model.parameters(), 0.1)
-
-        def step(x: Any, y: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
+        step = training_step(model, optimizer)
 
         function = torch.compile(step, backend=backend, fullgraph=True)
         kept, data = [], batches(4)
@@ -488,13 +471,7 @@ def test_batches_of_other_sizes(backend: str) -> None:
     for compiled in (False, True):
         model = network()
         optimizer = optim.AdamW(model.parameters(), 0.01)
-
-        def step(x: Any, y: Any, model: Any = model, optimizer: Any = optimizer) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
+        step = training_step(model, optimizer)
 
         function = torch.compile(step, backend=backend, fullgraph=True) if compiled else step
         losses = [function(x[:size], y[:size]).item() for (x, y), size in zip(batches(8), (32, 32, 17, 32, 5, 9, 32, 3))]

@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from support.training import training_step
 
 import rushlight as torch
 from rushlight.backends.protocol import Launcher
@@ -41,13 +42,7 @@ def model_and_step(lr=0.1):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
+    step = training_step(model, optimizer)
 
     return model, optimizer, step
 

@@ -105,8 +105,8 @@ def test_threads_that_pack_for_themselves_change_no_product(transposed: bool, mo
 def test_deep_products_are_split_along_their_depth(left: bool, right: bool, monkeypatch: Any) -> None:
     """As for the gradient of what a large vocabulary is multiplied by: threads have parts of the depth."""
     used: list[int] = []
-    original = matmul.SplitDepth.pieces
-    monkeypatch.setattr(matmul.SplitDepth, "pieces", lambda self, *rest: used.append(self.parts) or original(self, *rest))
+    original = matmul.SplitDepth.native_calls
+    monkeypatch.setattr(matmul.SplitDepth, "native_calls", lambda self, *rest: used.append(self.parts) or original(self, *rest))
     monkeypatch.setattr(choose, "PACKED_BYTES", 1 << 20)
     a, b = torch.randn(17, 9000), torch.randn(9000, 70)
     if left:

@@ -161,7 +161,7 @@ def test_code_for_processors_that_have_them(by: str, monkeypatch: Any) -> None:
             left, right = (Input(at, (70, 70), dtype, None) for at in range(2))
             a, b = (Reference(each, (70, 70), (70, 1)[::turned]) for each in (left, right))
             if parts == 1 or dtype == np.float32:
-                half_products.HalfProduct(a, b, by, parts).pieces(module, left, [left])
+                half_products.HalfProduct(a, b, by, parts).native_calls(module, left, [left])
     for part in module.parts():
         text += part.text
         assert machine.emit(part)

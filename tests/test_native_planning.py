@@ -19,7 +19,7 @@ from rushlight.graph import Graph
 from rushlight.passes.differentiate import differentiate
 from rushlight.passes.partition import partition, size_of
 from rushlight.passes.rematerialize import rematerialize
-from rushlight.schedule.memory_plan import ALIGNMENT, packed
+from rushlight.schedule.memory_plan import ALIGNMENT, first_fit
 from rushlight.schedule.tensor_ir import elements
 
 pytest.importorskip("llvmlite")
@@ -34,7 +34,7 @@ PIECES = st.lists(
 @given(PIECES)
 @settings(max_examples=200, deadline=None)
 def test_pieces_that_are_used_at_the_same_time_do_not_overlap(pieces: list[tuple[int, int, int]]) -> None:
-    made = packed(pieces)
+    made = first_fit(pieces)
     for one, (size, start, end) in enumerate(pieces):
         assert made[one] >= 0
         for other in range(one):
@@ -48,8 +48,8 @@ def test_pieces_take_the_least_memory_where_that_is_easy() -> None:
     others = [(25, at, at + 1) for at in range(20)]
     pieces = kept + others
     live = max(sum(size for size, start, end in pieces if start <= at <= end) for at in range(21))
-    assert max(offset + size for offset, (size, _, _) in zip(packed(pieces), pieces)) == live
-    assert packed([]) == []
+    assert max(offset + size for offset, (size, _, _) in zip(first_fit(pieces), pieces)) == live
+    assert first_fit([]) == []
 
 
 def chain(*ops: Any, size: int = 64) -> CompiledSchedule:
@@ -68,7 +68,7 @@ def chain(*ops: Any, size: int = 64) -> CompiledSchedule:
 def test_a_result_reuses_the_memory_of_its_operand() -> None:
     made = chain(("matmul", 0, 0), ("sin", 1), ("matmul", 2, 0))
     product, sine = (step.members[0] for step in made.schedule.steps[:2])
-    assert sine.place is product and made.slots[sine] == made.slots[product]
+    assert sine.alias_of is product and made.slots[sine] == made.slots[product]
     array = (np.random.default_rng(0).random((64, 64)) / 64).astype(FLOAT)
     np.testing.assert_allclose(made([array])[0], np.sin(array @ array) @ array, 1e-5)
 
@@ -77,7 +77,7 @@ def test_what_is_read_later_or_elsewhere_is_not_overwritten() -> None:
     array = (np.random.default_rng(0).random((64, 64)) / 8).astype(FLOAT)
     product = array @ array
     later = chain(("matmul", 0, 0), ("sin", 1), ("matmul", 2, 1))  # the product is read again, by another step
-    assert later.schedule.steps[1].members[0].place is None
+    assert later.schedule.steps[1].members[0].alias_of is None
     np.testing.assert_allclose(later([array])[0], np.sin(product) @ product, 1e-4)
     graph = Graph()  # sin(product).T + product: in the step that computes the sum, an element is read that another row has replaced
     x = graph.placeholder("x")
@@ -89,7 +89,7 @@ def test_what_is_read_later_or_elsewhere_is_not_overwritten() -> None:
         node.meta["val"] = Spec((64, 64), FLOAT)
     graph.output((values[-1],))
     turned = compile_graph(graph, [Spec((64, 64), FLOAT, elements(array))])
-    assert all(value.place is None for step in turned.schedule.steps for value in step.members)
+    assert all(value.alias_of is None for step in turned.schedule.steps for value in step.members)
     np.testing.assert_allclose(turned([array])[0], (product.T + product) @ array, 1e-4)
 
 

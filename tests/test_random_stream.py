@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.core import random, random_rounding
+from rushlight.core import random, rounding
 from rushlight.core.devices import device
 from rushlight.core.dtypes import BY_NAME
 from rushlight.core.random import Generator, default_generator
@@ -242,7 +242,7 @@ def test_fused_multiply_add_rounds_once():
         values = generator.normal(300, dtype)
         for factor, addend in ((0.1, 0.3), (1e-9, 1.0), (1e9, -7.3), (3.3, -1e-12)):
             factor, addend = float(dtype(factor)), float(dtype(addend))
-            found = random_rounding.fused_multiply_add(values, factor, addend)
+            found = rounding.fused_multiply_add(values, factor, addend)
             assert found.dtype == dtype
             np.testing.assert_array_equal(found, [nearest(float(value), factor, addend, dtype) for value in values])
 
@@ -265,9 +265,9 @@ def nearest(value, factor, addend, dtype):
 
 def test_fused_multiply_add_without_finite_numbers():
     values = np.array([1.0, -1.0])
-    np.testing.assert_array_equal(random_rounding.fused_multiply_add(values, np.inf, 1.0), [np.inf, -np.inf])
-    np.testing.assert_array_equal(random_rounding.fused_multiply_add(values, 2.0, np.nan), [np.nan, np.nan])
-    np.testing.assert_array_equal(random_rounding.fused_multiply_add(values, 1e300, 1e300), [2e300, 0.0])
+    np.testing.assert_array_equal(rounding.fused_multiply_add(values, np.inf, 1.0), [np.inf, -np.inf])
+    np.testing.assert_array_equal(rounding.fused_multiply_add(values, 2.0, np.nan), [np.nan, np.nan])
+    np.testing.assert_array_equal(rounding.fused_multiply_add(values, 1e300, 1e300), [2e300, 0.0])
 
 
 def test_threads_share_a_generator():
@@ -298,6 +298,6 @@ def test_narrow_numbers_are_rounded_from_float32():
 
 
 def test_documentation_runs():
-    for module in (random, random_rounding):
+    for module in (random, rounding):
         result = doctest.testmod(module)
         assert result.attempted and not result.failed

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import test_compile_steps_fuzz
 from replayed_device import StandIn, Work, stand_in
+from support.training import training_step
 from toy_device import ToyArray
 
 import rushlight as torch
@@ -66,13 +67,7 @@ class Twins:
 
     def step(self, which: int) -> Any:
         model, optimizer = self.models[which], self.optimizers[which]
-
-        def step(x: Any, y: Any) -> Any:
-            optimizer.zero_grad()
-            loss = F.mse_loss(model(x), y)
-            loss.backward()
-            optimizer.step()
-            return loss
+        step = training_step(model, optimizer)
 
         return step
 

@@ -39,9 +39,7 @@ class GradScaler:
         self._enabled = enabled
         if enabled and device != "cpu" and (device != "cuda" or accelerator() is None):
             warnings.warn(
-                f"torch.{device}.amp.GradScaler is enabled, but {device.upper()} is not available.  Disabling.",
-                UserWarning,
-                stacklevel=2,
+                f"torch.{device}.amp.GradScaler is enabled, but {device.upper()} is not available.  Disabling.", UserWarning, stacklevel=2
             )
             self._enabled = False
         if not self._enabled:

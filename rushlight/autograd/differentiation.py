@@ -142,14 +142,7 @@ def backward(
     _check_roots(roots)
     gradients = _starting_gradients(roots, gradients)
     retain = create_graph if retain_graph is None else retain_graph
-    run_backward(
-        roots,
-        gradients,
-        retain_graph=retain,
-        create_graph=create_graph,
-        targets=targets,
-        accumulate_targets=targets is not None,
-    )
+    run_backward(roots, gradients, retain_graph=retain, create_graph=create_graph, targets=targets, accumulate_targets=targets is not None)
 
 
 def grad(

@@ -170,7 +170,7 @@ def run_backward(
     return [] if wanted is None else wanted.results(targets or [], accumulate if accumulate_targets else None)
 
 
-# A backward pass inside a backward pass is a call inside a call: so deep, and the next goes on in a thread with a stack of its own.
+# Nested backward passes are nested Python calls: at this depth, the next one runs in a thread, which has a stack of its own.
 _DEEPEST = 12
 
 
@@ -415,7 +415,7 @@ def _after(current: Node, results: Any, gradient: Any) -> Any:
 
 
 def _run_watched(current: Node, gradient: Any) -> Any:
-    """Anomaly mode: report the forward line of a node that fails or produces NaN; and the profiler is told."""
+    """Anomaly mode: report the forward line of a node that fails or produces NaN; and report it to the profiler."""
     profiler = state.profiler
     try:
         results = current.backward(gradient) if profiler is None else profiler.node(current, gradient)
@@ -446,8 +446,7 @@ def _show_trace(current: Node) -> None:
         )  # fmt: skip
         return
     warnings.warn(
-        f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n{''.join(current.trace)}",
-        stacklevel=2,
+        f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n{''.join(current.trace)}", stacklevel=2
     )
 
 

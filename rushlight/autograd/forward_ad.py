@@ -404,15 +404,7 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     return UnpackedDualTensor(*(each if each is None or outlives(each, leaves) else each.detach() for each in (tensor, tangent)))
 
 
-__all__ = [
-    "UnpackedDualTensor",
-    "dual_level",
-    "enter_dual_level",
-    "exit_dual_level",
-    "make",
-    "make_dual",
-    "unpack_dual",
-]
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make", "make_dual", "unpack_dual"]
 
 
 def __getattr__(name: str) -> Any:

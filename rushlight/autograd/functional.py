@@ -72,14 +72,7 @@ def _unpack(values: tuple[Any, ...], is_tuple: bool) -> Any:
 
 
 def _gradients(
-    outputs: Any,
-    inputs: tuple[Any, ...],
-    vectors: Any,
-    create_graph: bool,
-    strict: bool,
-    what: str,
-    output: int = 0,
-    final: bool = False,
+    outputs: Any, inputs: tuple[Any, ...], vectors: Any, create_graph: bool, strict: bool, what: str, output: int = 0, final: bool = False
 ) -> tuple[Any, ...]:
     """``grad`` with zeros for what is independent (or an error, where that was asked for)."""
     pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]

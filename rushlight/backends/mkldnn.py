@@ -29,20 +29,12 @@ def is_acl_available() -> bool:
 
 
 def set_flags(
-    _enabled: bool | None = None,
-    _deterministic: bool | None = None,
-    _allow_tf32: bool | None = None,
-    _fp32_precision: str = "none",
+    _enabled: bool | None = None, _deterministic: bool | None = None, _allow_tf32: bool | None = None, _fp32_precision: str = "none"
 ) -> tuple[Any, ...]:
     """Set several settings at once, and return what they were."""
     return change(
         sys.modules[__name__],
-        {
-            "enabled": _enabled,
-            "deterministic": _deterministic,
-            "allow_tf32": _allow_tf32,
-            "fp32_precision": _fp32_precision,
-        },
+        {"enabled": _enabled, "deterministic": _deterministic, "allow_tf32": _allow_tf32, "fp32_precision": _fp32_precision},
     )
 
 
@@ -52,12 +44,7 @@ def flags(
     """Settings that hold within a ``with`` block."""
     return changed(
         sys.modules[__name__],
-        {
-            "enabled": enabled,
-            "deterministic": deterministic,
-            "allow_tf32": allow_tf32,
-            "fp32_precision": fp32_precision,
-        },
+        {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32, "fp32_precision": fp32_precision},
     )
 
 

@@ -306,7 +306,7 @@ def replace(module: Any, run: list[Node]) -> None:
 
 
 def halves(run: list[Node]) -> list[list[Node]]:
-    """A run in two, with the parts of a node beside it."""
+    """A run split in two; what unpacks a node's results stays with the node."""
     calls = [number for number, node in enumerate(run) if node.table_op is not None]
     cut = calls[len(calls) // 2]
     return [run[:cut], run[cut:]]

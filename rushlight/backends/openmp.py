@@ -1,4 +1,4 @@
-"""OpenMP, which is not here: work is dealt out to Python's threads."""
+"""OpenMP, which is not here: loops are split over Python's threads."""
 
 from __future__ import annotations
 

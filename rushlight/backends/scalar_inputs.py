@@ -36,10 +36,7 @@ def numbers_of(graph: Graph) -> list[Node]:
     found: dict[Node, None] = {}
     for node in graph.nodes:
         given = node.op == "placeholder" and is_symbolic(node.meta.get("val"))
-        inputs, plain = (
-            node.all_input_nodes,
-            node.op == "call_function" and node.table_op is None and not node.is_impure(),
-        )
+        inputs, plain = (node.all_input_nodes, node.op == "call_function" and node.table_op is None and not node.is_impure())
         if given or plain and inputs and all(each in found for each in inputs):
             found[node] = None
     return list(found)

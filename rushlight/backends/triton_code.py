@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 from ..codegen.triton import TARGET
@@ -159,13 +160,7 @@ def compile_graph(module: Any, args: tuple[Any, ...], place: device, numbers: Se
     for at in numbers:
         examples[at] = Spec(examples[at].shape, examples[at].dtype, examples[at].element_strides, CPU)
 
-    def attribute(name: str) -> Any:
-        found = module
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
-
-    decomposed = decompose(module.graph, examples, attribute, half_products=True)
+    decomposed = decompose(module.graph, examples, lambda name: attrgetter(name)(module), half_products=True)
     returned = set(decomposed.outputs)
     join_views(decomposed.graph, returned)
     for node in decomposed.graph.nodes:

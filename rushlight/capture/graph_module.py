@@ -59,7 +59,7 @@ class GraphModule(Module):
         named = set(targets)
         ways = (itertools.accumulate(target.split("."), "{}.{}".format) for target in targets)
         for target in dict.fromkeys(path for way in ways for path in way if path in named):  # a Module before what is put into it
-            assign(self, target, root[target] if isinstance(root, dict) else _fetch(root, target))
+            assign(self, target, root[target] if isinstance(root, dict) else operator.attrgetter(target)(root))
         self.graph = graph
 
     @property
@@ -241,7 +241,7 @@ def targets(module: Any) -> list[tuple[str, Any]]:
     names = dict.fromkeys(
         node.target for node in all_nodes(module._graph) if node.op in ("get_attr", "call_module") and node.target != "training"
     )
-    return [(name, _fetch(module, name)) for name in names]
+    return [(name, operator.attrgetter(name)(module)) for name in names]
 
 
 def _rebuild(kind: Any, parts: dict[str, Any], graph: Graph, name: str, training: bool) -> Any:
@@ -250,10 +250,13 @@ def _rebuild(kind: Any, parts: dict[str, Any], graph: Graph, name: str, training
     return made
 
 
-def _fetch(root: Any, path: str) -> Any:
+def hasattr_at(root: Any, path: str) -> bool:
+    """Whether there is something at a dotted path."""
     for part in path.split("."):
+        if not hasattr(root, part):
+            return False
         root = getattr(root, part)
-    return root
+    return True
 
 
 def assign(root: Module, path: str, value: Any) -> None:

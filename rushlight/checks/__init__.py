@@ -22,12 +22,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..core.missing import missing
-from .report import Report, Row
+
+MODES = ("traced", "scripted", "compiled", "exported")
+# The names of all checks, in order: `skip` takes them.
+CHECKS = (
+    "forward", "in-place marks", "saved tensors", "backward", "gradients", "second gradients", "float32", "inputs one by one",
+    "outputs one by one", "memory", *MODES,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from .checking import check
+    from .report import Report, Row
     from .subject import guess
 else:
-    __getattr__ = missing(__name__, lazy=("checking", "modes", "subject"), names={"checking": "check", "subject": "guess"})
+    __getattr__ = missing(
+        __name__, lazy=("checking", "modes", "report", "subject"), names={"checking": "check", "report": "Report Row", "subject": "guess"}
+    )
 
-__all__ = ["Report", "Row", "check", "guess"]
+__all__ = ["CHECKS", "Report", "Row", "check", "guess"]

@@ -18,8 +18,9 @@ from ..core.errors import ArgumentError, ValueRangeError
 from ..library.custom_op import CustomOpDef, as_function
 from ..library.registration import find
 from ..ops.overloads import OpOverload, OpOverloadPacket
+from . import CHECKS, MODES
 from .modes import check_modes
-from .report import CHECKS, FAILED, MODES, PASSED, SKIPPED, WARNED, Report
+from .report import FAILED, PASSED, SKIPPED, WARNED, Report
 from .subject import LARGE, Subject, guess
 
 STEP = 1e-6

@@ -6,12 +6,6 @@ import textwrap
 from dataclasses import asdict, dataclass
 from typing import Any
 
-MODES = ("traced", "scripted", "compiled", "exported")
-# The names of all checks, in order: `skip` takes them.
-CHECKS = (
-    "forward", "in-place marks", "saved tensors", "backward", "gradients", "second gradients", "float32", "inputs one by one",
-    "outputs one by one", "memory", *MODES,
-)  # fmt: skip
 PASSED, FAILED, WARNED, SKIPPED = "ok", "failed", "look", "skipped"
 
 

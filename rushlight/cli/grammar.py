@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..checks.report import CHECKS
+from ..checks import CHECKS
 
 TARGET = "FILE.py:NAME"
 MODEL = "FILE"
@@ -124,14 +124,7 @@ def _check(parser: argparse.ArgumentParser) -> None:
         metavar="VALUE",
         help="a non-tensor argument after the inputs: a number, True, False or None",
     )
-    parser.add_argument(
-        "--skip",
-        action="append",
-        default=[],
-        metavar="ROW",
-        choices=CHECKS,
-        help="a check to skip: " + ", ".join(CHECKS),
-    )
+    parser.add_argument("--skip", action="append", default=[], metavar="ROW", choices=CHECKS, help="a check to skip: " + ", ".join(CHECKS))
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:

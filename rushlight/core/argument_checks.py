@@ -1,4 +1,4 @@
-"""What is wrong with the types of a call's arguments: asked after a call has failed, so that a call that succeeds pays nothing for it."""
+"""Diagnosis of a call's argument types: it runs after a call has failed, so that a call that succeeds pays nothing for it."""
 
 from __future__ import annotations
 

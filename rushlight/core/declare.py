@@ -258,11 +258,7 @@ def public(namespace: str) -> dict[str, Callable[..., Any]]:
 
 
 def primitive(
-    *,
-    meta: Any,
-    kernel: str | Callable[..., Any],
-    vjp: dict[str, Callable[..., Any]] | Joint | None = None,
-    **options: Any,
+    *, meta: Any, kernel: str | Callable[..., Any], vjp: dict[str, Callable[..., Any]] | Joint | None = None, **options: Any
 ) -> Callable[[Any], Callable[..., Any]]:
     """Declare an op with a kernel of its own.
 
@@ -286,11 +282,7 @@ def primitive(
 
 
 def composite(
-    *,
-    kernel: str | Callable[..., Any] | None = None,
-    meta: Any = None,
-    vjp: Any = None,
-    **options: Any,
+    *, kernel: str | Callable[..., Any] | None = None, meta: Any = None, vjp: Any = None, **options: Any
 ) -> Callable[[Any], Callable[..., Any]]:
     """Declare an op by its body, written in other ops.  Gradient, shape and the rest come from the body.
 

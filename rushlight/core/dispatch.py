@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import recording
-from .argument_checks import (
-    NUMBERS,
-    argument_error,
-    check_arguments,
-    check_dtype_argument,
-    check_out_type,
-    warn_resized,
-    with_type_of_out,
-)
+from .argument_checks import NUMBERS, argument_error, check_arguments, check_dtype_argument, check_out_type, warn_resized, with_type_of_out
 from .base import Spec, Storage, TensorBase, View, make, mark_inference, spec_of, storage_of
 from .declare import Op, call_body, table
 from .devices import CPU, META, accelerator, array_kinds, as_device, device_of, device_type_of, device_types, sole_accelerator
@@ -238,51 +230,51 @@ MIXED: Any = type("Mixed", (), {})  # in place of the class of the operands wher
 
 def run(op: Op, values: list[Any], kind: Any) -> Any:
     """The arrays that an op computes from unwrapped values: by its kernel, or by its meta rule where there are no elements."""
-    home = HOST
+    device_type = HOST
     sole = None if kind is np.ndarray or op.factory else array_kinds.get(kind)
     if sole is not None and sole.only is not None and not op.across_devices:
-        home, place = sole, sole.only
+        device_type, device = sole, sole.only
     elif kind is not np.ndarray or op.factory:
         if op.factory:
-            place = factory_device(op, values)
-            if (place is not CPU and place == META) or state.fake or (kind is Spec and device_argument(op, values) is None):
-                return infer(op, values, place)
+            device = factory_device(op, values)
+            if (device is not CPU and device == META) or state.fake or (kind is Spec and device_argument(op, values) is None):
+                return infer(op, values, device)
         if kind is QuantizedArray or (kind is MIXED and any(map(is_quantized, values))):
             return run_quantized(op, values)
         if kind is not None and issubclass(kind, Spec) and kind is not Spec:
             raise OperationError(kind.outside)
         if not op.factory:
-            place = common_device(op, values)
+            device = common_device(op, values)
             if kind is Spec or (kind is MIXED and any_fake(op, values)):
-                return infer(op, values, place)
-        home = device_types[place.type]
+                return infer(op, values, device)
+        device_type = device_types[device.type]
     try:
-        if home is HOST:
+        if device_type is HOST:
             result = run_widened(op, np, values) if op.widen else op.family.execute(op, np, values)
         else:
-            own = home.kernel_for(op)
-            result = own(*values) if sole is not None and own is not None else NotImplemented
+            own_kernel = device_type.kernel_for(op)
+            result = own_kernel(*values) if sole is not None and own_kernel is not None else NotImplemented
             if result is NotImplemented:
-                with home.active(place):
-                    result = NotImplemented if own is None or sole is not None else own(*values)
+                with device_type.active(device):
+                    result = NotImplemented if own_kernel is None or sole is not None else own_kernel(*values)
                     if result is NotImplemented:
-                        result = (run_widened if op.widen else op.family.execute)(op, home.arrays, values)
+                        result = (run_widened if op.widen else op.family.execute)(op, device_type.arrays, values)
     except RushlightError:
         raise
     except MemoryError as error:
-        raise home.out_of_memory(op.public_name, error) from error
+        raise device_type.out_of_memory(op.public_name, error) from error
     except (ValueError, TypeError, OverflowError, ArithmeticError, IndexError, np.linalg.LinAlgError) as error:
         expected = op.meta(op, values)  # raises an error that names what is wrong with the arguments
-        if home is HOST and is_half_complex([*values, expected]):
+        if device_type is HOST and is_half_complex([*values, expected]):
             return run_in_single(op, values, expected)
-        if home is not HOST and home.is_foreign(error):
-            raise NotSupported(f"{op.public_name}() has no kernel for the device '{place}' yet: use it on the CPU") from error
+        if device_type is not HOST and device_type.is_foreign(error):
+            raise NotSupported(f"{op.public_name}() has no kernel for the device '{device}' yet: use it on the CPU") from error
         raise OperationError(f"{op.public_name}(): {error}") from error
-    if op.layout and home is HOST:
+    if op.layout and device_type is HOST:
         result = arranged(op.layout, values, result if op.returns is None else list(result))
     if op.returns is not None:
-        return [each if each.__class__ is np.ndarray and home is HOST else home.as_array(each) for each in result]
-    return result if result.__class__ is np.ndarray and home is HOST else home.as_array(result)
+        return [each if each.__class__ is np.ndarray and device_type is HOST else device_type.as_array(each) for each in result]
+    return result if result.__class__ is np.ndarray and device_type is HOST else device_type.as_array(result)
 
 
 def wrap(op: Op, args: tuple[Any, ...], array: Any, index: int | None) -> Any:

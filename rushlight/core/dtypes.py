@@ -385,7 +385,7 @@ class iinfo:
 
     @property
     def dtype(self) -> str:
-        """The name of the type; that of a quantized one is not told, as in PyTorch."""
+        """The name of the type; that of a quantized one is not named, as in PyTorch."""
         if self._type.integer is not None:
             raise NotImplementedError(f"\"dtype\" not implemented for '{legacy_name(self._type)}'")
         return self._type.name

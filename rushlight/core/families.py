@@ -34,10 +34,8 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     for shape in shapes[1:]:
         if len(shape) == len(result) and shape == result:
             continue
-        first, second = (
-            (1,) * (len(shape) - len(result)) + tuple(result),
-            (1,) * (len(result) - len(shape)) + tuple(shape),
-        )
+        first = (1,) * (len(shape) - len(result)) + tuple(result)
+        second = (1,) * (len(result) - len(shape)) + tuple(shape)
         merged, mismatch = [], None
         for dim, (a, b) in enumerate(zip(first, second)):
             if a != b and a != 1 and b != 1:

@@ -1,4 +1,4 @@
-"""Short ways of calls on the one accelerator there is: compiled calls of ops, functions that gradient rules call without dispatch, and writes in place.
+"""Fast paths where there is one accelerator: compiled calls of ops, functions that gradient rules call without dispatch, and writes in place.
 
 For each op, on its first call there, a function is compiled that unwraps just its parameters.  What it leaves to the general path, which also words
 errors, it answers with NotImplemented.

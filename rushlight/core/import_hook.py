@@ -1,4 +1,4 @@
-"""What is done once another package has been imported: rushlight's part of an optional package is set up without importing that package."""
+"""Import hooks: set up rushlight's part of an optional package when, and only if, a program imports that package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which writes in place are refused: to inference tensors elsewhere, to leaves, through views whose history they would make wrong, and to memory
-that elements share or that operands overlap."""
+"""Checks of in-place writes: to inference tensors outside of inference mode, to leaves, through views whose history would be wrong, and to memory
+that several elements share or that operands overlap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who else may answer for a call: function modes and objects with ``__torch_function__``, captures and the like, the profiler, and dispatch modes.
+"""Interception of calls: by function modes and ``__torch_function__``, by captures and transforms, by the profiler, and by dispatch modes.
 
 The dispatcher asks (:func:`intercept`) while ``flags.special`` is not 0, and (:func:`offer`) where an argument turns out to be no tensor.
 """

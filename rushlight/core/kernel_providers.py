@@ -91,14 +91,14 @@ def once() -> Iterator[None]:
 
 def backward_once(nodes: Iterable[Any], since: int) -> None:
     """Mark the ancestors of autograd nodes recorded since a sequence number: their backwards run ``once``, too."""
-    waiting, seen = [each for each in nodes if each is not None], set()
-    while waiting:
-        node = waiting.pop()
-        if getattr(node, "sequence", since) >= since or node in seen:  # a leaf has no such number
+    worklist, visited = [each for each in nodes if each is not None], set()
+    while worklist:
+        node = worklist.pop()
+        if getattr(node, "sequence", since) >= since or node in visited:  # a leaf has no such number
             continue
-        seen.add(node)
+        visited.add(node)
         node.__dict__["backward"] = _backward_once(weakref.ref(node))  # a node that holds itself would not be freed at once
-        waiting += [each[0] if isinstance(each, tuple) else each for each in node.inputs if each is not None]
+        worklist += [each[0] if isinstance(each, tuple) else each for each in node.inputs if each is not None]
 
 
 def _backward_once(reference: Any) -> Callable[[Any], Any]:

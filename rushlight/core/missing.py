@@ -1,4 +1,4 @@
-"""What a module answers for a name that it does not have: one clear sentence, or a part that loads on first use."""
+"""Module ``__getattr__``: parts that load on first use, and one clear sentence for a name that is absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which device an op runs on: that of its operands, which must agree, or the one that a factory function was asked for."""
+"""Device placement: an op runs on the device of its operands, which must agree, or the one that a factory function was asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forks and interrupts that come in the middle of a change: neither may find one half of it.
+"""Fork and interrupt safety: neither a forked child nor a ``KeyboardInterrupt`` may see a change that is half made.
 
 Forks.  ``free_after_fork`` gives a lock that a forked child finds free: the thread that held it in the parent does not exist in the child, and would never
 release it.  Python's own locks of modules are not among those that Python frees: a child that imports what another thread was importing would wait forever, and

@@ -22,19 +22,14 @@ import numpy as np
 from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from .kernel_providers import exchanged, faster_choices
-from .random_rejection import binomial, poisson, standard_gamma
-from .random_rounding import fused_multiply_add, store
-from .random_words import Array, MersenneTwister, UniformStream
+from .mersenne_twister import Array, MersenneTwister, UniformStream
+from .rejection_sampling import binomial, poisson, standard_gamma
+from .rounding import fused_multiply_add, store
 
 Shape = int | Iterable[int]
 
 # How many significant bits each floating type has.
-_DIGITS = {
-    np.dtype(np.float16): 11,
-    np.dtype(ml_dtypes.bfloat16): 8,
-    np.dtype(np.float32): 24,
-    np.dtype(np.float64): 53,
-}
+_DIGITS = {np.dtype(np.float16): 11, np.dtype(ml_dtypes.bfloat16): 8, np.dtype(np.float32): 24, np.dtype(np.float64): 53}
 _BOOL, _FLOAT64 = np.dtype(np.bool_), np.dtype(np.float64)
 _INTEGERS = frozenset(np.dtype(each) for each in (np.uint8, np.int8, np.int16, np.int32, np.int64))
 _WIDE_UNSIGNED = frozenset(np.dtype(each) for each in (np.uint16, np.uint32, np.uint64))
@@ -461,10 +456,7 @@ def _representable_range(low: int, high: int, dtype: np.dtype[Any]) -> tuple[int
         return 1 << max(abs(value).bit_length() - _DIGITS[dtype], 0)
 
     above, below = rounded(low + 1), rounded(high - 1)
-    return (
-        above + spacing(low + 1) if above < low else low,
-        below - spacing(high - 1) if high <= below < 2**63 else high,
-    )
+    return (above + spacing(low + 1) if above < low else low, below - spacing(high - 1) if high <= below < 2**63 else high)
 
 
 def _from_integers(values: Array, dtype: np.dtype[Any]) -> Array:

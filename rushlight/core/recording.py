@@ -262,12 +262,7 @@ class _Writer:
         return "\n".join(lines)
 
     def backward(self, saved: dict[str, set[str]], edge: dict[str, str]) -> list[str]:
-        lines = [
-            "def backward(self, g):",
-            "    saved = self.saved",
-            "    if saved is None:",
-            "        raise freed(self)",
-        ]
+        lines = ["def backward(self, g):", "    saved = self.saved", "    if saved is None:", "        raise freed(self)"]
         stored = [*saved, *(f"count_{name}" for name in self.lists)]
         if stored:
             lines.append(f"    {', '.join(stored)}, = saved")

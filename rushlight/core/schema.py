@@ -428,7 +428,7 @@ class _Reader:
         return float(number) if kind.base == "float" else number
 
     def arguments(self) -> list[Argument]:
-        """What stands in the parentheses."""
+        """The parameters, between the parentheses."""
         self.take("(")
         made: list[Argument] = []
         only = False

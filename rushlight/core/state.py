@@ -38,7 +38,7 @@ Caches, which may be emptied at any time without changing a result:
 
 Per thread, while something runs:
     ``core.process_safety``     of the main thread: an interrupt that waits until a change is whole
-    ``core.symbolic.escape``    who is told when a symbolic size becomes a plain number, or is compared
+    ``core.symbolic.escape``    the observer of symbolic sizes that become plain numbers or are compared
     ``autograd.forward_ad``, ``nn.modules.module_state``, ``onnx.exporter``, ``capture.compile.record.graph_functions``: the running
     level or export
 """

@@ -79,14 +79,7 @@ from .groups import (
     record_comm,
     split_group,
 )
-from .objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
+from .objects import all_gather_object, broadcast_object_list, gather_object, recv_object_list, scatter_object_list, send_object_list
 from .options import (
     AllreduceCoalescedOptions,
     AllreduceOptions,

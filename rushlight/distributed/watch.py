@@ -213,14 +213,14 @@ class Watch:
         left = []
         waiting: set[int] = set()  # segments whose first exchange still runs: those behind it do, too
         for work in works:
-            lane = id(getattr(work._request, "_lane", work))
-            if lane in waiting:
+            segment = id(getattr(work._request, "_segment", work))
+            if segment in waiting:
                 left.append(work)
                 continue
             try:
                 if work._error is None and not work._poll():
                     left.append(work)
-                    waiting.add(lane)
+                    waiting.add(segment)
             except Exception:  # it is in the work, whose wait raises it
                 continue
         if self.fault is not None:

@@ -11,7 +11,7 @@ from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import OddsParameters, _Number, broadcast_all
+from .utils import OddsParameters, broadcast_all
 
 __all__ = ["Bernoulli"]
 
@@ -22,26 +22,12 @@ class Bernoulli(OddsParameters, ExponentialFamily):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.boolean
     has_enumerate_support = True
+    _batched = ("probs", "logits")
     _mean_carrier_measure = 0
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        self._param = self.probs if probs is not None else self.logits
-        is_number = isinstance(logits if probs is None else probs, _Number)
-        super().__init__(Size() if is_number else self._param.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(Bernoulli, batch_shape, _instance, "probs", "logits")
-        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
+        self._set_parameter(probs, logits)
+        super().__init__(self._batch_shape_of(probs, logits), validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -56,11 +42,6 @@ class Bernoulli(OddsParameters, ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._param.size()
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         with rushlight.no_grad():

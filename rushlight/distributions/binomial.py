@@ -10,7 +10,7 @@ from rushlight import Tensor
 from ..core.size import Size
 from . import constraints
 from .distribution import Distribution
-from .utils import OddsParameters, broadcast_all
+from .utils import OddsParameters
 
 __all__ = ["Binomial"]
 
@@ -24,25 +24,12 @@ class Binomial(OddsParameters, Distribution):
 
     arg_constraints = {"total_count": constraints.nonnegative_integer, "probs": constraints.unit_interval, "logits": constraints.real}
     has_enumerate_support = True
+    _batched = ("total_count", "probs", "logits")
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self._param = self.probs if probs is not None else self.logits
-        self.total_count = self.total_count.type_as(self._param)
+        (total_count,) = self._set_parameter(probs, logits, total_count)
+        self.total_count = total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(Binomial, batch_shape, _instance, "total_count", "probs", "logits")
-        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> constraints.Constraint:  # type: ignore[override]
@@ -60,11 +47,6 @@ class Binomial(OddsParameters, Distribution):
     @property
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._param.size()
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         shape = self._extended_shape(sample_shape)

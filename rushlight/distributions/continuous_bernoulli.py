@@ -12,12 +12,12 @@ from ..core.size import Size
 from ..nn.functional import binary_cross_entropy_with_logits
 from . import constraints
 from .exp_family import ExponentialFamily
-from .utils import _Number, broadcast_all, clamp_probs, lazy_property, logits_to_probs, probs_to_logits
+from .utils import OddsParameters, broadcast_all, clamp_probs, lazy_property, logits_to_probs
 
 __all__ = ["ContinuousBernoulli"]
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(OddsParameters, ExponentialFamily):
     """A number in [0, 1] whose density is that of a Bernoulli distribution, normalised (Loaiza-Ganem and Cunningham, 2019).
 
     Between ``lims``, where formulas cancel, Taylor polynomials are used.
@@ -27,32 +27,20 @@ class ContinuousBernoulli(ExponentialFamily):
     support = constraints.unit_interval
     _mean_carrier_measure = 0
     has_rsample = True
+    _batched = ("probs", "logits")
+    _kept = ("_lims",)
 
     def __init__(
         self, probs: Any = None, logits: Any = None, lims: tuple[float, float] = (0.499, 0.501), validate_args: bool | None = None
     ) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        self._set_parameter(probs, logits)
         if probs is not None:
-            (self.probs,) = broadcast_all(probs)
             # the check of the base class would come too late: probabilities are clamped first
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
-            self.probs = clamp_probs(self.probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        self._param = self.probs if probs is not None else self.logits
-        is_number = isinstance(logits if probs is None else probs, _Number)
+            self._param = self.probs = clamp_probs(self.probs)
         self._lims = lims
-        super().__init__(Size() if is_number else self._param.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(ContinuousBernoulli, batch_shape, _instance, "probs", "logits", _lims=self._lims)
-        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
+        super().__init__(self._batch_shape_of(probs, logits), validate_args=validate_args)
 
     def _outside_unstable_region(self) -> Tensor:
         return rushlight.max(rushlight.le(self.probs, self._lims[0]), rushlight.gt(self.probs, self._lims[1]))
@@ -93,19 +81,9 @@ class ContinuousBernoulli(ExponentialFamily):
         return rushlight.where(self._outside_unstable_region(), variance, taylor)
 
     @lazy_property
-    def logits(self) -> Tensor:
-        """Log-odds."""
-        return probs_to_logits(self.probs, is_binary=True)
-
-    @lazy_property
     def probs(self) -> Tensor:
         """Probabilities, kept away from 0 and 1."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._param.size()
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         with rushlight.no_grad():

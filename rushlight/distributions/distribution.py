@@ -34,6 +34,8 @@ class Distribution:
     has_rsample: Any = False
     has_enumerate_support: Any = False
     _validate_args: bool = __debug__
+    _batched: tuple[str, ...]  # the parameters that `expand` expands, of families that need no `expand` of their own
+    _kept: tuple[str, ...] = ()  # attributes that it takes over as they are
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -75,7 +77,10 @@ class Distribution:
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """This distribution with its batch dimensions expanded to a shape, without a copy."""
-        raise NotImplementedError
+        family = self._family()
+        if family is None:
+            raise NotImplementedError
+        return self._expanded(family, batch_shape, _instance, *family._batched, **{name: getattr(self, name) for name in family._kept})
 
     @property
     def batch_shape(self) -> Size:
@@ -186,6 +191,10 @@ class Distribution:
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support ({support!r}) "
                 f"of the distribution {self!r}, but found invalid values:\n{value}"
             )
+
+    def _family(self) -> type[Distribution] | None:
+        """The class whose ``_batched`` says what ``expand`` does; None of classes of users that derive from none of ours."""
+        return next((each for each in type(self).__mro__ if "_batched" in vars(each)), None)
 
     def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
         """An empty instance for ``expand``; a subclass with another constructor has to make its own."""

@@ -20,6 +20,7 @@ class Exponential(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative
+    _batched = ("rate",)
     has_rsample = True
     _mean_carrier_measure = 0
 
@@ -42,9 +43,6 @@ class Exponential(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(Size() if isinstance(rate, _Number) else self.rate.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Exponential, batch_shape, _instance, "rate")
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         return self.rate.new(self._extended_shape(sample_shape)).exponential_() / self.rate

@@ -24,6 +24,7 @@ class Gamma(ExponentialFamily):
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.nonnegative
+    _batched = ("concentration", "rate")
     has_rsample = True
     _mean_carrier_measure = 0
 
@@ -43,9 +44,6 @@ class Gamma(ExponentialFamily):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         batch_shape = Size() if isinstance(concentration, _Number) and isinstance(rate, _Number) else self.concentration.size()
         super().__init__(batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Gamma, batch_shape, _instance, "concentration", "rate")
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         shape = self._extended_shape(sample_shape)

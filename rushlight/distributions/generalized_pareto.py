@@ -21,14 +21,12 @@ class GeneralizedPareto(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}
     has_rsample = True
+    _batched = ("loc", "scale", "concentration")
 
     def __init__(self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         are_numbers = all(isinstance(each, _Number) for each in (loc, scale, concentration))
         super().__init__(Size() if are_numbers else self.loc.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(GeneralizedPareto, batch_shape, _instance, "loc", "scale", "concentration")
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         units = rushlight.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)

@@ -12,7 +12,7 @@ from ..core.state import state
 from ..nn.functional import binary_cross_entropy_with_logits
 from . import constraints
 from .distribution import Distribution
-from .utils import OddsParameters, _Number, broadcast_all
+from .utils import OddsParameters, broadcast_all
 
 __all__ = ["Geometric"]
 
@@ -22,17 +22,11 @@ class Geometric(OddsParameters, Distribution):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.nonnegative_integer
+    _batched = ("probs", "logits")
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            (self.probs,) = broadcast_all(probs)
-        else:
-            (self.logits,) = broadcast_all(logits)
-        given = logits if probs is None else probs
-        shape = (self.logits if probs is None else self.probs).size()
-        super().__init__(Size() if isinstance(given, _Number) else shape, validate_args=validate_args)
+        self._set_parameter(probs, logits)
+        super().__init__(self._batch_shape_of(probs, logits), validate_args=validate_args)
         if self._validate_args and probs is not None:
             value = self.probs
             valid = value > 0
@@ -41,9 +35,6 @@ class Geometric(OddsParameters, Distribution):
                     f"Expected parameter probs ({type(value).__name__} of shape {tuple(value.shape)}) of distribution {self!r} "
                     f"to be positive but found invalid values:\n{value.data[~valid]}"
                 )
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Geometric, batch_shape, _instance, "probs", "logits")
 
     @property
     def mean(self) -> Tensor:

@@ -21,6 +21,7 @@ class Gumbel(TransformedDistribution):
     """The Gumbel distribution: the greatest of many numbers with exponential tails."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    _batched = ("loc", "scale")
     support = constraints.real
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
@@ -38,11 +39,6 @@ class Gumbel(TransformedDistribution):
             AffineTransform(loc=loc, scale=-self.scale),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Gumbel, _instance)
-        new.loc, new.scale = self.loc.expand(batch_shape), self.scale.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

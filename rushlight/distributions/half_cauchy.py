@@ -10,7 +10,7 @@ from rushlight import Tensor
 
 from . import constraints
 from .cauchy import Cauchy
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, base_property
 from .transforms import AbsTransform
 
 __all__ = ["HalfCauchy"]
@@ -23,17 +23,11 @@ class HalfCauchy(TransformedDistribution):
     support = constraints.nonnegative
     has_rsample = True
     base_dist: Cauchy
+    _batched = ()
+    scale = base_property("scale", "The scale of the whole distribution.")
 
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(HalfCauchy, _instance))
-
-    @property
-    def scale(self) -> Tensor:
-        """The scale of the whole distribution."""
-        return self.base_dist.scale
 
     @property
     def mean(self) -> Tensor:

@@ -9,7 +9,7 @@ from rushlight import Tensor
 
 from . import constraints
 from .gamma import Gamma
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, base_property
 from .transforms import PowerTransform
 
 __all__ = ["InverseGamma"]
@@ -22,23 +22,13 @@ class InverseGamma(TransformedDistribution):
     support = constraints.positive
     has_rsample = True
     base_dist: Gamma
+    _batched = ()
+    concentration = base_property("concentration", "The concentration of the gamma distribution.")
+    rate = base_property("rate", "The rate of the gamma distribution, which is a scale here.")
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(InverseGamma, _instance))
-
-    @property
-    def concentration(self) -> Tensor:
-        """The concentration of the gamma distribution."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Tensor:
-        """The rate of the gamma distribution, which is a scale here."""
-        return self.base_dist.rate
 
     @property
     def mean(self) -> Tensor:

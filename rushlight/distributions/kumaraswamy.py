@@ -26,6 +26,7 @@ class Kumaraswamy(TransformedDistribution):
     """The Kumaraswamy distribution over [0, 1]: much like a beta distribution, with a simple cdf."""
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
+    _batched = ("concentration1", "concentration0")
     support = constraints.unit_interval
     has_rsample = True
 
@@ -40,11 +41,6 @@ class Kumaraswamy(TransformedDistribution):
             PowerTransform(exponent=self.concentration1.reciprocal()),
         ]
         super().__init__(base, transforms, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(Kumaraswamy, _instance)
-        new.concentration1, new.concentration0 = self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape)
-        return super().expand(batch_shape, _instance=new)
 
     @property
     def mean(self) -> Tensor:

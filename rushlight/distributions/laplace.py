@@ -21,6 +21,7 @@ class Laplace(Distribution):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _batched = ("loc", "scale")
     has_rsample = True
 
     @property
@@ -43,9 +44,6 @@ class Laplace(Distribution):
         self.loc, self.scale = broadcast_all(loc, scale)
         batch_shape = Size() if isinstance(loc, _Number) and isinstance(scale, _Number) else self.loc.size()
         super().__init__(batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Laplace, batch_shape, _instance, "loc", "scale")
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         shape, limits = self._extended_shape(sample_shape), rushlight.finfo(self.loc.dtype)

@@ -10,14 +10,14 @@ from rushlight import Tensor
 from ..core.size import Size
 from . import constraints
 from .binomial import Binomial
-from .categorical import Categorical
+from .categorical import Categorical, CategoricalParameters
 from .distribution import Distribution
 from .utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
 
-class Multinomial(Distribution):
+class Multinomial(CategoricalParameters, Distribution):
     """How often each category comes up in ``total_count`` trials."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -44,28 +44,10 @@ class Multinomial(Distribution):
         parts = {"total_count": self.total_count, "_categorical": categorical, "_binomial": self._binomial}
         return self._expanded(Multinomial, batch_shape, _instance, **parts)
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self) -> constraints.Constraint:  # type: ignore[override]
         """Counts whose sum is at most that of the trials."""
         return constraints.multinomial(self.total_count)
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         sample_shape = Size(sample_shape)

@@ -12,7 +12,7 @@ from ..nn.functional import logsigmoid
 from . import constraints
 from .distribution import Distribution
 from .gamma import Gamma
-from .utils import OddsParameters, broadcast_all, lazy_property
+from .utils import OddsParameters, lazy_property
 
 __all__ = ["NegativeBinomial"]
 
@@ -26,25 +26,12 @@ class NegativeBinomial(OddsParameters, Distribution):
         "logits": constraints.real,
     }
     support = constraints.nonnegative_integer
+    _batched = ("total_count", "probs", "logits")
 
     def __init__(self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        if (probs is None) == (logits is None):
-            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
-        if probs is not None:
-            self.total_count, self.probs = broadcast_all(total_count, probs)
-        else:
-            self.total_count, self.logits = broadcast_all(total_count, logits)
-        self._param = self.probs if probs is not None else self.logits
-        self.total_count = self.total_count.type_as(self._param)
+        (total_count,) = self._set_parameter(probs, logits, total_count)
+        self.total_count = total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._expanded(NegativeBinomial, batch_shape, _instance, "total_count", "probs", "logits")
-        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
-        return new
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._param.new(*args, **kwargs)
 
     @property
     def mean(self) -> Tensor:
@@ -57,11 +44,6 @@ class NegativeBinomial(OddsParameters, Distribution):
     @property
     def variance(self) -> Tensor:
         return self.mean / rushlight.sigmoid(-self.logits)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._param.size()
 
     @lazy_property
     def _gamma(self) -> Gamma:

@@ -25,6 +25,7 @@ class Normal(ExponentialFamily):
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real
+    _batched = ("loc", "scale")
     has_rsample = True
     _mean_carrier_measure = 0
 
@@ -48,9 +49,6 @@ class Normal(ExponentialFamily):
     @property
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Normal, batch_shape, _instance, "loc", "scale")
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -10,13 +10,13 @@ from rushlight import Tensor
 from ..core.size import Size
 from ..nn.functional import one_hot
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, CategoricalParameters
 from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
-class OneHotCategorical(Distribution):
+class OneHotCategorical(CategoricalParameters, Distribution):
     """A category as a vector that is 1 at its index, and 0 elsewhere."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -30,22 +30,9 @@ class OneHotCategorical(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expanded(OneHotCategorical, batch_shape, _instance, _categorical=self._categorical.expand(Size(batch_shape)))
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
     @property
     def _param(self) -> Tensor:
         return self._categorical._param
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self._categorical.logits
 
     @property
     def mean(self) -> Tensor:
@@ -59,11 +46,6 @@ class OneHotCategorical(Distribution):
     @property
     def variance(self) -> Tensor:
         return self._categorical.probs * (1 - self._categorical.probs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         probs = self._categorical.probs

@@ -20,6 +20,7 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _batched = ("rate",)
 
     @property
     def mean(self) -> Tensor:
@@ -36,9 +37,6 @@ class Poisson(ExponentialFamily):
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(Size() if isinstance(rate, _Number) else self.rate.size(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Poisson, batch_shape, _instance, "rate")
 
     def sample(self, sample_shape: Any = Size(())) -> Tensor:
         with rushlight.no_grad():

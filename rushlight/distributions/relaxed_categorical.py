@@ -9,16 +9,16 @@ from rushlight import Tensor
 
 from ..core.size import Size
 from . import constraints
-from .categorical import Categorical
+from .categorical import Categorical, CategoricalParameters
 from .distribution import Distribution
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, base_property
 from .transforms import ExpTransform
 from .utils import broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(CategoricalParameters, Distribution):
     """The logarithms of relaxed one-hot vectors (Maddison et al., 2017)."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
@@ -33,24 +33,6 @@ class ExpRelaxedCategorical(Distribution):
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         categorical = self._categorical.expand(Size(batch_shape))
         return self._expanded(ExpRelaxedCategorical, batch_shape, _instance, temperature=self.temperature, _categorical=categorical)
-
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
-        return self._categorical._new(*args, **kwargs)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        return self._categorical.param_shape
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._categorical.probs
 
     def rsample(self, sample_shape: Any = Size(())) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -75,25 +57,11 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     support = constraints.simplex
     has_rsample = True
     base_dist: ExpRelaxedCategorical
+    _batched = ()
+    temperature = base_property("temperature", "How far from one-hot vectors samples are.")
+    logits = base_property("logits", "Logarithms of probabilities.")
+    probs = base_property("probs", "Probabilities.")
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return super().expand(batch_shape, _instance=self._get_checked_instance(RelaxedOneHotCategorical, _instance))
-
-    @property
-    def temperature(self) -> Tensor:
-        """How far from one-hot vectors samples are."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """Logarithms of probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self.base_dist.probs

@@ -17,6 +17,15 @@ from .utils import _sum_rightmost
 __all__ = ["TransformedDistribution"]
 
 
+def base_property(name: str, doc: str) -> Any:
+    """A parameter of the base distribution as one of the transformed distribution."""
+
+    def parameter(self: Any) -> Any:
+        return getattr(self.base_dist, name)
+
+    return property(parameter, doc=doc)
+
+
 class TransformedDistribution(Distribution):
     """The distribution of what transforms make, one after another, of samples of a base distribution.
 
@@ -28,6 +37,7 @@ class TransformedDistribution(Distribution):
     arg_constraints: dict[str, constraints.Constraint] = {}
     base_dist: Distribution
     transforms: list[Transform]
+    _batched: tuple[str, ...] = ()
 
     def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None) -> None:
         if isinstance(transforms, Transform):
@@ -58,8 +68,12 @@ class TransformedDistribution(Distribution):
         super().__init__(shape[:cut], shape[cut:], validate_args=validate_args)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = self._get_checked_instance(TransformedDistribution, _instance)
+        family = self._family()
+        assert family is not None
+        new = self._get_checked_instance(family, _instance)
         batch_shape = Size(batch_shape)
+        for name in family._batched:
+            setattr(new, name, getattr(self, name).expand(batch_shape))
         shape = batch_shape + self.event_shape
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)

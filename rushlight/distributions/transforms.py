@@ -22,9 +22,7 @@ from .composition import (
     Transform,
     identity_transform,
 )
-from .composition import (
-    _InverseTransform as _InverseTransform,
-)
+from .composition import _InverseTransform as _InverseTransform
 from .utils import _Number, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ class Uniform(Distribution):
     """The uniform distribution over [low, high)."""
 
     has_rsample = True
+    _batched = ("low", "high")
 
     @property
     def arg_constraints(self) -> dict[str, constraints.Constraint]:
@@ -45,9 +46,6 @@ class Uniform(Distribution):
         self.low, self.high = broadcast_all(low, high)
         batch_shape = Size() if isinstance(low, _Number) and isinstance(high, _Number) else self.low.size()
         super().__init__(batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        return self._expanded(Uniform, batch_shape, _instance, "low", "high")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> constraints.Constraint:  # type: ignore[override]

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 import rushlight
 from rushlight import Tensor
 
+from ..core.size import Size
 from ..core.state import state
 
 __all__ = [
@@ -137,8 +138,43 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     return mat[..., _triangle(size, diag, mat)]
 
 
-class OddsParameters:
-    """What distributions of trials with two outcomes share: ``probs`` and ``logits``, each computed from the other where that was given."""
+class ProbsOrLogits:
+    """What distributions of ``probs`` or ``logits`` share: one of both is the parameter, the other is computed from it."""
+
+    _param: Tensor
+
+    @staticmethod
+    def _require_one(probs: Any, logits: Any) -> None:
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """This distribution with its batch dimensions expanded to a shape, without a copy."""
+        new = super().expand(batch_shape, _instance)  # type: ignore[misc]  # a distribution comes after this class
+        new._param = new.__dict__["probs" if "probs" in self.__dict__ else "logits"]
+        return new
+
+    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+        return self._param.new(*args, **kwargs)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._param.size()
+
+
+class OddsParameters(ProbsOrLogits):
+    """Probabilities or log-odds of trials with two outcomes."""
+
+    def _set_parameter(self, probs: Any, logits: Any, *others: Any) -> tuple[Tensor, ...]:
+        """Keep the parameter that is given; returns other parameters, broadcast together with it."""
+        self._require_one(probs, logits)
+        *broadcast, self._param = broadcast_all(*others, logits if probs is None else probs)
+        setattr(self, "logits" if probs is None else "probs", self._param)
+        return tuple(broadcast)
+
+    def _batch_shape_of(self, probs: Any, logits: Any) -> Size:
+        return Size() if isinstance(logits if probs is None else probs, _Number) else self._param.size()
 
     @lazy_property
     def logits(self) -> Tensor:

@@ -475,13 +475,13 @@ class _Lowered:
     def keep(self, wanted: list[Any]) -> None:
         """Copy what is needed for some nodes alone, and all results of what has several."""
         live: set[Node] = set()
-        waiting = [each for each in wanted if isinstance(each, Node)]
-        waiting += [each for each in self.tracer.graph.nodes if each.meta.get("impure") or each.op == "placeholder"]
-        while waiting:
-            node = waiting.pop()
+        worklist = [each for each in wanted if isinstance(each, Node)]
+        worklist += [each for each in self.tracer.graph.nodes if each.meta.get("impure") or each.op == "placeholder"]
+        while worklist:
+            node = worklist.pop()
             if node not in live:
                 live.add(node)
-                waiting += node.all_input_nodes
+                worklist += node.all_input_nodes
         self.live = live | {each for each in self.tracer.graph.nodes if each.target is operator.getitem and each.args[0] in live}
 
     def run(self, inputs: list[Node], ep: ExportedProgram) -> tuple[Graph, dict[Node, Any]]:

@@ -459,10 +459,7 @@ def _preserve(tracer: ExportTracer, mod: Module, path: str, calls: dict[str, Any
         finally:
             state.capture = capture
 
-    owner: Any = mod
-    for part in path.split("."):
-        owner = getattr(owner, part)
-    return owner.register_forward_hook(note, with_kwargs=True)
+    return operator.attrgetter(path)(mod).register_forward_hook(note, with_kwargs=True)
 
 
 def _size(tracer: ExportTracer, node: Node, dim: int, size: int, formula: Expression | None) -> int:

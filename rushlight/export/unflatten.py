@@ -91,7 +91,7 @@ def _tree(owner: UnflattenedModule, module: Any, ep: Any) -> None:
     own: dict[int, Any] = {}  # the state is the tree's own: a run changes neither that of the program nor that of its other Modules
 
     def take(target: str) -> Any:
-        value = _fetch(module, target)
+        value = operator.attrgetter(target)(module)
         if kinds.get(target) not in (InputKind.PARAMETER, InputKind.BUFFER):
             return value
         if id(value) not in own:
@@ -127,12 +127,6 @@ def _tree(owner: UnflattenedModule, module: Any, ep: Any) -> None:
     owner._parameters.update(root._parameters)
     owner._buffers.update(root._buffers)
     owner._non_persistent_buffers_set |= root._non_persistent_buffers_set
-
-
-def _fetch(module: Any, path: str) -> Any:
-    for part in path.split("."):
-        module = getattr(module, part)
-    return module
 
 
 class _Builder:

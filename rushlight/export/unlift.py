@@ -99,7 +99,7 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
     graph = Graph()
     here: dict[Any, Any] = {}
     root: dict[str, Any] = {}
-    held: dict[str, Any] = {}
+    specs: dict[str, Any] = {}  # of lifted inputs, by the dotted path of the value
     by_name = {each.arg.name: each for each in ep.graph_signature.input_specs}
     flat: list[Any] = []
     for node in ep.graph.nodes:
@@ -114,7 +114,7 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
         target = str(spec.target)
         value = ep.state_dict[target] if target in ep.state_dict else ep.constants[target]
         root[target] = value
-        held[target] = spec
+        specs[target] = spec
         here[node] = graph.create_node("get_attr", target, (), {}, target.lower().replace(".", "_"))
         here[node].meta = dict(node.meta)
     checks = ep._guards if check_guards else []
@@ -130,14 +130,11 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
         here[node] = graph.node_copy(node, here.__getitem__)
         here[node].name = here[node].name
     results = list(map_arg(ep.graph.output_node().args[0], here.__getitem__))
-    kept: list[Any] = []
-    for value, spec in zip(results, ep.graph_signature.output_specs):
-        if spec.kind is OutputKind.USER_OUTPUT:
-            kept.append(value)
-            continue
+    mutated = 0
+    for value, spec in zip(list(results), ep.graph_signature.output_specs):
         if spec.kind not in (OutputKind.BUFFER_MUTATION, OutputKind.PARAMETER_MUTATION, OutputKind.USER_INPUT_MUTATION):
-            kept.append(value)
             continue
+        mutated += 1
         sources = ep.graph_signature.input_specs
         name = next(
             each.arg.name
@@ -149,13 +146,19 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
         copied.meta["impure"] = True
         if spec.kind is OutputKind.USER_INPUT_MUTATION:
             results = [copied if each is value else each for each in results]
-    mutated = len(results) - len(kept)
     graph.output(tuple(results[mutated:]))
     signature = ep.module_call_graph[0].signature
     names = signature.forward_arg_names or [f"arg_{at}" for at in range(len(flat))]
     graph.set_codegen(PyTreeCodeGen(list(names), signature.in_spec, signature.out_spec))
     module = ExportedModule(root, graph)
-    for target, spec in held.items():
+    _register(module, root, specs)
+    module.__dict__["meta"] = dict(ep.graph_module.meta)
+    return module
+
+
+def _register(module: ExportedModule, root: dict[str, Any], specs: dict[str, Any]) -> None:
+    """Make the values of lifted inputs parameters, buffers or constants of the Module, as their input specs say."""
+    for target, spec in specs.items():
         value = root[target]
         *way, name = target.split(".")
         owner: Any = module
@@ -173,5 +176,3 @@ def unlifted(ep: Any, check_guards: bool = True) -> ExportedModule:
             owner.__dict__[name] = value
         else:
             assign(module, target, value)
-    module.__dict__["meta"] = dict(ep.graph_module.meta)
-    return module

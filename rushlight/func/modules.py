@@ -58,10 +58,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         raise OperationError("stack_module_state: Expected all models to have the same training/eval mode.")
     if any(type(model) is not type(models[0]) for model in models):
         raise OperationError("stack_module_state: Expected all models to be of the same class.")
-    return (
-        _stacked([dict(model.named_parameters()) for model in models]),
-        _stacked([dict(model.named_buffers()) for model in models]),
-    )
+    return (_stacked([dict(model.named_parameters()) for model in models]), _stacked([dict(model.named_buffers()) for model in models]))
 
 
 def _stacked(states: list[dict[str, Any]]) -> dict[str, Any]:

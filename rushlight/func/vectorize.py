@@ -23,12 +23,7 @@ replaced: dict[str, Callable[..., Any]] = {}
 
 
 def vmap(
-    func: Callable[..., Any],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
-    randomness: str = "error",
-    *,
-    chunk_size: int | None = None,
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
 ) -> Callable[..., Any]:
     """The function mapped over a dimension of its inputs.
 
@@ -155,13 +150,7 @@ class _Call:
         ])  # fmt: skip
 
     def run_in_chunks(
-        self,
-        batches: list[tuple[Any, bool]],
-        structure: Any,
-        size: int,
-        randomness: str,
-        kwargs: dict[str, Any],
-        chunk: int,
+        self, batches: list[tuple[Any, bool]], structure: Any, size: int, randomness: str, kwargs: dict[str, Any], chunk: int
     ) -> Any:
         parts: list[list[Any]] = []
         for start in range(0, size, chunk):

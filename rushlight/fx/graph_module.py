@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from ..capture.graph_module import GraphModule as HouseGraphModule
-from ..capture.graph_module import _fetch, assign
+from ..capture.graph_module import assign, hasattr_at
 from ..graph import Graph as HouseGraph
 from ..nn.modules.module import Module
 from ..serialization import save
@@ -56,7 +57,7 @@ class GraphModule(HouseGraphModule, metaclass=_AnyGraphModule):
     def recompile(self) -> Any:
         """Generate ``forward`` from the graph as it is now."""
         for node in self._graph.nodes:
-            if node.op == "get_attr" and not _has(self, node.target):
+            if node.op == "get_attr" and not hasattr_at(self, node.target):
                 break  # it is not put in yet: calling it says so
         return super().recompile()
 
@@ -96,7 +97,7 @@ class GraphModule(HouseGraphModule, metaclass=_AnyGraphModule):
                 parts = node.target.split(".")
                 used |= {".".join(parts[: at + 1]) for at in range(len(parts))}
                 if node.op == "call_module":
-                    found = _fetch(self, node.target)
+                    found = attrgetter(node.target)(self)
                     if isinstance(found, Module):
                         used |= {f"{node.target}.{name}" for name, _ in found.named_modules()}
         for name in [name for name, _ in self.named_modules() if name and name not in used]:
@@ -168,20 +169,12 @@ class _CodeOnlyModule(Module):
 
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     """Put what one Module has at a dotted path there in another."""
-    assign(to_module, target, _fetch(from_module, target))
+    assign(to_module, target, attrgetter(target)(from_module))
 
 
 def _assign_attr(from_obj: Any, to_module: Module, target: str) -> None:
     """Put something at a dotted path of a Module."""
     assign(to_module, target, from_obj)
-
-
-def _has(root: Any, path: str) -> bool:
-    for part in path.split("."):
-        if not hasattr(root, part):
-            return False
-        root = getattr(root, part)
-    return True
 
 
 def _readable(module: Any, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from ..graph import Graph as HouseGraph
@@ -113,9 +114,7 @@ def _adopt(gm: GraphModule, replacement: Any) -> None:
         for part in node.target.split("."):
             owner = getattr(owner, part, None)
         if owner is None:
-            found: Any = replacement
-            for part in node.target.split("."):
-                found = getattr(found, part)
+            found = attrgetter(node.target)(replacement)
             if isinstance(found, Module):
                 gm.add_submodule(node.target, copy.deepcopy(found))
             else:

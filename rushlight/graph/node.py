@@ -127,11 +127,7 @@ class Node:
         self._set_arguments(map_arg(self._args, function), map_arg(self._kwargs, function))
 
     def replace_all_uses_with(
-        self,
-        replace_with: Node,
-        delete_user_cb: Callable[[Node], bool] = lambda user: True,
-        *,
-        propagate_meta: bool = False,
+        self, replace_with: Node, delete_user_cb: Callable[[Node], bool] = lambda user: True, *, propagate_meta: bool = False
     ) -> list[Node]:
         """Make all users use another node, or those that ``delete_user_cb`` is true of; returns them."""
         if propagate_meta:
@@ -173,7 +169,7 @@ class Node:
         self._prev, self._next = before, other
 
     def _unlink(self) -> None:
-        # The node's own links stay: a loop that stands on it goes on.
+        # The node keeps its own links, so that an iteration that has reached it can continue.
         self._prev._next, self._next._prev = self._next, self._prev
 
     # -- what it is --------------------------------------------------------------------------------------------------

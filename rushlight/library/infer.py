@@ -16,7 +16,6 @@ from ..tensor import Tensor
 Number = int | float | bool
 _SCALAR = frozenset((int, float, bool))
 _PARAMETERS: dict[Any, str] = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str", Number: "Scalar", dtype: "ScalarType", device: "Device"}  # fmt: skip
-_OPTIONAL_IN_LIST = frozenset(("Tensor",))
 SUPPORTED_RETURN_TYPES: dict[Any, str] = {
     Tensor: "Tensor",
     list[Tensor]: "Tensor[]",

@@ -12,15 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..core.missing import missing as _missing
 from .reductions import init_reductions
-from .spawn import (
-    ProcessContext,
-    ProcessException,
-    ProcessExitedException,
-    ProcessRaisedException,
-    SpawnContext,
-    spawn,
-    start_processes,
-)
+from .spawn import ProcessContext, ProcessException, ProcessExitedException, ProcessRaisedException, SpawnContext, spawn, start_processes
 
 _STRATEGIES = {"file_descriptor"}
 

@@ -10,14 +10,7 @@ from . import functional as F
 
 
 def _gradient(
-    function: Any,
-    wanted: int,
-    values: list[Any],
-    grad_output: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    groups: int,
+    function: Any, wanted: int, values: list[Any], grad_output: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
     """The gradient of a convolution with respect to its input (0) or weight (1), whose values do not matter for it."""
     again = is_grad_enabled() and any(each.requires_grad for each in (*values, grad_output))
@@ -36,78 +29,42 @@ def _of_weight(function: Any, input: Any, size: Any, *rest: Any) -> Any:
 
 
 def conv1d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv1d`` with respect to its input."""
     return _of_input(F.conv1d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv1d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv1d`` with respect to its weight."""
     return _of_weight(F.conv1d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv2d`` with respect to its input."""
     return _of_input(F.conv2d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv2d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv2d`` with respect to its weight."""
     return _of_weight(F.conv2d, input, weight_size, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_input(
-    input_size: Any,
-    weight: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input_size: Any, weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv3d`` with respect to its input."""
     return _of_input(F.conv3d, input_size, weight, grad_output, stride, padding, dilation, groups)
 
 
 def conv3d_weight(
-    input: Any,
-    weight_size: Any,
-    grad_output: Any,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
-    groups: int = 1,
+    input: Any, weight_size: Any, grad_output: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Any:
     """The gradient of ``conv3d`` with respect to its weight."""
     return _of_weight(F.conv3d, input, weight_size, grad_output, stride, padding, dilation, groups)

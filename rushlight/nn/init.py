@@ -61,8 +61,7 @@ def trunc_normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -
     """Fill with normal numbers, of which only those in [a, b] are taken."""
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
-            stacklevel=2,
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.", stacklevel=2
         )
     likely = _normal_probability((b - mean) / std) - _normal_probability((a - mean) / std) > 0.3
     nearest = (min(max(mean, a), b) - mean) / std

@@ -46,14 +46,7 @@ class Adam(ElementwiseOptimizer):
 
     @staticmethod
     def _update(
-        xp: Any,
-        group: dict[str, Any],
-        numbers: Any,
-        param: Any,
-        grad: Any,
-        exp_avg: Any,
-        exp_avg_sq: Any,
-        largest: Any = None,
+        xp: Any, group: dict[str, Any], numbers: Any, param: Any, grad: Any, exp_avg: Any, exp_avg_sq: Any, largest: Any = None
     ) -> None:
         step_size, new1, old2, new2, correction, eps, decay = numbers
         if group["weight_decay"]:

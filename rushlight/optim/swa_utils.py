@@ -137,12 +137,7 @@ class SWALR(LRScheduler):
     """The rate goes to ``swa_lr`` in ``anneal_epochs`` epochs, on a cosine or a straight line, and stays there."""
 
     def __init__(
-        self,
-        optimizer: Optimizer,
-        swa_lr: Any,
-        anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
-        last_epoch: int = -1,
+        self, optimizer: Optimizer, swa_lr: Any, anneal_epochs: int = 10, anneal_strategy: str = "cos", last_epoch: int = -1
     ) -> None:
         check_optimizer(optimizer)
         for lr, group in zip(for_each_group("swa_lr", swa_lr, optimizer), optimizer.param_groups):

@@ -169,13 +169,13 @@ class Rerun(Replay):
         result = super().run_node(node)
         if region is not None:
             region.mark()
-        waiting = [each._grad_fn for each in tensors_in(result)]
-        while waiting:
-            found = waiting.pop()
+        worklist = [each._grad_fn for each in tensors_in(result)]
+        while worklist:
+            found = worklist.pop()
             found = found[0] if found.__class__ is tuple else found
             if isinstance(found, GradientNode) and found not in self.origins:
                 self.origins[found] = node
-                waiting += found.inputs
+                worklist += found.inputs
         return result
 
 

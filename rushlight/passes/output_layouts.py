@@ -41,7 +41,7 @@ def output_orders(graph: Graph, examples: Sequence[Any]) -> dict[int, tuple[int,
     """
     output = graph.output_node()
     results = output.args[0] if isinstance(output.args[0], (tuple, list)) else ()
-    laid: dict[Node, tuple[int, ...]] = {}  # the strides of values that are not row-major
+    strides_of: dict[Node, tuple[int, ...]] = {}  # the strides of values that are not row-major
     inputs = iter(examples)
     if not all("val" in node.meta for node in graph.nodes if node.op != "output"):  # a graph that was not captured
         return {}
@@ -49,44 +49,46 @@ def output_orders(graph: Graph, examples: Sequence[Any]) -> dict[int, tuple[int,
         value: Any = next(inputs) if node.op == "placeholder" else node.meta.get("val")
         value = value._array if isinstance(value, TensorBase) else value
         op = node.table_op
-        if op is not None and (op.view or layout_kind.of(op) == "permuted") or any(each in laid for each in node.all_input_nodes):
-            strides = _strides(node, value, laid)
+        if op is not None and (op.view or layout_kind.of(op) == "permuted") or any(each in strides_of for each in node.all_input_nodes):
+            strides = _strides(node, value, strides_of)
         else:
             strides = element_strides(value) if node.op == "placeholder" and hasattr(value, "strides") else None
         if strides is not None and node.op != "output":
             numbers = _plain(strides)
             shape = _plain(value[0].shape if isinstance(value, (tuple, list)) else value.shape)
             if not lies_as(shape, numbers, contiguous_strides(shape)):
-                laid[node] = numbers
-    found = {}
+                strides_of[node] = numbers
+    orders = {}
     for at, each in enumerate(results):
-        order = _order(_plain(each.meta["val"].shape), laid[each]) if each in laid and each.op == "call_function" else None
+        order = _order(_plain(each.meta["val"].shape), strides_of[each]) if each in strides_of and each.op == "call_function" else None
         if order is not None:
-            found[at] = order
-    return found
+            orders[at] = order
+    return orders
 
 
-def _strides(node: Node, value: Any, laid: dict[Node, tuple[int, ...]]) -> tuple[int, ...] | None:
+def _strides(node: Node, value: Any, strides_of: dict[Node, tuple[int, ...]]) -> tuple[int, ...] | None:
     """The strides of a node's result (or the first of its results), some of whose operands are not row-major; None where it is."""
     if node.target is operator.getitem:
         whole = node.args[0].table_op
         parts = whole is not None and (whole.view or layout_kind.of(whole) == "permuted")
-        return laid[node.args[0]] if parts or node.args[1] == 0 else None
+        return strides_of[node.args[0]] if parts or node.args[1] == 0 else None
     op = node.table_op
     if op is None:
         return None
     kind = "pointwise" if isinstance(op.meta, Elementwise) else layout_kind.of(op)
     if op.view or kind in ("view", "permuted"):
-        return _of_view(node, laid)
+        return _of_view(node, strides_of)
     if kind == "pointwise" and node.kwargs.get("memory_format") is None:
         operands = [
-            (_plain(each.meta["val"].shape), laid.get(each)) for each in node.all_input_nodes if isinstance(each.meta.get("val"), Spec)
+            (_plain(each.meta["val"].shape), strides_of.get(each))
+            for each in node.all_input_nodes
+            if isinstance(each.meta.get("val"), Spec)
         ]
         return pointwise_strides(_plain(value.shape), operands)
     return None
 
 
-def _of_view(node: Node, laid: dict[Node, tuple[int, ...]]) -> tuple[int, ...] | None:
+def _of_view(node: Node, strides_of: dict[Node, tuple[int, ...]]) -> tuple[int, ...] | None:
     """The strides of a view, by the op itself on a tensor without elements; None where the real program makes a copy."""
 
     def argument(value: Any) -> Any:
@@ -95,17 +97,17 @@ def _of_view(node: Node, laid: dict[Node, tuple[int, ...]]) -> tuple[int, ...] |
         spec = value.meta["val"]
         if not isinstance(spec, Spec):
             return _number(spec)
-        return make(Spec(_plain(spec.shape), spec.dtype, laid.get(value, spec._strides and _plain(spec._strides)), spec.device))
+        return make(Spec(_plain(spec.shape), spec.dtype, strides_of.get(value, spec._strides and _plain(spec._strides)), spec.device))
 
     enabled, state.grad_enabled = state.grad_enabled, False
     try:
         with fake_mode():
-            found = node.target(*map_aggregate(node.args, argument), **map_aggregate(node.kwargs, argument))
+            views = node.target(*map_aggregate(node.args, argument), **map_aggregate(node.kwargs, argument))
     except (RushlightError, RuntimeError):  # a view that these strides do not allow: the program that was captured has others
         return None
     finally:
         state.grad_enabled = enabled
-    first = found if isinstance(found, TensorBase) else found[0]
+    first = views if isinstance(views, TensorBase) else views[0]
     return first._array.element_strides  # type: ignore[no-any-return]
 
 
@@ -119,19 +121,19 @@ def pointwise_strides(shape: tuple[int, ...], operands: Sequence[tuple[tuple[int
 
     def inner(a: int, b: int) -> int:
         """1 where dimension ``a`` is inside of ``b``, -1 where it is outside by an operand, 0 where none tells."""
-        told = [each[a] < each[b] for each in steps if each[a] and each[b]]
-        return 0 if not told else 1 if all(told) else -1
+        compared = [each[a] < each[b] for each in steps if each[a] and each[b]]
+        return 0 if not compared else 1 if all(compared) else -1
 
     order = list(reversed(range(dims)))  # from the innermost
     for at in range(1, dims):
-        place = at
-        for before in reversed(range(at)):
-            found = inner(order[place], order[before])
-            if found < 0:
+        position = at
+        for other in reversed(range(at)):
+            compared = inner(order[position], order[other])
+            if compared < 0:
                 break
-            if found:
-                order[place], order[before] = order[before], order[place]
-                place = before
+            if compared:
+                order[position], order[other] = order[other], order[position]
+                position = other
     strides, step = [0] * dims, 1
     for dim in order:
         strides[dim] = step

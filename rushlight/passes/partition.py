@@ -43,48 +43,48 @@ def partition(joint: JointGraph, kept: list[str] | None = None) -> Partition:
     after |= {node for node in list(graph.nodes) if node not in joint.forward and node.is_impure() and node.op != "output"}
     after |= descendants(node for node in after if node.is_impure())
     after -= set(joint.tangents)
-    wanted = [each for each in joint.gradients if each is not None]
-    needed = ancestors([*wanted, *(node for node in after if node.is_impure() and node.op not in ("placeholder", "output"))])
+    gradients = [each for each in joint.gradients if each is not None]
+    needed = ancestors([*gradients, *(node for node in after if node.is_impure() and node.op not in ("placeholder", "output"))])
     forward = ancestors([*joint.values, *(node for node in joint.forward if node.is_impure() and node.op not in ("placeholder", "output"))])
     tangents = set(joint.tangents)
     between = [node for node in graph.nodes if node in needed and node not in after and node not in tangents]  # depend on inputs alone
-    used = {node for node in between if node in wanted or any(user in after and user in needed for user in node.users)}
-    saved_by_eager = {memory_of(node) for node in used}
+    backward_uses = {node for node in between if node in gradients or any(user in after and user in needed for user in node.users)}
+    saved_by_eager = {memory_of(node) for node in backward_uses}
     if kept is None:
-        kept = [node.name for node in minimum_cut(between, used, forward, joint.forward, saved_by_eager)]
+        kept = [node.name for node in minimum_cut(between, backward_uses, forward, joint.forward, saved_by_eager)]
     by_name = {node.name: node for node in joint.forward}  # the same names whichever gradients are wanted
-    given = [by_name[name] for name in kept]
-    copied = {len(joint.values) + at for at, each in enumerate(given) if aliases_input(each, saved_by_eager)}
+    saved = [by_name[name] for name in kept]
+    copied = {len(joint.values) + at for at, each in enumerate(saved) if aliases_input(each, saved_by_eager)}
     return Partition(
-        _extract(graph, joint.inputs, [*joint.values, *given], forward | ancestors(given), copied),
-        _extract(graph, [*given, *joint.tangents], joint.gradients, None, first=after),
+        _extract(graph, joint.inputs, [*joint.values, *saved], forward | ancestors(saved), copied),
+        _extract(graph, [*saved, *joint.tangents], joint.gradients, None, first=after),
         kept,
     )
 
 
 def ancestors(nodes: Iterable[Node], until: frozenset[Node] | set[Node] = frozenset()) -> set[Node]:
     """Nodes and everything that they depend on."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found:
-            found.add(node)
+    reached: set[Node] = set()
+    worklist = list(nodes)
+    while worklist:
+        node = worklist.pop()
+        if node not in reached:
+            reached.add(node)
             if node not in until:
-                waiting += node.all_input_nodes
-    return found
+                worklist += node.all_input_nodes
+    return reached
 
 
 def descendants(nodes: Iterable[Node]) -> set[Node]:
     """Nodes and everything that depends on them, except the output."""
-    found: set[Node] = set()
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        if node not in found and node.op != "output":
-            found.add(node)
-            waiting += node.users
-    return found
+    reached: set[Node] = set()
+    worklist = list(nodes)
+    while worklist:
+        node = worklist.pop()
+        if node not in reached and node.op != "output":
+            reached.add(node)
+            worklist += node.users
+    return reached
 
 
 def memory_of(node: Node) -> Node:
@@ -112,44 +112,44 @@ def _extract(
 
     With ``first`` what a checkpointed region computes again comes right before the first of these nodes that needs it: it is alive from then on.
     """
-    made = Graph()
-    here: dict[Node, Node] = {}
+    subgraph = Graph()
+    copies: dict[Node, Node] = {}
     for each in inputs:
-        here[each] = node = made.placeholder(each.name)
+        copies[each] = node = subgraph.placeholder(each.name)
         node.meta = {key: each.meta[key] for key in ("val", "source", "module") if key in each.meta}
-    wanted = ancestors([each for each in outputs if each is not None], set(here))
+    live = ancestors([each for each in outputs if each is not None], set(copies))
     if nodes is not None:
-        wanted |= ancestors([node for node in nodes if node.is_impure() and node.op not in ("placeholder", "output")], set(here))
-    ordered = [node for node in graph.nodes if node in wanted and node not in here]
+        live |= ancestors([node for node in nodes if node.is_impure() and node.op not in ("placeholder", "output")], set(copies))
+    ordered = [node for node in graph.nodes if node in live and node not in copies]
     if first and any("recompute" in node.meta for node in ordered):
         ordered = demand_order(ordered, first)
     for node in ordered:
-        here[node] = made.node_copy(node, here.__getitem__)
-    results: list[Node | None] = [None if each is None else here[each] for each in outputs]
+        copies[node] = subgraph.node_copy(node, copies.__getitem__)
+    results: list[Node | None] = [None if each is None else copies[each] for each in outputs]
     for at in copied:
         original: Any = results[at]
-        results[at] = copy = made.call_function(table["clone"].call, (original,))
+        results[at] = copy = subgraph.call_function(table["clone"].call, (original,))
         copy.meta.update(val=original.meta["val"], source=original.meta.get("source"), module="")
-    made.output(tuple(results))
-    return made
+    subgraph.output(tuple(results))
+    return subgraph
 
 
 def demand_order(nodes: list[Node], first: Container[Node]) -> list[Node]:
     """The nodes in an order in which each of ``first``, in their order, comes as soon as what it needs is there; the others at the end."""
-    waiting, found = set(nodes), []
+    unplaced, order = set(nodes), []
     for node in (*(each for each in nodes if each in first), *nodes):
         stack = [node]
         while stack:
-            if stack[-1] not in waiting:
+            if stack[-1] not in unplaced:
                 stack.pop()
                 continue
-            needed = [each for each in stack[-1].all_input_nodes if each in waiting]
+            needed = [each for each in stack[-1].all_input_nodes if each in unplaced]
             if needed:
                 stack += reversed(needed)
             else:
-                waiting.discard(stack[-1])
-                found.append(stack.pop())
-    return found
+                unplaced.discard(stack[-1])
+                order.append(stack.pop())
+    return order
 
 
 # -- choosing what to keep ----------------------------------------------------------------------------------------------------
@@ -157,8 +157,8 @@ def demand_order(nodes: list[Node], first: Container[Node]) -> list[Node]:
 
 def size_of(node: Node) -> float:
     """The memory that a value takes; infinite for what is no single tensor and so can't be kept."""
-    found = node.meta.get("val")
-    return plain(math.prod(found.shape)) * found.dtype.itemsize + 16.0 if isinstance(found, Spec) else math.inf
+    spec = node.meta.get("val")
+    return plain(math.prod(spec.shape)) * spec.dtype.itemsize + 16.0 if isinstance(spec, Spec) else math.inf
 
 
 def is_cheap(node: Node) -> bool:
@@ -185,21 +185,21 @@ def minimum_cut(between: list[Node], used: set[Node], forward: set[Node], may_ke
     """
     flow = Flow(2 * len(between) + 2)
     source, sink = 2 * len(between), 2 * len(between) + 1
-    places = {node: number for number, node in enumerate(between)}
-    for node, place in places.items():
+    vertex = {node: number for number, node in enumerate(between)}
+    for node, number in vertex.items():
         constant = node.op == "get_attr"  # both graphs have it
         cost = _FREE if node.op == "placeholder" and node in saved_by_eager else size_of(node)
         recomputed = is_recomputed(node, may_keep)
-        flow.edge(2 * place, 2 * place + 1, cost if node in may_keep and not constant and not recomputed else math.inf)
+        flow.edge(2 * number, 2 * number + 1, cost if node in may_keep and not constant and not recomputed else math.inf)
         if node.op == "placeholder" or (not constant and node in forward and not recomputed and not is_cheap(node)):
-            flow.edge(source, 2 * place, math.inf)
+            flow.edge(source, 2 * number, math.inf)
         if node in used:
-            flow.edge(2 * place + 1, sink, math.inf)
+            flow.edge(2 * number + 1, sink, math.inf)
         for user in node.users:
-            if user in places:
-                flow.edge(2 * place + 1, 2 * places[user], math.inf)
+            if user in vertex:
+                flow.edge(2 * number + 1, 2 * vertex[user], math.inf)
     reached = flow.reachable(source, sink)
-    return [node for node, place in places.items() if 2 * place in reached and 2 * place + 1 not in reached]
+    return [node for node, number in vertex.items() if 2 * number in reached and 2 * number + 1 not in reached]
 
 
 class Flow:
@@ -207,29 +207,29 @@ class Flow:
 
     def __init__(self, count: int) -> None:
         self.edges: list[list[int]] = [[] for _ in range(count)]
-        self.ends: list[int] = []
-        self.left: list[float] = []
+        self.heads: list[int] = []
+        self.residual: list[float] = []
 
     def edge(self, start: int, end: int, capacity: float) -> None:
-        """Add an edge and, under the next number, its reverse."""
-        self.edges[start].append(len(self.ends))
-        self.ends.append(end)
-        self.left.append(capacity)
-        self.edges[end].append(len(self.ends))
-        self.ends.append(start)
-        self.left.append(0.0)
+        """Add an edge and, under the next number, its reverse, by which flow is taken back."""
+        self.edges[start].append(len(self.heads))
+        self.heads.append(end)
+        self.residual.append(capacity)
+        self.edges[end].append(len(self.heads))
+        self.heads.append(start)
+        self.residual.append(0.0)
 
     def levels(self, source: int) -> dict[int, int]:
         """The distance from the source of every vertex that can still be reached."""
-        found = {source: 0}
-        waiting = deque([source])
-        while waiting:
-            place = waiting.popleft()
-            for edge in self.edges[place]:
-                if self.left[edge] > 0 and self.ends[edge] not in found:
-                    found[self.ends[edge]] = found[place] + 1
-                    waiting.append(self.ends[edge])
-        return found
+        levels = {source: 0}
+        worklist = deque([source])
+        while worklist:
+            vertex = worklist.popleft()
+            for edge in self.edges[vertex]:
+                if self.residual[edge] > 0 and self.heads[edge] not in levels:
+                    levels[self.heads[edge]] = levels[vertex] + 1
+                    worklist.append(self.heads[edge])
+        return levels
 
     def reachable(self, source: int, sink: int) -> dict[int, int]:
         """The source's side of a minimum cut."""
@@ -244,26 +244,26 @@ class Flow:
     def push(self, source: int, sink: int, levels: dict[int, int], following: list[int]) -> bool:
         """Augment the flow along one more path; False where there is none."""
         path: list[int] = []
-        place = source
-        while place != sink:
-            edges = self.edges[place]
-            while following[place] < len(edges):
-                edge = edges[following[place]]
-                if self.left[edge] > 0 and levels.get(self.ends[edge]) == levels[place] + 1:
+        vertex = source
+        while vertex != sink:
+            edges = self.edges[vertex]
+            while following[vertex] < len(edges):
+                edge = edges[following[vertex]]
+                if self.residual[edge] > 0 and levels.get(self.heads[edge]) == levels[vertex] + 1:
                     break
-                following[place] += 1
-            if following[place] < len(edges):
-                path.append(edges[following[place]])
-                place = self.ends[path[-1]]
+                following[vertex] += 1
+            if following[vertex] < len(edges):
+                path.append(edges[following[vertex]])
+                vertex = self.heads[path[-1]]
             elif not path:
                 return False
             else:  # a dead end: a step back
-                place = self.ends[path.pop() ^ 1]
-                following[place] += 1
-        amount = min(self.left[edge] for edge in path)
+                vertex = self.heads[path.pop() ^ 1]
+                following[vertex] += 1
+        amount = min(self.residual[edge] for edge in path)
         if amount == math.inf:
             raise AssertionError("a value that the backward graph needs can neither be kept nor computed again")
         for edge in path:
-            self.left[edge] -= amount
-            self.left[edge ^ 1] += amount
+            self.residual[edge] -= amount
+            self.residual[edge ^ 1] += amount
         return True

@@ -32,7 +32,7 @@ class Rematerializer:
         self.joint = joint
         self.graph = joint.graph
         self.kept = kept
-        self.places: dict[Node, float] = {node: at for at, node in enumerate(joint.graph.nodes)}
+        self.positions: dict[Node, float] = {node: at for at, node in enumerate(joint.graph.nodes)}
 
     def run(self) -> None:
         """Apply the rewrite of each node's op."""
@@ -46,26 +46,26 @@ class Rematerializer:
         """Whether a backward graph has a value, or what it is computed from: where the forward is there already, it keeps what it keeps."""
         if self.kept is None or node is None:
             return True
-        ends = {each for each in self.joint.forward if each.name in self.kept}
-        return not any(each.op == "placeholder" and each not in ends for each in ancestors([node], ends))
+        frontier = {each for each in self.joint.forward if each.name in self.kept}
+        return not any(each.op == "placeholder" and each not in frontier for each in ancestors([node], frontier))
 
-    def late(self, result: Node, gradient: Node) -> list[Node]:
+    def later_users(self, result: Node, gradient: Node) -> list[Node]:
         """The users of a result in the backward that come after a gradient, in order."""
-        found = [user for user in result.users if self.places.get(user, -1) > self.places[gradient] and user.op != "output"]
+        users = [user for user in result.users if self.positions.get(user, -1) > self.positions[gradient] and user.op != "output"]
         if self.joint.tangents:  # otherwise the forward is a whole training step, gradients included
-            found = [user for user in found if user not in self.joint.forward]
-        return sorted(found, key=self.places.__getitem__)
+            users = [user for user in users if user not in self.joint.forward]
+        return sorted(users, key=self.positions.__getitem__)
 
-    def first(self, nodes: list[Node]) -> Any:
+    def inserting_before(self, nodes: list[Node]) -> Any:
         """A context that inserts new nodes before all of these."""
-        self.here = min(nodes, key=self.places.__getitem__)
+        self.here = min(nodes, key=self.positions.__getitem__)
         return self.graph.inserting_before(self.here)
 
     def call(self, like: Node, name: str, *args: Any) -> Node:
         """A new node with the shape and the source location of another."""
         node = self.graph.call_function(table[name].call, args)
         node.meta.update(val=like.meta["val"], source=like.meta.get("source"), module=like.meta.get("module", ""))
-        self.places[node] = self.places[self.here] - 0.5
+        self.positions[node] = self.positions[self.here] - 0.5
         return node
 
     def standardize(self, node: Node) -> None:
@@ -81,35 +81,38 @@ class Rematerializer:
         if whole.table_op is not table["layer_standardize"] or not is_float(standard):
             return
         results = [each for each in whole.users if each.args[1] == 0]
-        users = [user for each in results for user in self.late(each, gradient)]
-        place, shape = standard.meta["val"].device, standard.meta["val"].shape
+        users = [user for each in results for user in self.later_users(each, gradient)]
+        device, shape = standard.meta["val"].device, standard.meta["val"].shape
         from_input = (
-            place is not None and place != CPU and is_float(input) and list(dims) == list(range(len(shape) - len(dims), len(shape)))
+            device is not None and device != CPU and is_float(input) and list(dims) == list(range(len(shape) - len(dims), len(shape)))
         )
         bias = whole.args[2]
         if not (self.available(weight) and self.available(bias)):
             users = []  # gradients of more values came in another order, and the result itself was kept for them
         if not users and not from_input:
             return
-        with self.first([*users, node]):
+        with self.inserting_before([*users, node]):
             # The gradient starts from the same elements, so that one pass computes both.
             if from_input:  # which a residual connection keeps anyway: one array less is written and held
-                again = self.call(standard, "after", input, gradient)
+                standardized = self.call(standard, "after", input, gradient)
                 scale = self.call(variance, "rsqrt", self.call(variance, "add", variance, eps))
-                again = self.call(
-                    standard, "mul", self.call(standard, "sub", again, self.call(variance, "mean", again, list(dims), True)), scale
+                standardized = self.call(
+                    standard,
+                    "mul",
+                    self.call(standard, "sub", standardized, self.call(variance, "mean", standardized, list(dims), True)),
+                    scale,
                 )
             else:
-                again = self.call(standard, "after", standard, gradient)
-            made = again
+                standardized = self.call(standard, "after", standard, gradient)
+            result = standardized
             if weight is not None and bias is not None:
-                made = self.call(standard, "scale_shift", again, weight, bias)
+                result = self.call(standard, "scale_shift", standardized, weight, bias)
             elif weight is not None or bias is not None:
-                made = self.call(standard, "add" if weight is None else "mul", again, bias if weight is None else weight)
-        node.args = (gradient, again, weight, again, variance, dims, eps)
+                result = self.call(standard, "add" if weight is None else "mul", standardized, bias if weight is None else weight)
+        node.args = (gradient, standardized, weight, standardized, variance, dims, eps)
         for user in users:
             for each in results:
-                user.replace_input_with(each, made)
+                user.replace_input_with(each, result)
 
     def attention(self, node: Node) -> None:
         """The attention weights, quadratic in the sequence length, are computed again from queries and keys."""
@@ -117,35 +120,35 @@ class Rematerializer:
         whole = weights.args[0] if weights is not None and weights.target is operator.getitem else None
         if whole is None or whole.table_op is not table["attention"] or len(weights.users) > 1 or not is_float(weights):
             return
-        place = weights.meta["val"].device
-        if place is not None and place != CPU:
+        device = weights.meta["val"].device
+        if device is not None and device != CPU:
             return  # what other devices keep is one number a row
         node.args = (gradient, query, key, value, None, scale, causal, whole.args[3])
 
     def gelu(self, node: Node) -> None:
         """The result and the derivative from one error function."""
         gradient, input, result = node.args
-        place = input.meta["val"].device
-        if place is not None and place != CPU and not is_float(input):
-            with self.first([node]):  # its derivative would be kept in float32, which is more to read than the input
+        device = input.meta["val"].device
+        if device is not None and device != CPU and not is_float(input):
+            with self.inserting_before([node]):  # its derivative would be kept in float32, which is more to read than the input
                 node.args = (gradient, self.call(input, "after", input, gradient), None)
             return
         if result is None:
             return
         node.args = (gradient, input, None)
-        users = self.late(result, gradient)
+        users = self.later_users(result, gradient)
         if not users or not is_float(input) or not is_float(gradient) or gradient.meta["val"].shape != input.meta["val"].shape:
             return
-        with self.first([*users, node]):
+        with self.inserting_before([*users, node]):
             x = self.call(input, "after", input, gradient)
             share = self.call(input, "normal_share", x)
-            made = self.call(input, "mul", x, share)
+            recomputed = self.call(input, "mul", x, share)
             power = self.call(input, "exp", self.call(input, "mul", self.call(input, "mul", x, x), -0.5))
             bell = self.call(input, "mul", power, 1 / math.sqrt(2 * math.pi))
             slope = self.call(input, "add", share, self.call(input, "mul", x, bell))
         for user in users:
-            user.replace_input_with(result, made)
-        with self.first([node]):
+            user.replace_input_with(result, recomputed)
+        with self.inserting_before([node]):
             product = self.call(node, "mul", gradient, slope)
         node.replace_all_uses_with(product)
         self.graph.erase_node(node)
@@ -155,8 +158,8 @@ class Rematerializer:
 
 def is_float(node: Node) -> bool:
     """Whether a value's dtype is that of its arithmetic: narrower ones are rounded after each op."""
-    found = node.meta.get("val")
-    return isinstance(found, Spec) and found.dtype in _FLOATS
+    spec = node.meta.get("val")
+    return isinstance(spec, Spec) and spec.dtype in _FLOATS
 
 
 rematerialization: Facet[Callable[[Rematerializer, Node], None]] = Facet(

@@ -30,10 +30,10 @@ def fold_constants(values: Iterable[Any]) -> None:
         if any(each.value in known for each in value.inputs):
             value.define(substituted(value.expression, lambda operand: known.get(operand.data.value, operand)))
         if isinstance(value, Pointwise):
-            found = folded(value.expression)
-            if found.op == "constant" and found.dtype == value.dtype and value.dtype.kind == "f":
-                known[value] = found
-                value.define(found)
+            folded_expression = folded(value.expression)
+            if folded_expression.op == "constant" and folded_expression.dtype == value.dtype and value.dtype.kind == "f":
+                known[value] = folded_expression
+                value.define(folded_expression)
 
 
 def folded(expression: ScalarExpression) -> ScalarExpression:
@@ -43,8 +43,8 @@ def folded(expression: ScalarExpression) -> ScalarExpression:
         return expression
     kind = expression.dtype.type
     with np.errstate(all="ignore"):
-        found = _FOLDED[expression.op](*[kind(each.data) for each in args])
-    return constant(found.item(), expression.dtype) if np.isfinite(found) else expression
+        result = _FOLDED[expression.op](*[kind(each.data) for each in args])
+    return constant(result.item(), expression.dtype) if np.isfinite(result) else expression
 
 
 __all__ = ["fold_constants"]

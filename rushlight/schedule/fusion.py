@@ -34,7 +34,7 @@ class FusionGroup:
         self.axes: tuple[int, ...] | None = None
         self.members: list[Value] = []
         self.rows: set[Value] = set()  # the members with one element per row
-        self.needs: set[Any] = set()  # the groups and steps that it depends on
+        self.dependencies: set[Any] = set()  # the groups and steps that it depends on
         self.order = 0
 
     @property
@@ -56,7 +56,7 @@ class OpStep:
     def __init__(self, value: Any) -> None:
         self.value = value
         self.members = [value]  # all results that are used
-        self.needs: set[Any] = set()
+        self.dependencies: set[Any] = set()
         self.order = value.index
 
     def __repr__(self) -> str:
@@ -69,135 +69,135 @@ class Fusion:
 
     def __init__(self, values: list[Value], outputs: list[Reference], target: Target) -> None:
         self.target = target
-        self.home: dict[Value, Any] = {}  # the group or step that computes a value
+        self.step_of: dict[Value, Any] = {}  # the group or step that computes a value
         self.inlined: dict[Value, bool] = {}
         self.partials: list[Value] = []
         self.read_by: dict[Any, list[Value]] = {}  # elements that members of groups read, and which members
-        used = self.used(values, outputs)
-        self.columns, late = self.find_columns([each for each in values if each in used])
-        for value in sorted(values, key=lambda each: each in late):
-            if value not in used or isinstance(value, Leaf):
+        live = self.live_values(values, outputs)
+        self.column_sums, deferred = self.find_column_sums([each for each in values if each in live])
+        for value in sorted(values, key=lambda each: each in deferred):
+            if value not in live or isinstance(value, Leaf):
                 continue
             if isinstance(value, (Product, Routine, Call)):
-                self.step(value)
+                self.add_step(value)
             else:
-                self.place(value)
-        self.mark_stored([*values, *self.partials], used.union(self.partials))
+                self.assign_group(value)
+        self.mark_stored([*values, *self.partials], live.union(self.partials))
         self.steps = self.scheduled()
 
-    def used(self, values: list[Value], outputs: list[Reference]) -> set[Value]:
-        """The values that the outputs, or side effects, depend on."""
-        found: set[Value] = {each.value for each in outputs}
+    def live_values(self, values: list[Value], outputs: list[Reference]) -> set[Value]:
+        """The values that the outputs, or side effects, depend on; others are dead code."""
+        live: set[Value] = {each.value for each in outputs}
         for value in reversed(values):
             if isinstance(value, Call):
                 first = value.first or value
-                if first.node.is_impure() or any(each in found for each in first.others):  # type: ignore[union-attr]
-                    found.update(first.others)
-            if isinstance(value, Routine) and value in found:
-                found.add(value.first or value)
-                found.update(each for each in value.others if each.scratch)
-            if value in found:
-                found.update(each.value for each in value.inputs)
-        return found
+                if first.node.is_impure() or any(each in live for each in first.others):  # type: ignore[union-attr]
+                    live.update(first.others)
+            if isinstance(value, Routine) and value in live:
+                live.add(value.first or value)
+                live.update(each for each in value.others if each.scratch)
+            if value in live:
+                live.update(each.value for each in value.inputs)
+        return live
 
-    def find_columns(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
-        """Column sums that nothing of the whole space depends on; and these with all their users, which are placed last."""
+    def find_column_sums(self, values: list[Value]) -> tuple[set[Value], set[Value]]:
+        """Column sums that nothing of the whole space depends on; and these with all their users, which join groups last."""
         users: dict[Value, list[Value]] = {}
         for value in values:
             for each in value.inputs:
                 users.setdefault(each.value, []).append(value)
-        columns: set[Value] = set()
-        late: set[Value] = set()
+        column_sums: set[Value] = set()
+        deferred: set[Value] = set()
         for value in values:
-            if (
-                not isinstance(value, Reduce)
-                or value.how != "add"
-                or value.dtype.kind != "f"
-                or not is_column_sum(value.source, value.axes, self.target)
-            ):
+            if not isinstance(value, Reduce) or value.how != "add" or value.dtype.kind != "f":
                 continue
-            found: set[Value] = set()
-            waiting: list[Value] = [value]
-            while waiting:
-                user = waiting.pop()
-                if user not in found:
-                    found.add(user)
-                    waiting += users.get(user, ())
-            if all(isinstance(user, (Pointwise, Reduce)) and never_more(user.size, value.size) for user in found):
-                columns.add(value)
-                late |= found
-        return columns, late
+            if not is_column_sum(value.source, value.axes, self.target):
+                continue
+            dependents: set[Value] = set()
+            worklist: list[Value] = [value]
+            while worklist:
+                user = worklist.pop()
+                if user not in dependents:
+                    dependents.add(user)
+                    worklist += users.get(user, ())
+            if all(isinstance(user, (Pointwise, Reduce)) and never_more(user.size, value.size) for user in dependents):
+                column_sums.add(value)
+                deferred |= dependents
+        return column_sums, deferred
 
     # -- forming groups ------------------------------------------------------------------------------------------
 
-    def step(self, value: Any) -> None:
+    def add_step(self, value: Any) -> None:
         """Make a step of a product, routine or call."""
         if isinstance(value, (Routine, Call)) and value.first is not None:
-            self.home[value] = self.home[value.first]
-            self.home[value].members.append(value)
+            self.step_of[value] = self.step_of[value.first]
+            self.step_of[value].members.append(value)
             return
-        step = self.home[value] = OpStep(value)
-        self.depend(step, value)
+        step = self.step_of[value] = OpStep(value)
+        self.add_dependencies(step, value)
 
-    def depend(self, home: Any, value: Value) -> None:
-        home.needs |= self.before(value) - {home}
+    def add_dependencies(self, step: Any, value: Value) -> None:
+        step.dependencies |= self.dependencies_of(value) - {step}
 
-    def before(self, value: Value) -> set[Any]:
+    def dependencies_of(self, value: Value) -> set[Any]:
         """The groups and steps that a value depends on."""
-        found = [each.value for each in value.inputs]
+        sources = [each.value for each in value.inputs]
         if value.after is not None:
-            found.append(value.after)
-        return {self.home[each] for each in found if each in self.home}
+            sources.append(value.after)
+        return {self.step_of[each] for each in sources if each in self.step_of}
 
-    def place(self, value: Any) -> None:
+    def assign_group(self, value: Any) -> None:
         """Put a value into the group of one of its operands, or into a new one."""
         space = value.source if isinstance(value, Reduce) else value.shape
         candidates: list[FusionGroup] = []
         for each in value.inputs:
-            group = self.home.get(each.value)
+            group = self.step_of.get(each.value)
             if isinstance(group, FusionGroup) and each.aligned() and group not in candidates:
                 candidates.append(group)
-        if not candidates and value in self.columns and self.target.sums_late:
+        if not candidates and value in self.column_sums and self.target.sums_late:
             candidates = self.readers(value.inputs)
         for group in sorted(candidates, key=lambda each: -each.order):
             role = self.role(group, value, space)
             if role and not self.makes_cycle(group, value):
                 break
         else:
-            group, role = FusionGroup(space), "column" if value in self.columns else "reduction" if isinstance(value, Reduce) else "full"
+            group, role = (
+                FusionGroup(space),
+                "column" if value in self.column_sums else "reduction" if isinstance(value, Reduce) else "full",
+            )
         if role == "column":
             group.axes = other_axes(value)  # those of a group that is merged with it must be the same
         for other in candidates:
             if other is not group and role != "reduction" and not self.is_sibling(other, value) and self.can_merge(group, other, value):
                 self.merge(group, other)
         if role == "column":
-            self.begin_column(group, value)
-            self.place(value)
+            self.split_column_sum(group, value)
+            self.assign_group(value)
             return
         if role == "reduction":
             group.axes = value.axes
         if role in ("reduction", "row"):
             group.rows.add(value)
         group.add(value)
-        self.home[value] = group
-        self.depend(group, value)
+        self.step_of[value] = group
+        self.add_dependencies(group, value)
 
     def readers(self, sources: list[Reference]) -> list[FusionGroup]:
         """The groups that read the same elements from memory: a sum can be taken on the way."""
-        if not self.read_by:  # sums are placed last: all others have a home
-            for member, home in self.home.items():
-                if isinstance(home, FusionGroup):
+        if not self.read_by:  # column sums join last: all other values have a step
+            for member, step in self.step_of.items():
+                if isinstance(step, FusionGroup):
                     for each in member.inputs:
                         self.read_by.setdefault((each.value, each.shape, each.strides, each.offset), []).append(member)
-        found = [member for each in sources for member in self.read_by.get((each.value, each.shape, each.strides, each.offset), ())]
-        return list(dict.fromkeys(self.home[member] for member in found))
+        members = [member for each in sources for member in self.read_by.get((each.value, each.shape, each.strides, each.offset), ())]
+        return list(dict.fromkeys(self.step_of[member] for member in members))
 
     def is_sibling(self, group: FusionGroup, value: Value) -> bool:
         """Whether a value has no operand in a group."""
-        return not any(self.home.get(each.value) is group for each in value.inputs)
+        return not any(self.step_of.get(each.value) is group for each in value.inputs)
 
-    def begin_column(self, group: FusionGroup, value: Reduce) -> None:
-        """Have a group compute the partial sums of a column sum for blocks of its rows; the sum then adds those."""
+    def split_column_sum(self, group: FusionGroup, value: Reduce) -> None:
+        """Split a column sum in two steps: a group computes partial sums over blocks of its rows, and the sum adds those."""
         count = math.prod(value.source[: len(value.axes)])
         smallest, largest = self.target.block_rows
         rows = least(most(-(-count // self.target.row_blocks), smallest), largest)
@@ -206,11 +206,11 @@ class Fusion:
         part.rows, part.stored = rows, True
         group.add(part)
         self.partials.append(part)
-        self.home[part] = group
-        self.depend(group, part)
+        self.step_of[part] = group
+        self.add_dependencies(group, part)
         value.source = part.shape
         value.define(ScalarExpression("operand", (), part.dtype, Reference(part, part.shape, part.strides)))
-        self.columns.discard(value)
+        self.column_sums.discard(value)
 
     def can_merge(self, group: FusionGroup, other: FusionGroup, value: Value) -> bool:
         """Whether two groups that a value depends on can be one."""
@@ -218,14 +218,14 @@ class Fusion:
         if not fits or len(group.members) + len(other.members) >= self.target.group_limit:
             return False
         # Where launches cost much, one of the two may depend on the other: then they follow each other in one kernel.
-        if self.leads_to(self.before(value) - ({group, other} if self.target.sums_late else {other}), other):
+        if self.reaches(self.dependencies_of(value) - ({group, other} if self.target.sums_late else {other}), other):
             return False
-        if not all(each.aligned() for each in value.inputs if self.home.get(each.value) is other):
+        if not all(each.aligned() for each in value.inputs if self.step_of.get(each.value) is other):
             return False
         inputs = [each for member in (*group.members, *other.members) for each in member.inputs]
-        if not all(each.aligned() for each in inputs if self.home.get(each.value) in (group, other)):
+        if not all(each.aligned() for each in inputs if self.step_of.get(each.value) in (group, other)):
             return False
-        return not self.leads_to(group.needs - {other}, other) and not self.leads_to(other.needs - {group}, group)
+        return not self.reaches(group.dependencies - {other}, other) and not self.reaches(other.dependencies - {group}, group)
 
     def merge(self, group: FusionGroup, other: FusionGroup) -> None:
         """Merge a group into another."""
@@ -233,24 +233,24 @@ class Fusion:
         group.order = group.members[-1].index
         group.axes = group.axes if group.axes is not None else other.axes
         group.rows |= other.rows
-        group.needs = (group.needs | other.needs) - {group, other}
+        group.dependencies = (group.dependencies | other.dependencies) - {group, other}
         for member in other.members:
-            self.home[member] = group
-        for home in set(self.home.values()):
-            if other in home.needs:
-                home.needs.discard(other)
-                home.needs.add(group)
-        group.needs.discard(group)
+            self.step_of[member] = group
+        for step in set(self.step_of.values()):
+            if other in step.dependencies:
+                step.dependencies.discard(other)
+                step.dependencies.add(group)
+        group.dependencies.discard(group)
 
     def role(self, group: FusionGroup, value: Any, space: tuple[int, ...]) -> str:
         """The role that a value would have in a group: column, reduction, full, row; empty where it can't be a member."""
         if len(group.members) >= self.target.group_limit:
             return ""
-        inside = [each for each in value.inputs if self.home.get(each.value) is group]
+        inside = [each for each in value.inputs if self.step_of.get(each.value) is group]
         if not all(each.aligned() for each in inside):
             return ""
         if (
-            value in self.columns
+            value in self.column_sums
             and same(group.space, space)
             and (group.axes == other_axes(value) or (group.axes is None and not group.rows))
         ):
@@ -267,96 +267,97 @@ class Fusion:
 
     def makes_cycle(self, group: FusionGroup, value: Value) -> bool:
         """Whether another dependency of the value depends on the group."""
-        return self.leads_to(self.before(value) - {group}, group)
+        return self.reaches(self.dependencies_of(value) - {group}, group)
 
-    def leads_to(self, homes: set[Any], group: FusionGroup) -> bool:
+    def reaches(self, steps: set[Any], group: FusionGroup) -> bool:
         """Whether one of some groups and steps depends on a group, directly or indirectly."""
-        waiting, seen = list(homes), set(homes)
-        while waiting:
-            home = waiting.pop()
-            if home is group:
+        worklist, visited = list(steps), set(steps)
+        while worklist:
+            step = worklist.pop()
+            if step is group:
                 return True
-            new = home.needs - seen
-            seen |= new
-            waiting.extend(new)
+            new = step.dependencies - visited
+            visited |= new
+            worklist.extend(new)
         return False
 
     # -- stored values ------------------------------------------------------------------------------------------
 
     def can_inline(self, value: Value) -> bool:
         """Whether a value is cheap enough to be recomputed by each user."""
-        found = self.inlined.get(value)
-        if found is None:
-            found = isinstance(value, Pointwise) and value.expression.cost <= self.target.inline_cost
-            found = found and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs)
-            self.inlined[value] = found
-        return found
+        if value not in self.inlined:
+            self.inlined[value] = (
+                isinstance(value, Pointwise)
+                and value.expression.cost <= self.target.inline_cost
+                and all(isinstance(each.value, (Leaf, Product, Routine, Call)) or each.value.stored for each in value.inputs)
+            )
+        return self.inlined[value]
 
     def mark_stored(self, values: list[Value], used: set[Value]) -> None:
         """Mark the values that are stored: those that another group uses and does not recompute."""
         for value in values:
             if value not in used or not isinstance(value, Computed):
                 continue
-            home = self.home[value]
+            step = self.step_of[value]
             for each in value.inputs:
                 source = each.value
-                if self.home.get(source) is home and each.aligned():
+                if self.step_of.get(source) is step and each.aligned():
                     continue
                 if each.aligned() and self.can_inline(source):
                     continue
                 source.stored = True
         # Where a value is recomputed, its operands must be there.
         for value in values:
-            home = self.home.get(value)
-            if isinstance(home, FusionGroup):
+            step = self.step_of.get(value)
+            if isinstance(step, FusionGroup):
                 for each in value.inputs:
-                    if self.home.get(each.value) is not home and not each.value.stored and self.can_inline(each.value):
-                        self.depend(home, each.value)
+                    if self.step_of.get(each.value) is not step and not each.value.stored and self.can_inline(each.value):
+                        self.add_dependencies(step, each.value)
 
     # -- the order -----------------------------------------------------------------------------------------------
 
     def scheduled(self) -> list[Any]:
         """Groups and steps in topological order; groups that store nothing are left out."""
-        homes = list(dict.fromkeys(self.home.values()))
-        homes = [each for each in homes if isinstance(each, OpStep) or any(value.stored for value in each.members)]
-        alive = set(homes)
-        needs = {home: {each for each in home.needs if each in alive} for home in homes}
-        users: dict[Any, list[Any]] = {home: [] for home in homes}
-        for home, wanted in needs.items():
-            for each in wanted:
-                users[each].append(home)
-        self.order_exchanges(homes, users)
-        ready = [(home.order, at) for at, home in enumerate(homes) if not needs[home]]
-        places = {home: at for at, home in enumerate(homes)}
+        steps = list(dict.fromkeys(self.step_of.values()))
+        steps = [each for each in steps if isinstance(each, OpStep) or any(value.stored for value in each.members)]
+        alive = set(steps)
+        unscheduled = {step: step.dependencies & alive for step in steps}  # the dependencies of a step that are not in the order yet
+        users: dict[Any, list[Any]] = {step: [] for step in steps}
+        for step, dependencies in unscheduled.items():
+            for each in dependencies:
+                users[each].append(step)
+        self.order_exchanges(steps, users)
+        number = {step: at for at, step in enumerate(steps)}
+        ready = [(step.order, number[step]) for step in steps if not unscheduled[step]]
         heapq.heapify(ready)
         order: list[Any] = []
         while ready:
-            home = homes[heapq.heappop(ready)[1]]
-            order.append(home)
-            for user in users[home]:
-                needs[user].discard(home)
-                if not needs[user]:
-                    heapq.heappush(ready, (user.order, places[user]))
-        assert len(order) == len(homes), "groups depend on each other"
+            step = steps[heapq.heappop(ready)[1]]
+            order.append(step)
+            for user in users[step]:
+                unscheduled[user].discard(step)
+                if not unscheduled[user]:
+                    heapq.heappush(ready, (user.order, number[user]))
+        assert len(order) == len(steps), "groups depend on each other"
         return order
 
-    def order_exchanges(self, homes: list[Any], users: dict[Any, list[Any]]) -> None:
+    def order_exchanges(self, steps: list[Any], users: dict[Any, list[Any]]) -> None:
         """Have exchanges between processes started early and waited for late."""
-        roles = [(exchange_role(home), home) for home in homes]
-        waits = sorted((home for role, home in roles if role == "wait"), key=lambda each: each.order)
-        for home in reversed(waits):
-            home.order = min([each.order for each in users[home]], default=1 << 62)
+        roles = [(exchange_role(step), step) for step in steps]
+        waits = sorted((step for role, step in roles if role == "wait"), key=lambda each: each.order)
+        for step in reversed(waits):
+            step.order = min([each.order for each in users[step]], default=1 << 62)
         for one, other in zip(waits, waits[1:]):  # what needs the first alone is computed while the second goes on
             other.order = max(other.order, *(each.order for each in users[one]), 0)
-        for home in (home for role, home in roles if role == "start"):
-            home.order = -1
+        for step in (step for role, step in roles if role == "start"):
+            step.order = -1
 
 
-def exchange_role(home: Any) -> str | None:
+def exchange_role(step: Any) -> str | None:
     """Whether a step starts an exchange between processes or waits for one; None of all others."""
-    if not isinstance(home, OpStep) or not isinstance(home.value, Call) or home.value.node is None:
+    if not isinstance(step, OpStep) or not isinstance(step.value, Call) or step.value.node is None:
         return None
-    op = home.value.node.table_op
+    op = step.value.node.table_op
     return None if op is None else exchange.of(op)
 
 
@@ -367,20 +368,11 @@ def other_axes(value: Reduce) -> tuple[int, ...]:
 
 def substituted(expression: ScalarExpression, inner: Any) -> ScalarExpression:
     """An expression in which operands are replaced by expressions."""
-    made: dict[int, ScalarExpression] = {}
+    replaced: dict[int, ScalarExpression] = {}  # by id
 
     def visit(each: ScalarExpression) -> ScalarExpression:
-        found = made.get(id(each))
-        if found is None:
-            if each.op == "operand":
-                found = inner(each)
-            elif each.args:
-                args = tuple([visit(arg) for arg in each.args])
-                same = all(a is b for a, b in zip(args, each.args))
-                found = each if same else ScalarExpression(each.op, args, each.dtype, each.data)
-            else:
-                found = each
-            made[id(each)] = found
-        return found
+        if id(each) not in replaced:
+            replaced[id(each)] = inner(each) if each.op == "operand" else each.with_args([visit(arg) for arg in each.args])
+        return replaced[id(each)]
 
     return visit(expression)

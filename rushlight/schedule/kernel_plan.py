@@ -2,7 +2,7 @@
 
 A kernel runs parallel loops over rows, and inside them *passes* over the elements of a row.  A reduction needs all elements of a row before what is
 computed from it can begin, so a row takes as many passes as reductions depend on each other.  What a later pass needs again is recomputed where
-that is cheap, else kept: in the buffer where it is stored anyway, in the buffer of a later result (borrowed), or in scratch memory.
+that is cheap, else kept: in the buffer where it is stored anyway, in the buffer of a later result (until the result is stored), or in scratch memory.
 
 Where the innermost dimension is not reduced, neighbouring rows are adjacent in memory.  A pass then works on a *tile* of rows at once, with one
 accumulator for each, so that memory is still read in order.
@@ -13,13 +13,12 @@ accumulator for each, so that memory is still read in order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .scalar_ir import ScalarExpression
+from .scalar_ir import ScalarExpression, subexpressions
 from .symbolic_shape import SymbolicNumber, same
 from .target import Target
 from .tensor_ir import PartialReduce, Reduce, Value
@@ -160,17 +159,9 @@ class KernelPlan:
         return "\n".join(Printer(self).lines())
 
 
-def locations(expression: ScalarExpression) -> Iterator[Location]:
+def locations(expression: ScalarExpression) -> list[Location]:
     """The operands of a planned expression."""
-    seen: set[int] = set()
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            waiting.extend(each.args)
-            if each.op == "operand":
-                yield each.data
+    return [each.data for each in subexpressions([expression]) if each.op == "operand"]
 
 
 # -- verification ------------------------------------------------------------------------------------------------
@@ -263,7 +254,7 @@ class Checker:
             return
         assert isinstance(to, Element) and to.buffer in self.buffers, f"the buffer for {value!r} is not declared"
         self.written[to.buffer] = value
-        if to.buffer is (value.place or value):
+        if to.buffer is (value.alias_of or value):
             assert value.stored and value not in self.stored, f"{value!r} is stored twice, or for nobody"
             self.stored.add(value)
 

@@ -20,11 +20,11 @@ def sum_late(steps: list[Any], partials: Iterable[Any]) -> list[Any]:
     """Steps in an order in which groups that read nothing but partial sums follow each other."""
     known = set(partials)
     late = [each for each in steps if isinstance(each, FusionGroup) and reads(each) <= known]
-    made = {value for each in late for value in each.members}
-    chosen = set(late)
-    needed = next((at for at, each in enumerate(steps) if each not in chosen and reads(each) & made), len(steps))
-    moved = [each for each in steps[:needed] if each in chosen]
-    return [*(each for each in steps[:needed] if each not in chosen), *moved, *steps[needed:]]
+    sums = {value for each in late for value in each.members}
+    moving = set(late)
+    needed = next((at for at, each in enumerate(steps) if each not in moving and reads(each) & sums), len(steps))
+    moved = [each for each in steps[:needed] if each in moving]
+    return [*(each for each in steps[:needed] if each not in moving), *moved, *steps[needed:]]
 
 
 def inputs_first(steps: list[Any]) -> list[Any]:
@@ -35,22 +35,22 @@ def inputs_first(steps: list[Any]) -> list[Any]:
         if isinstance(each, FusionGroup)
         and each.axes is None
         and math.prod(each.space) <= _FEW
-        and all(isinstance(one, Leaf) for one in reads(each))
+        and all(isinstance(value, Leaf) for value in reads(each))
     }
     return [*(each for each in steps if each in early), *(each for each in steps if each not in early)]
 
 
 def reads(step: Any) -> set[Any]:
     """The values of other steps that a step reads."""
-    found = {each.value for value in step.members for each in value.inputs} - set(step.members)
-    waiting = [value for value in found if not value.stored]
-    while waiting:  # what is computed again is read where it comes from
-        for each in waiting.pop().inputs:
-            if each.value not in found:
-                found.add(each.value)
+    values = {each.value for value in step.members for each in value.inputs} - set(step.members)
+    worklist = [value for value in values if not value.stored]
+    while worklist:  # what is computed again is read where it comes from
+        for each in worklist.pop().inputs:
+            if each.value not in values:
+                values.add(each.value)
                 if not each.value.stored:
-                    waiting.append(each.value)
-    return found
+                    worklist.append(each.value)
+    return values
 
 
 __all__ = ["inputs_first", "sum_late"]

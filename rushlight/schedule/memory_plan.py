@@ -18,7 +18,7 @@ LEAST_LENT = 1 << 18  # bytes of a result from which on its memory is lent
 
 
 def plan_memory(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
-    """The live range (first and last step) of every value in the arena; values that reuse the memory of others (``value.place``) are not among them.
+    """The live range (first and last step) of every value in the arena; values that reuse the memory of others (``value.alias_of``) are not among them.
 
     ``outside`` are values with memory of their own.
     """
@@ -30,7 +30,7 @@ def plan_memory(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int,
 def assign_offsets(lives: dict[Value, tuple[int, int]]) -> tuple[dict[Value, int], int]:
     """The offset of every value in the arena, and the arena's size."""
     sizes = {value: bytes_of(value) for value in lives}
-    offsets = packed([(sizes[value], *life) for value, life in lives.items()])
+    offsets = first_fit([(sizes[value], *life) for value, life in lives.items()])
     return dict(zip(lives, offsets)), max([offset + size for offset, size in zip(offsets, sizes.values())], default=0)
 
 
@@ -41,10 +41,10 @@ def lend_results(steps: list[Any], roots: list[Value], lives: dict[Value, tuple[
     """
     sizes = {value: size for value in (*roots, *lives) if (size := bytes_of(value)) >= LEAST_LENT}
     first: dict[Value, int] = {}  # the step that computes a result
-    known = {root for root in roots if root in sizes and root.place is None}
+    known = {root for root in roots if root in sizes and root.alias_of is None}
     for at, step in enumerate(steps):
         for value in step.members:
-            root = value.place or value
+            root = value.alias_of or value
             if root in known:
                 first.setdefault(root, at)
     lenders = sorted(first, key=first.__getitem__)
@@ -78,15 +78,15 @@ def bytes_of(value: Value) -> int:
 
 def live_ranges(steps: list[Any], outside: set[Value]) -> dict[Value, tuple[int, int]]:
     """For each value the step that computes it and the step that uses it last."""
-    found: dict[Value, tuple[int, int]] = {}
+    lives: dict[Value, tuple[int, int]] = {}
     for at, step in enumerate(steps):
         for value in step.members:
-            if value.stored and not isinstance(value, Call) and value.place is None and value not in outside:
-                found[value] = at, at
+            if value.stored and not isinstance(value, Call) and value.alias_of is None and value not in outside:
+                lives[value] = at, at
         for source in stored_operands(step.members):
-            if source in found:
-                found[source] = found[source][0], at
-    return found
+            if source in lives:
+                lives[source] = lives[source][0], at
+    return lives
 
 
 def reuse_in_place(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> None:
@@ -101,29 +101,28 @@ def reuse_in_place(steps: list[Any], lives: dict[Value, tuple[int, int]]) -> Non
             if value not in lives or not isinstance(value, Pointwise) or lives[value][1] == at:
                 continue
             for other in ending.get(at, ()):
-                root = other.place or other
+                root = other.alias_of or other
                 alike = other.dtype == value.dtype and same(other.shape, value.shape) and same(other.strides, value.strides)
                 if alike and lives[root] == (lives[root][0], at) and lives[root][0] < at and in_group(step, value, other):
-                    value.place = root
+                    value.alias_of = root
                     start, end = lives[root][0], lives.pop(value)[1]
                     lives[root] = start, end
                     ending[end] = [*ending.get(end, ()), value]
                     break
 
 
-def packed(pieces: list[tuple[int, int, int]]) -> list[int]:
+def first_fit(blocks: list[tuple[int, int, int]]) -> list[int]:
     """Offsets for blocks of memory (size, first and last step): large ones first, each at the lowest offset where it fits."""
-    order = sorted(range(len(pieces)), key=lambda at: (-pieces[at][0], pieces[at][1]))
-    count = len(pieces)
-    starts, ends, low, high = (np.zeros(count, np.int64) for _ in range(4))
-    made = [0] * count
-    for number, at in enumerate(order):
-        size, start, end = pieces[at]
-        together = (starts[:number] <= end) & (ends[:number] >= start)
-        below, above = low[:number][together], high[:number][together]
-        by_place = np.argsort(below, kind="stable")
-        free = np.maximum.accumulate(np.concatenate(([0], above[by_place])))  # where gaps begin
-        fits = np.flatnonzero(below[by_place] - free[:-1] >= size)
-        made[at] = int(free[fits[0]] if len(fits) else free[-1])
-        starts[number], ends[number], low[number], high[number] = start, end, made[at], made[at] + size
-    return made
+    order = sorted(range(len(blocks)), key=lambda index: (-blocks[index][0], blocks[index][1]))
+    starts, ends, low, high = (np.zeros(len(blocks), np.int64) for _ in range(4))  # of the blocks that have an offset, in that order
+    offsets = [0] * len(blocks)
+    for count, index in enumerate(order):
+        size, start, end = blocks[index]
+        live_together = (starts[:count] <= end) & (ends[:count] >= start)
+        begins, limits = low[:count][live_together], high[:count][live_together]
+        by_offset = np.argsort(begins, kind="stable")
+        gaps = np.maximum.accumulate(np.concatenate(([0], limits[by_offset])))  # where gaps begin
+        fits = np.flatnonzero(begins[by_offset] - gaps[:-1] >= size)
+        offset = offsets[index] = int(gaps[fits[0]] if len(fits) else gaps[-1])
+        starts[count], ends[count], low[count], high[count] = start, end, offset, offset + size
+    return offsets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .scalar_ir import ScalarExpression
+from .scalar_ir import ScalarExpression, subexpressions
 from .simplify import replaced
 from .symbolic_shape import same
 from .tensor_ir import Leaf, Pointwise, Reference, TensorIRBuilder, Value, strides_of
@@ -50,9 +50,9 @@ def _is_whole(reference: Any) -> bool:
 def _computed_from_inputs(value: Value) -> set[Any] | None:
     """The pointwise values of one shape that a value is computed by; None where it is also computed from anything but inputs and constants."""
     chain: set[Any] = set()
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
+    worklist = [value]
+    while worklist:
+        each = worklist.pop()
         if each in chain:
             continue
         if not isinstance(each, Pointwise) or not same(each.shape, value.shape):
@@ -64,20 +64,17 @@ def _computed_from_inputs(value: Value) -> set[Any] | None:
             if not isinstance(operand.value, Leaf):
                 if not operand.aligned():
                     return None
-                waiting.append(operand.value)
+                worklist.append(operand.value)
     return chain
 
 
 def _permuted(expression: ScalarExpression, order: tuple[int, ...], chain: set[Any]) -> ScalarExpression:
     """An expression whose operands are seen with their dimensions in another order; those of the chain are permuted already."""
-    found: dict[int, ScalarExpression] = {}
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
-        waiting.extend(each.args)
-        if each.op == "operand" and id(each) not in found:
+    replacements: dict[int, ScalarExpression] = {}
+    for each in subexpressions([expression]):
+        if each.op == "operand":
             source = each.data
             shape = tuple([source.shape[dim] for dim in order])
             strides = source.value.strides if source.value in chain else tuple([source.strides[dim] for dim in order])
-            found[id(each)] = ScalarExpression("operand", (), each.dtype, Reference(source.value, shape, strides, source.offset))
-    return replaced(expression, found)
+            replacements[id(each)] = ScalarExpression("operand", (), each.dtype, Reference(source.value, shape, strides, source.offset))
+    return replaced(expression, replacements)

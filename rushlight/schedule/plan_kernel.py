@@ -24,7 +24,7 @@ from .kernel_plan import (
     ScratchElement,
     Store,
 )
-from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression
+from .scalar_ir import FLOAT32, SINGLE_FUNCTIONS, UNARY_FUNCTIONS, ScalarExpression, subexpressions
 from .symbolic_shape import SymbolicNumber, may_reach, same
 from .target import Target
 from .tensor_ir import PartialReduce, Pointwise, Reduce, Reference, Value, operands, strides_of
@@ -45,12 +45,12 @@ class Planner:
         self.group = group
         self.target = target
         self.members = set(group.members)
-        self.known_inside: dict[Reference, bool] = {}
+        self.is_inside: dict[Reference, bool] = {}
         self.expressions = {each: self.own_expression(each) for each in group.members}  # type: ignore[arg-type]
         self.operands = {each: operands(expression) for each, expression in self.expressions.items()}
         self.levels = self.find_levels()
         self.kept = self.find_kept()
-        self.borrowed = self.find_borrowed()
+        self.result_buffers = self.find_result_buffers()
         self.plan = self.make_loops(whole)
         self.plan.lanes = self.find_lanes()
         self.buffers: dict[Value, None] = {}
@@ -78,10 +78,9 @@ class Planner:
 
     def inside(self, reference: Reference) -> bool:
         """Whether an operand is a member's element at the same index."""
-        found = self.known_inside.get(reference)
-        if found is None:
-            found = self.known_inside[reference] = reference.value in self.members and reference.aligned()
-        return found
+        if reference not in self.is_inside:
+            self.is_inside[reference] = reference.value in self.members and reference.aligned()
+        return self.is_inside[reference]
 
     def find_levels(self) -> dict[Value, int]:
         """The pass in which a member can be computed; of a row value, the pass before which it is known."""
@@ -94,7 +93,7 @@ class Planner:
     def find_kept(self) -> set[Value]:
         """The members of the whole space that a later pass reads again instead of recomputing them."""
         kept: set[Value] = set()
-        wanted = self.find_wanted(kept)
+        last_use = self.find_last_uses(kept)
         limit = self.target.recompute_cost
         costs: dict[Value, int] = {}  # of recomputing a member from what is kept
         reads: dict[Value, set[Any]] = {}  # and the loads that it takes
@@ -102,50 +101,49 @@ class Planner:
             costs[value], reads[value] = self.expressions[value].cost, set()
             for each in self.operands[value]:
                 if not self.inside(each) or each.value in kept:
-                    if any(
-                        isinstance(each.strides[at], SymbolicNumber) or each.strides[at] for at in self.group.axes or ()
-                    ):  # not one element per row
+                    strides = [each.strides[at] for at in self.group.axes or ()]
+                    if any(isinstance(step, SymbolicNumber) or step for step in strides):  # not one element per row
                         reads[value].add((each.value, each.offset, each.strides))
                 elif each.value not in self.group.rows:
                     costs[value] += costs[each.value]
                     reads[value] |= reads[each.value]
-            dear = costs[value] > limit or len(reads[value]) > limit or value.stored
-            if value not in self.group.rows and wanted.get(value, 0) > self.levels[value] and dear:
+            costly = costs[value] > limit or len(reads[value]) > limit or value.stored
+            if value not in self.group.rows and last_use.get(value, 0) > self.levels[value] and costly:
                 kept.add(value)
-        wanted = self.find_wanted(kept)
-        return {each for each in kept if wanted[each] > self.levels[each]}
+        last_use = self.find_last_uses(kept)
+        return {each for each in kept if last_use[each] > self.levels[each]}
 
-    def find_wanted(self, kept: set[Value]) -> dict[Value, int]:
+    def find_last_uses(self, kept: set[Value]) -> dict[Value, int]:
         """For each member of the whole space (and reduction), the latest pass that uses it."""
-        wanted: dict[Value, int] = {}
+        last_use: dict[Value, int] = {}
         for value in reversed(self.group.members):
             if value in self.group.rows and not isinstance(value, Reduce):
                 continue
             own = self.levels[value] - isinstance(value, Reduce)
-            wanted[value] = max(wanted.get(value, 0), own)
-            at = own if value in kept or value.stored else wanted[value]
+            last_use[value] = max(last_use.get(value, 0), own)
+            at = own if value in kept or value.stored else last_use[value]
             for each in self.operands[value]:
                 if self.inside(each) and each.value not in self.group.rows:
-                    wanted[each.value] = max(wanted.get(each.value, 0), at)
-        return wanted
+                    last_use[each.value] = max(last_use.get(each.value, 0), at)
+        return last_use
 
-    def find_borrowed(self) -> dict[Value, Value]:
-        """Kept members that use the buffer of a later pass's result until then: it is in the cache early so, and the working set is smaller."""
-        wanted = self.find_wanted(self.kept)
+    def find_result_buffers(self) -> dict[Value, Value]:
+        """Kept members that are stored in the buffer of a later pass's result until that pass: the buffer comes into the cache early, and the working set is smaller."""
+        last_use = self.find_last_uses(self.kept)
         free = [
             each
             for each in self.group.members
-            if isinstance(each, Pointwise) and each.stored and each.place is None and each not in self.group.rows
+            if isinstance(each, Pointwise) and each.stored and each.alias_of is None and each not in self.group.rows
         ]
-        found: dict[Value, Value] = {}
+        buffers: dict[Value, Value] = {}
         for value in self.group.members:
             if value in self.kept and not value.stored:
                 for other in free:
-                    if other.dtype == value.dtype and other not in self.kept and self.levels[value] < wanted[value] <= self.levels[other]:
-                        found[value] = other
+                    if other.dtype == value.dtype and other not in self.kept and self.levels[value] < last_use[value] <= self.levels[other]:
+                        buffers[value] = other
                         free.remove(other)
                         break
-        return found
+        return buffers
 
     # -- loops ---------------------------------------------------------------------------------------------------
 
@@ -157,23 +155,23 @@ class Planner:
         if group.row_shape is not None:
             strides.append(strides_of(group.row_shape))
         reduced = group.axes or ()
-        found: list[tuple[Any, bool, tuple[int, ...]]] = []
+        merged: list[tuple[Any, bool, tuple[int, ...]]] = []
         for at, size in enumerate(space):
             if same(size, 1):
                 continue
             reduces = at in reduced
-            if found and found[-1][1] is reduces:
-                before, _, dims = found[-1]
+            if merged and merged[-1][1] is reduces:
+                outer_size, _, dims = merged[-1]
                 if all(same(each[dims[-1]], each[at] * size) for each in strides):
-                    found[-1] = before * size, reduces, (*dims, at)
+                    merged[-1] = outer_size * size, reduces, (*dims, at)
                     continue
-            found.append((size, reduces, (at,)))
-        if not any(not reduces for _, reduces, _ in found) and not (group.axes is not None and found):
-            found.append((1, False, ()))
+            merged.append((size, reduces, (at,)))
+        if not any(not reduces for _, reduces, _ in merged) and not (group.axes is not None and merged):
+            merged.append((1, False, ()))
         limit = self.target.unrolled + 1
         return [
             Axis(f"{'r' if reduces else 'i'}{number}", size, reduces, dims, 0 in dims and may_reach(size, limit))
-            for number, (size, reduces, dims) in enumerate(found)
+            for number, (size, reduces, dims) in enumerate(merged)
         ]
 
     def make_loops(self, whole: bool) -> KernelPlan:
@@ -225,16 +223,12 @@ class Planner:
             return 1
         if any(each.strides[dim] != 1 for each in group.members if each not in group.rows):
             return 1
-        waiting, seen, angles = list(self.expressions.values()), set(), False
-        while waiting:
-            each = waiting.pop()
-            if id(each) not in seen:
-                seen.add(id(each))
-                waiting.extend(each.args)
-                angles = angles or each.op in SINGLE_FUNCTIONS
-                strided = each.op == "operand" and not self.inside(each.data) and each.data.strides[dim] not in (0, 1)
-                if each.dtype not in _VECTOR_DTYPES or strided:
-                    return 1
+        angles = False
+        for each in subexpressions(self.expressions.values()):
+            angles = angles or each.op in SINGLE_FUNCTIONS
+            strided = each.op == "operand" and not self.inside(each.data) and each.data.strides[dim] not in (0, 1)
+            if each.dtype not in _VECTOR_DTYPES or strided:
+                return 1
         lanes = self.target.vector_bits // 32
         if last.reduced and not angles and not plan.calls:
             lanes *= 2  # two accumulators: an addition waits for the one before
@@ -256,7 +250,7 @@ class Planner:
             stores = [
                 each
                 for each in group.members
-                if each not in group.rows and levels[each] == number and (each.stored or (each in self.kept and self.has_room(each)))
+                if each not in group.rows and levels[each] == number and (each.stored or (each in self.kept and self.fits_scratch(each)))
             ]
             if reductions or stores:
                 body.append(self.make_pass(number, reductions, stores))
@@ -266,46 +260,46 @@ class Planner:
         """The row values that are known at a level."""
         values = [each for each in self.group.members if each in self.group.rows and self.levels[each] == level]
         resolve = Resolver(self, level)
-        made = []
+        row_values = []
         for value in values:
             expression = resolve(self.expressions[value]) if isinstance(value, Pointwise) else None
-            made.append(RowValue(value, expression, self.element(value) if value.stored else None))
-        if made:
-            self.plan.body.append(RowStage(made))
+            row_values.append(RowValue(value, expression, self.element(value) if value.stored else None))
+        if row_values:
+            self.plan.body.append(RowStage(row_values))
 
     def make_pass(self, number: int, reductions: list[Reduce], stores: list[Value]) -> Pass:
         plan = self.plan
         resolve = Resolver(self, number)
         # Kept values may be in the memory of results, so all is computed before anything is stored.  Around calls of functions, values that wait are costly.
-        eager = bool(plan.calls) and not self.borrowed and all(each.place is None for each in stores)
+        eager = bool(plan.calls) and not self.result_buffers and all(each.alias_of is None for each in stores)
         made: list[Store] = []
         if eager:
-            made = [Store(value, resolve(self.expressions[value]), self.place_for(value)) for value in stores]
+            made = [Store(value, resolve(self.expressions[value]), self.location_of(value)) for value in stores]
             elements = [resolve(self.expressions[each]) for each in reductions]
         else:
             results = [resolve(self.expressions[value]) for value in stores]
             elements = [resolve(self.expressions[each]) for each in reductions]
-            made = [Store(value, expression, self.place_for(value)) for value, expression in zip(stores, results)]
+            made = [Store(value, expression, self.location_of(value)) for value, expression in zip(stores, results)]
         length = self.target.tile_chunk if plan.tile is not None else self.target.chunk
         cut = bool(plan.inner) and may_reach(plan.inner[-1].size, 2 * length + 1)
         chunked = [each.how == "add" and each.dtype == FLOAT32 and (cut or len(plan.inner) > 1) for each in reductions]
         sums = [Accumulate(value, expression, long) for value, expression, long in zip(reductions, elements, chunked)]
         return Pass(number, made, sums, length if cut and any(chunked) else 0, eager)
 
-    def place_for(self, value: Value) -> Location:
+    def location_of(self, value: Value) -> Location:
         """Where a pass stores a value."""
         if isinstance(value, PartialReduce):
             self.buffer(value)
             return BlockElement(value)
         if value.stored:
             return self.element(value)
-        if value in self.borrowed:
-            return Element(value, self.buffer(self.borrowed[value]), value.strides)
+        if value in self.result_buffers:
+            return Element(value, self.buffer(self.result_buffers[value]), value.strides)
         return ScratchElement(value)
 
-    def has_room(self, value: Value) -> bool:
+    def fits_scratch(self, value: Value) -> bool:
         """Whether a kept value can be kept: its row fits the scratch memory, where it needs some.  Otherwise it is recomputed after all."""
-        if value.stored or value in self.borrowed or value in self.plan.scratch:
+        if value.stored or value in self.result_buffers or value in self.plan.scratch:
             return True
         length = math.prod([each.size for each in self.plan.inner]) * (self.target.tile if self.plan.tile is not None else 1)
         if isinstance(length, SymbolicNumber):
@@ -320,7 +314,7 @@ class Planner:
 
     def buffer(self, value: Value) -> Value:
         """The value whose memory a value is in, which becomes a parameter."""
-        value = value.place or value
+        value = value.alias_of or value
         self.buffers.setdefault(value)
         return value
 
@@ -331,23 +325,18 @@ class Resolver:
     def __init__(self, planner: Planner, number: int) -> None:
         self.planner = planner
         self.number = number
-        self.made: dict[
-            int, tuple[ScalarExpression, ScalarExpression]
-        ] = {}  # by id of the expression, which is held so that the id stays its own
+        # By id of the expression, which is in the entry so that no other object gets its id.
+        self.resolved: dict[int, tuple[ScalarExpression, ScalarExpression]] = {}
 
     def __call__(self, expression: ScalarExpression) -> ScalarExpression:
-        found = self.made.get(id(expression))
-        if found is None:
+        entry = self.resolved.get(id(expression))
+        if entry is None:
             if expression.op == "operand":
-                made = self.operand(expression)
-            elif expression.args:
-                args = tuple([self(each) for each in expression.args])
-                unchanged = all(one is other for one, other in zip(args, expression.args))
-                made = expression if unchanged else ScalarExpression(expression.op, args, expression.dtype, expression.data)
+                resolved = self.operand(expression)
             else:
-                made = expression
-            found = self.made[id(expression)] = expression, made
-        return found[1]
+                resolved = expression.with_args([self(each) for each in expression.args]) if expression.args else expression
+            entry = self.resolved[id(expression)] = expression, resolved
+        return entry[1]
 
     def operand(self, expression: ScalarExpression) -> ScalarExpression:
         planner, reference = self.planner, expression.data
@@ -357,8 +346,8 @@ class Resolver:
             at = Element(value, planner.buffer(value), reference.strides, reference.offset)
         elif value in planner.group.rows:
             at = RowElement(value)
-        elif value in planner.kept and planner.levels[value] < self.number and planner.has_room(value):
-            at = planner.place_for(value)
+        elif value in planner.kept and planner.levels[value] < self.number and planner.fits_scratch(value):
+            at = planner.location_of(value)
         else:
             return self(planner.expressions[value])
         return ScalarExpression("operand", (), value.dtype, at)
@@ -366,16 +355,7 @@ class Resolver:
 
 def frequent_functions(expressions: Iterable[ScalarExpression], limit: int) -> set[tuple[str, np.dtype[Any]]]:
     """The functions that are used more often than the limit: they are called, since inlining each use would take long to compile."""
-    seen: set[int] = set()
-    counts: Counter[tuple[str, np.dtype[Any]]] = Counter()
-    waiting = list(expressions)
-    while waiting:
-        each = waiting.pop()
-        if id(each) not in seen:
-            seen.add(id(each))
-            waiting.extend(each.args)
-            if each.op in _INLINED:
-                counts[each.op, each.dtype] += 1
+    counts = Counter((each.op, each.dtype) for each in subexpressions(expressions) if each.op in _INLINED)
     return {key for key, count in counts.items() if count > limit}
 
 

@@ -7,7 +7,7 @@ arrays, it gives an :class:`ScalarExpression`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,26 @@ class ScalarExpression:
         own = 0 if op in ("constant", "operand") else EXPENSIVE if op in _COSTLY else 4 if op in ("div", "sqrt") else 1
         self.cost: int = own + sum(each.cost for each in args)  # as if nothing were shared: an upper bound
 
+    def with_args(self, args: Sequence[ScalarExpression]) -> ScalarExpression:
+        """The same operation on other arguments; the expression itself where none differs."""
+        if all(one is other for one, other in zip(args, self.args)):
+            return self
+        return ScalarExpression(self.op, tuple(args), self.dtype, self.data)
+
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(repr, self.args))})" if self.args else f"{self.op}:{self.data}"
+
+
+def subexpressions(roots: Iterable[ScalarExpression]) -> list[ScalarExpression]:
+    """Expressions and everything they are made of, each once."""
+    worklist, visited, found = list(roots), set(), []
+    while worklist:
+        each = worklist.pop()
+        if id(each) not in visited:
+            visited.add(id(each))
+            worklist.extend(each.args)
+            found.append(each)
+    return found
 
 
 def constant(value: Any, dtype: np.dtype[Any]) -> ScalarExpression:
@@ -76,13 +94,7 @@ def cast(a: ScalarExpression, dtype: np.dtype[Any]) -> ScalarExpression:
 
 def check_target(expression: ScalarExpression, target: Target) -> None:
     """Raise NotExpressible where a target does not have what an expression needs."""
-    waiting, seen = [expression], set()
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        waiting.extend(each.args)
+    for each in subexpressions([expression]):
         if each.dtype not in target.dtypes and each.dtype not in HALF_PRECISION:
             raise NotExpressible(f"{target.name} has no {each.dtype}")
         if each.op == "cast" and not target.half_conversion and FLOAT16 in (each.dtype, each.args[0].dtype):

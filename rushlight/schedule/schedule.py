@@ -44,7 +44,7 @@ class Schedule:
         if self.target.sums_late:
             self.steps = inputs_first(sum_late(self.steps, self.partials))
         if self.target.updates_early:
-            self.steps = update_early(self.steps, self.builder.ends())
+            self.steps = update_early(self.steps, self.builder.final_values())
         self.inputs = [each for each in values if isinstance(each, Input)]
         self.constants = [each for each in values if isinstance(each, Constant)]
         self.writes = self.builder.writes  # the positions of inputs that are written to
@@ -64,8 +64,8 @@ class Schedule:
         slots: dict[Value, int] = {}
         for value in [*self.inputs, *self.constants, *self.roots, *self.offsets, *self.lent]:
             slots[value] = len(slots)
-        for value in [each for step in self.steps for each in step.members if each.place is not None]:
-            slots[value] = slots[value.place]
+        for value in [each for step in self.steps for each in step.members if each.alias_of is not None]:
+            slots[value] = slots[value.alias_of]
         for step in self.steps:
             if not isinstance(step, FusionGroup) and isinstance(step.value, Call):
                 for value in step.value.others:

@@ -24,8 +24,8 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
     for each in outputs:
         users.setdefault(each.value, []).append(None)
 
-    def alone(operand: ScalarExpression) -> ScalarExpression:
-        """The expression that an operand is computed by, if it has no other user."""
+    def sole_use(operand: ScalarExpression) -> ScalarExpression:
+        """The expression that computes an operand, if the operand has no other user; else the operand."""
         source = operand.data.value
         whole = source in pointwise and len(users[source]) == 1 and operand.data.aligned() and same(operand.data.shape, source.shape)
         return source.expression if whole else operand  # type: ignore[no-any-return]
@@ -33,40 +33,40 @@ def simplify(values: Iterable[Any], pointwise: set[Any], outputs: Iterable[Any])
     for value in pointwise:
         if value.expression.op == "exp_nonpositive":
             drop_common_factor(value, users)
-    for op, exchange in (("add", tanh_and_one), ("mul", fold_one_plus_tanh)):
+    for op, rewrite in (("add", tanh_and_one), ("mul", fold_one_plus_tanh)):
         for value in pointwise:
             if value.expression.op == op or value.expression.cost > EXPENSIVE:
-                value.define(exchanged(value.expression, op, exchange, alone))
+                value.define(rewritten(value.expression, op, rewrite, sole_use))
 
 
-def exchanged(
+def rewritten(
     expression: ScalarExpression,
     op: str,
-    exchange: Callable[..., ScalarExpression | None],
-    alone: Callable[[ScalarExpression], ScalarExpression],
+    rewrite: Callable[..., ScalarExpression | None],
+    sole_use: Callable[[ScalarExpression], ScalarExpression],
 ) -> ScalarExpression:
-    """An expression in which a binary op is rewritten by ``exchange``, given its arguments (or their expressions, where they have no other user)."""
+    """An expression in which a binary op is rewritten by ``rewrite``, given its arguments (or their expressions, where they have no other user)."""
     parents: Counter[int] = Counter()
     order: list[ScalarExpression] = []  # users before operands
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
+    worklist = [expression]
+    while worklist:
+        each = worklist.pop()
         parents[id(each)] += 1
         if parents[id(each)] == 1:
             order.append(each)
-            waiting.extend(each.args)
+            worklist.extend(each.args)
 
     def inside(each: ScalarExpression) -> ScalarExpression:
-        return alone(each) if each.op == "operand" else each
+        return sole_use(each) if each.op == "operand" else each
 
-    found: dict[int, ScalarExpression] = {}
+    replacements: dict[int, ScalarExpression] = {}
     for each in order:
         if each.op == op and all(parents[id(arg)] <= 1 or not arg.args for arg in each.args):
             a, b = map(inside, each.args)
-            made = exchange(a, b, inside) or exchange(b, a, inside)
-            if made is not None:
-                found[id(each)] = made
-    return replaced(expression, found) if found else expression
+            rewritten_op = rewrite(a, b, inside) or rewrite(b, a, inside)
+            if rewritten_op is not None:
+                replacements[id(each)] = rewritten_op
+    return replaced(expression, replacements) if replacements else expression
 
 
 def tanh_and_one(
@@ -99,13 +99,12 @@ def is_number(expression: ScalarExpression, value: float) -> bool:
     return type(expression.data) is float and expression.data == value
 
 
-def replaced(expression: ScalarExpression, found: dict[int, ScalarExpression]) -> ScalarExpression:
+def replaced(expression: ScalarExpression, replacements: dict[int, ScalarExpression]) -> ScalarExpression:
     """An expression with some subexpressions replaced, by id."""
-    if id(expression) not in found:
-        args = tuple([replaced(each, found) for each in expression.args])
-        same = all(one is other for one, other in zip(args, expression.args))
-        found[id(expression)] = expression if same else ScalarExpression(expression.op, args, expression.dtype, expression.data)
-    return found[id(expression)]
+    if id(expression) not in replacements:
+        args = [replaced(each, replacements) for each in expression.args]
+        replacements[id(expression)] = expression.with_args(args) if args else expression
+    return replacements[id(expression)]
 
 
 def exp_below_maximum(expression: ScalarExpression) -> ScalarExpression:

@@ -134,7 +134,7 @@ class Sizes:
         text = f"{function.__name__}({', '.join(map(written, arguments))})"
         return self.chosen(text, function(*map(hint, arguments)), bounds)
 
-    def place(self, text: str) -> int:
+    def slot(self, text: str) -> int:
         """The position of a number in the table."""
         return self.numbers.setdefault(text, len(self.numbers))
 
@@ -194,7 +194,7 @@ class SymbolicSize(SymbolicNumber):
         return 0  # so that lookups in a dict compare, which records a guard
 
     def __str__(self) -> str:
-        return f"%size.{self.sizes.place(str(self.expression))}"
+        return f"%size.{self.sizes.slot(str(self.expression))}"
 
     def __format__(self, how: str) -> str:
         return str(self)
@@ -308,11 +308,11 @@ def written(value: Any) -> str:
 def real(value: Any, type: str) -> str:
     """The register of a function that holds a fraction, or a size as one."""
     assert isinstance(value, (SymbolicSize, Ratio))
-    return f"%{type}.{value.sizes.place(f'bits({written(value)})')}"
+    return f"%{type}.{value.sizes.slot(f'bits({written(value)})')}"
 
 
 def bits(value: float) -> int:
-    """A fraction as it stands in a table of whole numbers."""
+    """The bits of a float64 as an integer, for a table of integers."""
     return int.from_bytes(struct.pack("<d", value), "little", signed=True)
 
 

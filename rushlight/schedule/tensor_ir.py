@@ -33,6 +33,7 @@ from .scalar_ir import (
     check_target,
     in_single_precision,
     scalar_kernel,
+    subexpressions,
     typed,
 )
 from .scalar_ir import make as operation
@@ -62,7 +63,7 @@ class Value:
         self.node: Any = node  # the node that it comes from; an Origin after compilation
         self.strides = strides_of(shape)  # in elements; 0 where a dimension has one element
         self.stored = False  # whether it is needed in memory
-        self.place: Value | None = None  # the value whose memory it uses instead of its own: in-place update or reuse
+        self.alias_of: Value | None = None  # the value whose memory it uses instead of its own: in-place update or reuse
         self.after: Value | None = None  # a value that is computed before, though it is no operand
         self.inputs: list[Reference] = []  # its operands
 
@@ -199,20 +200,10 @@ def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def operands(expression: ScalarExpression) -> list[Reference]:
     """The operands of an expression, each once."""
-    if expression.known_operands is not None:
-        return expression.known_operands
-    found: dict[int, Reference] = {}
-    seen: set[int] = set()
-    waiting = [expression]
-    while waiting:
-        each = waiting.pop()
-        if id(each) in seen:
-            continue
-        seen.add(id(each))
-        if each.op == "operand":
-            found[id(each.data)] = each.data
-        waiting.extend(each.args)
-    expression.known_operands = list(found.values())
+    if expression.known_operands is None:
+        expression.known_operands = list(
+            {id(each.data): each.data for each in subexpressions([expression]) if each.op == "operand"}.values()
+        )
     return expression.known_operands
 
 
@@ -267,26 +258,26 @@ class TensorIRBuilder:
 
     def output(self, node: Node, before: list[Any]) -> Any:
         """The output for a node: a copy, where eager mode has one and the original is an output too."""
-        found = self.references[node]
+        reference = self.references[node]
         shared = (
-            isinstance(found, Reference)
-            and found.value in self.reshaped
-            and any(each is not None and each.value is found.value for each in before)
+            isinstance(reference, Reference)
+            and reference.value in self.reshaped
+            and any(each is not None and each.value is reference.value for each in before)
         )
-        return self.copy(found, None) if shared else found
+        return self.copy(reference, None) if shared else reference
 
     def is_output(self, node: Node, part: int) -> bool:
         """Whether one of a node's results, or a view of it, is an output, and so must have the strides of eager mode."""
-        waiting = [each for each in node.users if each.target is operator.getitem and each.args[1] == part]
-        seen = set(waiting)
-        while waiting:
-            each = waiting.pop()
+        worklist = [each for each in node.users if each.target is operator.getitem and each.args[1] == part]
+        visited = set(worklist)
+        while worklist:
+            each = worklist.pop()
             if each in self.last:
                 return True
             for user in each.users:
-                if user.table_op is not None and user.table_op.view and user not in seen:
-                    seen.add(user)
-                    waiting.append(user)
+                if user.table_op is not None and user.table_op.view and user not in visited:
+                    visited.add(user)
+                    worklist.append(user)
         return False
 
     def add(self, value: Any) -> Reference:
@@ -362,18 +353,18 @@ class TensorIRBuilder:
             for each in args
         ]
         arrays = typed(op, arrays) if any(isinstance(each, SymbolicNumber) for each in arrays) else arrays
-        written = scalar_kernel.of(op)
-        if (op.exact or written is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
+        own_kernel = scalar_kernel.of(op)
+        if (op.exact or own_kernel is not None) and isinstance(op.family, Elementwise):  # other kernels widen by themselves
             arrays = in_single_precision(op, arrays)
-        if written is not None:
-            made: Any = written(*arrays)
+        if own_kernel is not None:
+            result: Any = own_kernel(*arrays)
         elif isinstance(op.family, Elementwise):
-            made = op.family.execute(op, Functions(), arrays)
+            result = op.family.execute(op, Functions(), arrays)
         else:
-            made = op.kernel(Functions(), *arrays)
-        if not isinstance(made, Array):
+            result = op.kernel(Functions(), *arrays)
+        if not isinstance(result, Array):
             raise NotExpressible("the kernel returns no expression")
-        return self.pointwise(exp_below_maximum(made.expression), spec.shape, spec.dtype, node)
+        return self.pointwise(exp_below_maximum(result.expression), spec.shape, spec.dtype, node)
 
     def copy(self, source: Reference, node: Node | None) -> Reference:
         """A copy in row-major order."""
@@ -486,22 +477,22 @@ class TensorIRBuilder:
         self, sources: list[Reference], specs: list[Any], node: Node | None, write: Any, scratch: Sequence[Spec] = ()
     ) -> list[Reference]:
         """The results of a lowering of a whole op; ``scratch`` is memory that it works in."""
-        made: list[Routine] = []
+        results: list[Routine] = []
         for at, each in enumerate([*specs, *scratch]):
             value = self.make(Routine, each.shape, each.dtype, node)
-            value.inputs, value.write, value.others, value.stored = [] if made else sources, write, made, True
-            value.first, value.scratch = made[0] if made else None, at >= len(specs)
-            made.append(value)
+            value.inputs, value.write, value.others, value.stored = [] if results else sources, write, results, True
+            value.first, value.scratch = results[0] if results else None, at >= len(specs)
+            results.append(value)
             self.values.append(value)
         for source in sources:
             source.value.stored = True
-        return [Reference(value, value.shape, value.strides) for value in made[: len(specs)]]
+        return [Reference(value, value.shape, value.strides) for value in results[: len(specs)]]
 
-    def ends(self) -> dict[Value, Input]:
+    def final_values(self) -> dict[Value, Input]:
         """The final values of inputs that are written to, with the inputs."""
-        given = {each.position: each for each in self.values if isinstance(each, Input)}
-        last = self.outputs[len(self.outputs) - len(self.writes) :]
-        return {each.value: given[at] for each, at in zip(last, self.writes) if each is not None}
+        input_at = {each.position: each for each in self.values if isinstance(each, Input)}
+        final = self.outputs[len(self.outputs) - len(self.writes) :]
+        return {each.value: input_at[at] for each, at in zip(final, self.writes) if each is not None}
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
@@ -520,27 +511,27 @@ class TensorIRBuilder:
             None if layout is None else layout(tuple([self.argument(each) for each in bind(op, node.args, dict(node.kwargs))]), specs)
         )
         shapes = [each.shape for each in specs] if result_layout is None else result_layout[0]
-        made: list[Call] = []
+        values: list[Call] = []
         for part, shape in enumerate(shapes):
             value = self.make(Call, shape, specs[part].dtype, node)
-            value.target, value.part, value.others = op.call, part if several else None, made
+            value.target, value.part, value.others = op.call, part if several else None, values
             value.args, value.kwargs = (args, kwargs) if part == 0 else ((), {})
-            value.first = made[0] if made else None
+            value.first = values[0] if values else None
             value.stored = True
-            made.append(value)
+            values.append(value)
             self.values.append(value)
-        collect((args, kwargs), made[0].inputs)
+        collect((args, kwargs), values[0].inputs)
         if node.is_impure():
-            made[0].after, self.last_effect = self.last_effect, made[0]
-        for source in made[0].inputs:
+            values[0].after, self.last_effect = self.last_effect, values[0]
+        for source in values[0].inputs:
             source.value.stored = True
         if result_layout is None:
-            references = [Reference(value, value.shape, value.strides) for value in made]
+            references = [Reference(value, value.shape, value.strides) for value in values]
         else:
             references = [
-                Reference(made[at], tuple(each.shape), strides, offset) for (at, strides, offset), each in zip(result_layout[1], specs)
+                Reference(values[at], tuple(each.shape), strides, offset) for (at, strides, offset), each in zip(result_layout[1], specs)
             ]
-            made[0].results = references
+            values[0].results = references
         return tuple(references) if several else references[0]
 
     def constant_of(self, node: Node, op: Op, args: Any, kwargs: Any) -> Reference:

@@ -10,6 +10,7 @@ import importlib
 import pickle
 import sys
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
+from operator import attrgetter
 from typing import Any
 
 from ..core.devices import device
@@ -131,9 +132,7 @@ def lookup(module: str, name: str) -> Any:
     if module.partition(".")[0] == PEER and not aliased():
         module = PACKAGE + module.removeprefix(PEER)
     try:
-        found: Any = _module_with(module, name.partition(".")[0])
-        for part in name.split("."):
-            found = getattr(found, part)
+        found = attrgetter(name)(_module_with(module, name.partition(".")[0]))
     except (ImportError, AttributeError) as error:
         kind = AttributeError if isinstance(error, AttributeError) else pickle.UnpicklingError
         raise kind(f"Can't get {full}, which this file names: {error}") from error

@@ -90,12 +90,7 @@ def buffer(self: Any, flags: int) -> memoryview:
 
 
 def dlpack(
-    self: Any,
-    *,
-    stream: Any = -1,
-    max_version: tuple[int, int] | None = None,
-    dl_device: Any = None,
-    copy: bool | None = None,
+    self: Any, *, stream: Any = -1, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """A capsule by which another library can share the tensor's memory."""
     options: dict[str, Any]

@@ -186,7 +186,7 @@ class UntypedStorage:
         return self if self.device == place else UntypedStorage(Storage(on_device(self._bytes, place)))
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        """The storage on a GPU, the current one unless told: itself, if it is there."""
+        """The storage on a GPU, by default the current one; itself, if it is there already."""
         return self.to(device="cuda" if device is None else device)
 
     def pin_memory(self, device: Any = None) -> UntypedStorage:
@@ -348,7 +348,7 @@ class TypedStorage:
         return self if self.device == CPU else TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.cpu())
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """The storage on a GPU, the current one unless told: itself, if it is there."""
+        """The storage on a GPU, by default the current one; itself, if it is there already."""
         return TypedStorage(dtype=self.dtype, wrap_storage=self._untyped_storage.cuda(device))
 
     def pin_memory(self, device: Any = None) -> TypedStorage:

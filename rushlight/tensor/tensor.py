@@ -51,7 +51,7 @@ else:
 
 
 _as_size = tuple.__new__  # sizes of arrays need no check
-TRUTH = "a choice by the truth of a tensor"  # what a capture is told that a value becomes a Python value for
+TRUTH = "a choice by the truth of a tensor"  # the reason that a capture gets for a value that becomes a Python value
 
 
 class Tensor(OpMethods):

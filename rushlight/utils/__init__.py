@@ -1,4 +1,6 @@
-"""Utilities: data loading (``data/``), activation checkpointing, benchmarks, FLOP counts, safetensors files.  Submodules load on first use."""
+"""Utilities: data loading (``data/``), activation checkpointing, benchmarks, FLOP counts, safetensors files.  Submodules load on first use.
+
+They do not depend on each other; ``data/dataloader.py`` and ``checkpoint.py`` are the largest subjects."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Quantization in eager mode: observers, fake quantization, QConfigs, and turning models into quantized ones.
 
+In: a float module with a ``qconfig``.  Out: after ``prepare`` a module with observers, after ``convert`` one with quantized layers.  Read ``quantize.py`` first, then
+``qconfig.py`` and ``observer.py``.
+
 >>> import rushlight
 >>> from rushlight.ao import quantization
 >>> model = quantization.QuantWrapper(rushlight.nn.Linear(2, 2)).eval()

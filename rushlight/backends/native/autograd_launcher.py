@@ -31,11 +31,11 @@ class SavedLayout:
         self.inside: dict[int, tuple[int, Any, tuple[int, ...]]] = {}  # offset, root, shape
         self.size = 0  # of the block, in bytes
 
-    def place(self, position: int, root: Any, shape: tuple[int, ...]) -> None:
+    def allocate(self, position: int, root: Any, shape: tuple[int, ...]) -> None:
         """Allocate space in the block."""
-        for offset, other, seen in self.inside.values():
+        for offset, other, known_shape in self.inside.values():
             if other is root:
-                self.inside[position] = offset, other, seen
+                self.inside[position] = offset, other, known_shape
                 return
         self.inside[position] = self.size, root, shape
         self.size += -(-root.size * root.dtype.itemsize // _ALIGNMENT) * _ALIGNMENT
@@ -112,7 +112,7 @@ def saved_layout(plan: AotPlan, forward: Any, text: LauncherSource) -> SavedLayo
             kept.outputs[position] = values.index(written)
         elif written in text.fresh:
             root = forward.roots[text.fresh.index(written)]
-            kept.place(position, root, text.shapes[root])
+            kept.allocate(position, root, text.shapes[root])
         else:
             kept.inputs[position] = int(written[1:])
     return kept
@@ -207,9 +207,9 @@ def backward_call(plan: AotPlan, backward: Any, kept: SavedLayout) -> Callable[.
                 return None
             given.append(("block", backward.slots[value], offset))
     arrays = list(dict.fromkeys(name for name, _, _ in given))
-    lying_in = [trampoline.Given(len(tensors) + arrays.index(name), slot, offset) for name, slot, offset in given]
+    array_values = [trampoline.ArrayValue(len(tensors) + arrays.index(name), slot, offset) for name, slot, offset in given]
     lines.append("    if state.grad_enabled or state.capture is not None or state.receiving is not None: return self.again(gradient)")
-    text.enter(tensors, variables, None, lying_in, arrays)
+    text.enter(tensors, variables, None, array_values, arrays)
     lines[-1] = "    if made is NotImplemented: return self.again(gradient)"
     if any(isinstance(each.value, Leaf) for each in backward.outputs if each is not None):
         return None  # a gradient that is an input itself: the general path handles its ownership

@@ -7,6 +7,7 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -247,13 +248,7 @@ def compile_module(module: Any, arrays: list[Any]) -> CompiledSchedule:
     if not all(each.flags.aligned for each in arrays if each.__class__ is np.ndarray):
         raise Declined("an input whose elements are not aligned")
 
-    def attribute(name: str) -> Any:
-        found = module
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
-
-    return compile_graph(module.graph, examples, attribute)
+    return compile_graph(module.graph, examples, lambda name: attrgetter(name)(module))
 
 
 class NativeBackend(Backend):
@@ -287,13 +282,4 @@ def explain(module: Any, *inputs: Any) -> str:
         return f"runs as in eager mode: {error}"
 
 
-__all__ = [
-    "NativeBackend",
-    "NativeExecutable",
-    "NativeGraph",
-    "available",
-    "compile_module",
-    "explain",
-    "graph_compiler",
-    "native",
-]
+__all__ = ["NativeBackend", "NativeExecutable", "NativeGraph", "available", "compile_module", "explain", "graph_compiler", "native"]

@@ -7,6 +7,7 @@ the graph is specialized to the sizes of the call.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from operator import attrgetter
 from typing import Any
 
 from ...capture.graph_module import GraphModule
@@ -22,16 +23,16 @@ from .executable import CompiledSchedule
 from .shape_templates import (
     InputLayout,
     Inputs,
-    Pinned,
+    MustSpecialize,
     Template,
     check_same,
     copied_for,
     evaluated,
-    few,
-    others,
-    pinning,
-    watching,
-    with_value,
+    other_sizes,
+    recording_guards,
+    small_sizes,
+    specializer,
+    with_hint,
 )
 
 TEMPLATES = 6  # for one graph and one set of input strides
@@ -54,73 +55,67 @@ class TemplateCache:
         self.templates: dict[tuple[InputLayout, ...], list[Template]] = {}  # by the strides of inputs
         self.programs: dict[Any, CompiledSchedule] = {}  # instances, by that and by sizes
         self.refused: list[str] = []  # why there is no template
-        self.fewer: dict[Any, TemplateCache] = {}  # where some sizes are 0 or 1: the graph specialized to those
+        self.specializations: dict[Any, TemplateCache] = {}  # where some sizes are 0 or 1: the graph specialized to those
 
     @staticmethod
     def of(module: Any) -> TemplateCache | None:
         """For a captured graph; None where it has no symbolic size."""
         inputs = Inputs.of(module.graph)
 
-        def attribute(name: str) -> Any:
-            found = module
-            for part in name.split("."):
-                found = getattr(found, part)
-            return found
-
-        return None if inputs is None else TemplateCache(module.graph, inputs, attribute)
+        return None if inputs is None else TemplateCache(module.graph, inputs, lambda name: attrgetter(name)(module))
 
     def program(self, arrays: list[Any], given: Mapping[str, int] | None) -> CompiledSchedule | None:
         """The instance for such inputs and sizes (None: those of the inputs); None where there is no template for them."""
         values = self.inputs.values(arrays) if given is None else given
-        small = few(values or {})
+        small = small_sizes(values or {})
         if values is not None and small:
-            return None if len(small) == len(values) else self.without(small, values).program(arrays, given)
-        laid = None if values is None or gives_up(self.refused, self.templates) else self.inputs.laid(arrays, values)
-        if laid is None or values is None:
+            return None if len(small) == len(values) else self.specialization(small, values).program(arrays, given)
+        layouts = None if values is None or gives_up(self.refused, self.templates) else self.inputs.layouts(arrays, values)
+        if layouts is None or values is None:
             return None
-        key = (laid, tuple(values.values()))
-        found = self.programs.get(key)
-        if found is None:
+        key = (layouts, tuple(values.values()))
+        instance = self.programs.get(key)
+        if instance is None:
             try:
-                found = self.made(laid, values)
-            except Pinned as error:
+                instance = self.template_instance(layouts, values)
+            except MustSpecialize as error:
                 if given is None and error.names and error.names < values.keys():
-                    self.graph, self.inputs = self.pinned(error.names, values)
+                    self.graph, self.inputs = self.specialized(error.names, values)
                     return self.program(arrays, None)
                 self.refused.append(why(error))
             except Exception as error:  # also an error of the compiler: a specialized graph does not depend on it
                 self.refused.append(why(error))
-            if found is None:
+            if instance is None:
                 return None
-            self.programs[key] = found
+            self.programs[key] = instance
             while len(self.programs) > KEPT:
                 del self.programs[next(iter(self.programs))]
-        return found
+        return instance
 
-    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> tuple[Graph, Inputs]:
+    def specialized(self, names: Collection[str], values: Mapping[str, int]) -> tuple[Graph, Inputs]:
         """The graph and its inputs, specialized to some of the present sizes."""
-        one = pinning(names, values)
-        return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.pinned(names, values)
+        one = specializer(names, values)
+        return copied_for(self.graph, values, lambda each, _: one(each)), self.inputs.specialized(names, values)
 
-    def without(self, small: Any, values: Mapping[str, int]) -> TemplateCache:
+    def specialization(self, small: Any, values: Mapping[str, int]) -> TemplateCache:
         """The templates of the graph specialized to these small sizes."""
-        if small not in self.fewer:
-            self.fewer[small] = TemplateCache(*self.pinned(dict(small), values), self.attribute)
-        return self.fewer[small]
+        if small not in self.specializations:
+            self.specializations[small] = TemplateCache(*self.specialized(dict(small), values), self.attribute)
+        return self.specializations[small]
 
-    def made(self, laid: tuple[InputLayout, ...], values: Mapping[str, int]) -> CompiledSchedule | None:
+    def template_instance(self, layouts: tuple[InputLayout, ...], values: Mapping[str, int]) -> CompiledSchedule | None:
         """An instance of the template whose guards hold for such sizes, or of a new one."""
-        known = self.templates.get(laid, [])
+        known = self.templates.get(layouts, [])
         for each in known:
             if each.holds(**values):
                 return each.instance(values)
         if len(known) >= TEMPLATES or (not known and len(self.templates) >= LAYOUTS):
             return None
-        template = Template(self.graph, laid, Sizes(values, self.equal), self.attribute)
-        found = template.instance(values)
-        self.templates[laid] = [*known, template]
+        template = Template(self.graph, layouts, Sizes(values, self.equal), self.attribute)
+        instance = template.instance(values)
+        self.templates[layouts] = [*known, template]
         log.info("for any sizes: %s", template.program.describe())
-        return found
+        return instance
 
 
 def gives_up(refused: list[str], made: Mapping[Any, list[Any]]) -> bool:
@@ -130,10 +125,10 @@ def gives_up(refused: list[str], made: Mapping[Any, list[Any]]) -> bool:
 
 def why(error: Exception) -> str:
     """Why there is no template; logged."""
-    found = f"{type(error).__name__}: {error}"
-    log.info("a graph is specialized to each size: %s", found)
+    reason = f"{type(error).__name__}: {error}"
+    log.info("a graph is specialized to each size: %s", reason)
     log.debug("traceback", exc_info=True)
-    return found
+    return reason
 
 
 class SpecializedModule:
@@ -156,18 +151,18 @@ class DifferentiatedGraph:
         self.owner = owner
         self.gradients = gradients
         sizes = Sizes(values)
-        laid = inputs.laid([each._array for each in args], values)
-        if laid is None:
+        layouts = inputs.layouts([each._array for each in args], values)
+        if layouts is None:
             raise Fixed("inputs with other strides")
-        with watching(sizes):
-            self.joint, self.parts, self.whole = owner.halves([example(each, one, values) for each, one in zip(args, laid)], gradients)
+        with recording_guards(sizes):
+            self.joint, self.parts, self.whole = owner.halves([example(each, one, values) for each, one in zip(args, layouts)], gradients)
         places: list[Any] = []
         map_aggregate(self.joint.structure, places.append)
         if any(isinstance(each, SymbolicInt) or (isinstance(each, Place) and each.chain) for each in places):
             raise Fixed("an output is a view")
-        for other in others(sizes):
+        for other in other_sizes(sizes):
             check_same(
-                self.joint.graph, owner.joint([example(each, one, other, True) for each, one in zip(args, laid)], gradients).graph, other
+                self.joint.graph, owner.joint([example(each, one, other, True) for each, one in zip(args, layouts)], gradients).graph, other
             )
         self.holds = sizes.function(" and ".join(sizes.guards) or "True")
         constants = self.joint.constants.__getitem__
@@ -185,11 +180,11 @@ class DifferentiatedGraph:
         return AotPlan(self.owner, args, self.gradients, ForwardBackward(self.joint, self.parts, self.whole, forward, backward))
 
 
-def example(tensor: Any, laid: InputLayout, values: Mapping[str, int], plain: bool = False) -> Any:
+def example(tensor: Any, layout: InputLayout, values: Mapping[str, int], plain: bool = False) -> Any:
     """A fake tensor for an input."""
-    made = make(laid.spec(tuple([(evaluated if plain else with_value)(each, values) for each in laid.shape])))
-    made._requires_grad = tensor._requires_grad
-    return made
+    fake = make(layout.spec(tuple([(evaluated if plain else with_hint)(each, values) for each in layout.shape])))
+    fake._requires_grad = tensor._requires_grad
+    return fake
 
 
 class SymbolicPlans:
@@ -198,7 +193,7 @@ class SymbolicPlans:
     def __init__(self, owner: AheadOfTime, inputs: Inputs | None = None) -> None:
         self.owner = owner
         self.inputs = inputs or Inputs.of(owner.gm.graph)
-        self.fewer: dict[Any, SymbolicPlans] = {}  # where some sizes are 0 or 1: the plans specialized to those
+        self.specializations: dict[Any, SymbolicPlans] = {}  # where some sizes are 0 or 1: the plans specialized to those
         self.known: dict[Any, list[DifferentiatedGraph]] = {}
         self.refused: list[str] = []
 
@@ -207,11 +202,11 @@ class SymbolicPlans:
         values = None if self.inputs is None or gives_up(self.refused, self.known) else self.inputs.values([each._array for each in args])
         if values is None or self.inputs is None:
             return None
-        small = few(values)
+        small = small_sizes(values)
         if small:
-            if small not in self.fewer:
-                self.fewer[small] = SymbolicPlans(self.owner, self.inputs.pinned(dict(small), values))
-            return self.fewer[small].plan(args, gradients) if len(small) < len(values) else None
+            if small not in self.specializations:
+                self.specializations[small] = SymbolicPlans(self.owner, self.inputs.specialized(dict(small), values))
+            return self.specializations[small].plan(args, gradients) if len(small) < len(values) else None
         kinds = [(each._requires_grad, each.is_contiguous()) for each in args]  # the strides of outputs follow those of inputs
         known = self.known.setdefault((state.grad_enabled, gradients, *kinds), [])
         parts = next((each for each in known if each.holds(**values)), None)
@@ -222,9 +217,9 @@ class SymbolicPlans:
                 parts = DifferentiatedGraph(self.owner, self.inputs, args, values, gradients)
                 known.append(parts)
             return parts.plan(args, values)
-        except Pinned as error:
+        except MustSpecialize as error:
             if error.names and error.names < values.keys():
-                self.inputs = self.inputs.pinned(error.names, values)
+                self.inputs = self.inputs.specialized(error.names, values)
                 self.known.clear()  # their guards accept all sizes
                 return self.plan(args, gradients)
             self.refused.append(why(error))

@@ -188,38 +188,39 @@ class CompiledSchedule:
         for step in steps:
             before = len(module.functions)
             try:
-                planned.append((step, self.pieces(module, step)))
+                planned.append((step, self.native_calls(module, step)))
             except Exception as error:  # an error of the code generator: the ops of this step can be called instead
                 raise Failed(step, error) from error
             self.written.append((step, slice(before, len(module.functions))))
-        work = sum(piece.nanoseconds for _, pieces in planned for piece in pieces)
+        work = sum(native_call.nanoseconds for _, native_calls in planned for native_call in native_calls)
         self.nanoseconds += work
         if self.sizes is not None and isinstance(work, SymbolicNumber):
             worthwhile: Any = self.sizes.name(f"{WORTH_SPLITTING} if {written(work)} < {MUCH} else {WORTH_WHILE_AWAKE}")
         else:
             worthwhile = WORTH_SPLITTING if work < MUCH else WORTH_WHILE_AWAKE
-        for step, pieces in planned:
+        for step, native_calls in planned:
             begin = None if self.clocks is None else self.clocks.now(c)
-            for piece in pieces:
-                if piece.name in module.sized:
-                    piece = piece._replace(
-                        name=module.same.get(piece.name, piece.name), buffers=[SizesFrom(module.sized[piece.name]), *piece.buffers]
+            for native_call in native_calls:
+                if native_call.name in module.sized:
+                    native_call = native_call._replace(
+                        name=module.same.get(native_call.name, native_call.name),
+                        buffers=[SizesFrom(module.sized[native_call.name]), *native_call.buffers],
                     )
-                if piece.times is not None:
-                    self.call_times(c, module, workers, piece)
+                if native_call.times is not None:
+                    self.call_times(c, module, workers, native_call)
                 elif workers is None or not (quiet or isinstance(step, FusionGroup)):
-                    self.call_serial(c, piece)
-                elif isinstance(piece.nanoseconds, SymbolicNumber) or isinstance(work, SymbolicNumber):
-                    self.call_by_size(c, module, workers, piece, worthwhile)
-                elif piece.extent > 1 and piece.nanoseconds > worthwhile:
+                    self.call_serial(c, native_call)
+                elif isinstance(native_call.nanoseconds, SymbolicNumber) or isinstance(work, SymbolicNumber):
+                    self.call_by_size(c, module, workers, native_call, worthwhile)
+                elif native_call.extent > 1 and native_call.nanoseconds > worthwhile:
                     self.splits = True
-                    self.call_parallel(c, module, workers, piece)
+                    self.call_parallel(c, module, workers, native_call)
                 else:
-                    self.call_serial(c, piece)
-                if STATUS in piece.buffers:  # what follows would use, and perhaps store, an invalid result
-                    found = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
+                    self.call_serial(c, native_call)
+                if STATUS in native_call.buffers:  # what follows would use, and perhaps store, an invalid result
+                    status = c.let("i64", f"load i64, ptr {self.pointer(c, STATUS)}")
                     go_on = c.fresh("good")
-                    c.do(f"br i1 {c.compare('eq', found, c.integer(0)).name}, label %{go_on}, label %finish")
+                    c.do(f"br i1 {c.compare('eq', status, c.integer(0)).name}, label %{go_on}, label %finish")
                     c.label(go_on)
             if self.clocks is not None and begin is not None:
                 self.clocks.add(c, step, begin)
@@ -234,44 +235,52 @@ class CompiledSchedule:
         numbers.append(f"  %numbers = getelementptr i64, ptr %numbers.all, i64 {len(module.sizes)}")
         module.put(name, c.function(name, "ptr %table", numbers=numbers), quick=True)
 
-    def call_serial(self, c: IRBuilder, piece: NativeCall) -> None:
+    def call_serial(self, c: IRBuilder, native_call: NativeCall) -> None:
         """Call a function for its whole range."""
-        given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
-        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}'])})")
+        arguments = [f"ptr {self.pointer(c, each)}" for each in native_call.buffers]
+        c.do(f"call void @{native_call.name}({', '.join([*arguments, 'i64 0', f'i64 {c.number(native_call.extent).name}'])})")
 
-    def call_times(self, c: IRBuilder, module: Module, workers: ThreadPool | None, piece: NativeCall) -> None:
+    def call_times(self, c: IRBuilder, module: Module, workers: ThreadPool | None, native_call: NativeCall) -> None:
         """Call a function for its whole range several times, each time split over the thread pool."""
-        place = self.pointers(c, piece)
-        with c.loop(c.number(piece.times)) as time:
+        pointers = self.pointers(c, native_call)
+        with c.loop(c.number(native_call.times)) as time:
             if workers is None:
-                given = [f"ptr {self.pointer(c, each)}" for each in piece.buffers]
-                c.do(f"call void @{piece.name}({', '.join([*given, 'i64 0', f'i64 {c.number(piece.extent).name}', f'i64 {time.name}'])})")
+                arguments = [f"ptr {self.pointer(c, each)}" for each in native_call.buffers]
+                c.do(
+                    f"call void @{native_call.name}({', '.join([*arguments, 'i64 0', f'i64 {c.number(native_call.extent).name}', f'i64 {time.name}'])})"
+                )
             else:
                 self.splits = True
-                c.store(time, place, len(piece.buffers))
+                c.store(time, pointers, len(native_call.buffers))
                 function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
-                c.do(f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {place}, i64 {c.number(piece.extent).name})")
+                c.do(
+                    f"call void {function}(ptr {state}, ptr @{self.task(module, native_call)}, ptr {pointers}, i64 {c.number(native_call.extent).name})"
+                )
 
-    def call_parallel(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall) -> None:
+    def call_parallel(self, c: IRBuilder, module: Module, workers: ThreadPool, native_call: NativeCall) -> None:
         """Have the thread pool call a function for parts of its range."""
         function, state = c.bound("parallel", workers.parallel), c.bound("pool", workers.address)
         c.do(
-            f"call void {function}(ptr {state}, ptr @{self.task(module, piece)}, ptr {self.pointers(c, piece)}, i64 {c.number(piece.extent).name})"
+            f"call void {function}(ptr {state}, ptr @{self.task(module, native_call)}, ptr {self.pointers(c, native_call)}, i64 {c.number(native_call.extent).name})"
         )
 
-    def call_by_size(self, c: IRBuilder, module: Module, workers: ThreadPool, piece: NativeCall, worthwhile: Any) -> None:
+    def call_by_size(self, c: IRBuilder, module: Module, workers: ThreadPool, native_call: NativeCall, worthwhile: Any) -> None:
         """Call a function with symbolic sizes, which say whether it is split."""
         assert self.sizes is not None
-        self.flags.append(f"int({written(piece.extent)} > 1 and {written(piece.nanoseconds)} > {worthwhile})")
-        given = [
+        self.flags.append(f"int({written(native_call.extent)} > 1 and {written(native_call.nanoseconds)} > {worthwhile})")
+        arguments = [
             f"ptr {c.bound('parallel', workers.parallel)}",
             f"ptr {c.bound('pool', workers.address)}",
-            f"ptr @{self.task(module, piece)}",
+            f"ptr @{self.task(module, native_call)}",
         ]
-        given += [f"ptr {self.pointers(c, piece)}", f"i64 {c.number(piece.extent).name}", f"i64 %size.{self.sizes.place(self.flags[-1])}"]
-        c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(given)})")
+        arguments += [
+            f"ptr {self.pointers(c, native_call)}",
+            f"i64 {c.number(native_call.extent).name}",
+            f"i64 %size.{self.sizes.slot(self.flags[-1])}",
+        ]
+        c.do(f"call void @{module.add('either', EITHER, quick=True)}({', '.join(arguments)})")
 
-    def pieces(self, module: Module, step: Any) -> list[NativeCall]:
+    def native_calls(self, module: Module, step: Any) -> list[NativeCall]:
         """The functions of a step, in execution order."""
         if isinstance(step, FusionGroup):
             return [self.kernel(module, step)]
@@ -301,22 +310,22 @@ class CompiledSchedule:
         at = c.address("%table", self.slots[value], "ptr")
         return c.let("ptr", f"load ptr, ptr {at}").name
 
-    def pointers(self, c: IRBuilder, piece: NativeCall) -> str:
+    def pointers(self, c: IRBuilder, native_call: NativeCall) -> str:
         """The addresses of a function's buffers, in an array on the stack."""
-        place = c.shared_slot("ptr", len(piece.buffers) + (piece.times is not None))
-        for at, each in enumerate(piece.buffers):
-            c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(place, at, 'ptr')}")
-        return place
+        array = c.shared_slot("ptr", len(native_call.buffers) + (native_call.times is not None))
+        for at, each in enumerate(native_call.buffers):
+            c.do(f"store ptr {self.pointer(c, each)}, ptr {c.address(array, at, 'ptr')}")
+        return array
 
-    def task(self, module: Module, piece: NativeCall) -> str:
+    def task(self, module: Module, native_call: NativeCall) -> str:
         """A function in the form that the thread pool calls: an array of addresses and a range."""
         c = IRBuilder(module)
-        places = [c.address("%pointers", at, "ptr") for at in range(len(piece.buffers))]
-        given = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in places]
-        if piece.times is not None:
-            time = c.let("i64", f"load i64, ptr {c.address('%pointers', c.integer(len(given)), 'ptr')}")
-        more = [] if piece.times is None else [f"i64 {time.name}"]
-        c.do(f"call void @{piece.name}({', '.join([*given, 'i64 %first', 'i64 %last', *more])})")
+        slots = [c.address("%pointers", at, "ptr") for at in range(len(native_call.buffers))]
+        arguments = [f"ptr {c.let('ptr', f'load ptr, ptr {each}').name}" for each in slots]
+        if native_call.times is not None:
+            time = c.let("i64", f"load i64, ptr {c.address('%pointers', c.integer(len(arguments)), 'ptr')}")
+        more = [] if native_call.times is None else [f"i64 {time.name}"]
+        c.do(f"call void @{native_call.name}({', '.join([*arguments, 'i64 %first', 'i64 %last', *more])})")
         return module.add(f"task{len(module.names)}", c.function("NAME", "ptr %pointers, i64 %first, i64 %last"), quick=True)
 
     def set_blas_threads(self, c: IRBuilder, workers: ThreadPool, name: str) -> None:

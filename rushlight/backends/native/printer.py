@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +66,10 @@ def outline(module: Any) -> str:
     if not all(isinstance(each, Spec) and all(type(size) is int for size in each.shape) for each in specs):
         return "not compiled yet"
 
-    def attribute(name: str) -> Any:
-        found = module
-        for part in name.split("."):
-            found = getattr(found, part)
-        return found
-
     try:
         plain = [each.sized(each.shape) for each in specs]
         layouts = [Spec(each.shape, each.dtype).element_strides for each in specs]
-        schedule = Schedule(decompose(graph, plain, attribute), layouts, processor().target)
+        schedule = Schedule(decompose(graph, plain, lambda name: attrgetter(name)(module)), layouts, processor().target)
     except Declined as error:
         return f"runs as in eager mode: {error}"
     return "\n".join(["to be compiled", *(f"  {each}" for each in schedule.steps), *(f"  note: {each}" for each in schedule.notes)])

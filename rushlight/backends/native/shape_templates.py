@@ -22,7 +22,7 @@ from ...core.devices import device, device_of
 from ...core.symbolic import Expression, SymbolicFloat, SymbolicInt, escape, is_symbolic, size_of
 from ...graph import Graph, Node, map_aggregate
 from ...passes.decompose import decompose
-from ...schedule.memory_plan import ALIGNMENT, packed
+from ...schedule.memory_plan import ALIGNMENT, first_fit
 from ...schedule.schedule import Schedule
 from ...schedule.symbolic_shape import LEAST, MOST, Fixed, Sizes, SymbolicNumber, written
 from ...schedule.tensor_ir import Call, Reference, TensorIRBuilder, Value
@@ -111,15 +111,17 @@ class Inputs:
         found = Inputs([node.meta.get("val") for node in graph.nodes if node.op == "placeholder"])
         return found if found.places else None
 
-    def pinned(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
+    def specialized(self, names: Collection[str], values: Mapping[str, int]) -> Inputs:
         """The inputs specialized to some of the present sizes."""
-        one = pinning(names, values)
-        return Inputs([spec.sized(tuple([one(size) for size in spec.shape])) if isinstance(spec, Spec) else spec for spec in self.specs])
+        specialize = specializer(names, values)
+        return Inputs(
+            [spec.sized(tuple([specialize(size) for size in spec.shape])) if isinstance(spec, Spec) else spec for spec in self.specs]
+        )
 
     def values(self, arrays: list[Any]) -> dict[str, int] | None:
         """The values of symbols in a call; None where no template accepts the call."""
         try:
-            found = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
+            values = {name: arrays[position].shape[dim] for name, (position, dim) in self.places.items()}
         except (AttributeError, IndexError):
             return None
         for array, spec, fixed in zip(arrays, self.specs, self.fixed):  # specialized sizes must be equal
@@ -127,11 +129,11 @@ class Inputs:
                 continue
             if isinstance(spec, Spec) and any(type(size) is int and size != given for size, given in zip(spec.shape, array.shape)):
                 return None
-        return found if found and max(found.values()) <= MOST else None
+        return values if values and max(values.values()) <= MOST else None
 
-    def laid(self, arrays: list[Any], values: Mapping[str, int]) -> InputLayouts | None:
+    def layouts(self, arrays: list[Any], values: Mapping[str, int]) -> InputLayouts | None:
         """The layouts of the inputs of a call; None where no template accepts them."""
-        made, symbolic = [], []
+        layouts, symbolic = [], []
         for at, (array, spec) in enumerate(zip(arrays, self.specs, strict=True)):
             last = self.last[at]
             if (
@@ -142,7 +144,7 @@ class Inputs:
                 and array.dtype is spec.dtype
                 and array.flags.aligned
             ):
-                made.append(last[1])
+                layouts.append(last[1])
                 continue
             if array.__class__ is not np.ndarray or not isinstance(spec, Spec) or array.dtype != spec.dtype or not array.flags.aligned:
                 return None
@@ -150,35 +152,35 @@ class Inputs:
                 step % array.itemsize for step in array.strides
             ):
                 return None
-            one = InputLayout.of(array, spec)
-            if one is None:
+            layout = InputLayout.of(array, spec)
+            if layout is None:
                 return None
-            made.append(one)
+            layouts.append(layout)
             if any(isinstance(size, SymbolicInt) for size in spec.shape):
-                symbolic.append(one)
+                symbolic.append(layout)
             else:  # most inputs are parameters
-                self.last[at], self.changed = (array.strides, one), self.changed + 1
+                self.last[at], self.changed = (array.strides, layout), self.changed + 1
         if len(self.interned) > KEPT:
             self.interned.clear()
-        return self.interned.setdefault((self.changed, *symbolic), InputLayouts(made))
+        return self.interned.setdefault((self.changed, *symbolic), InputLayouts(layouts))
 
 
-def few(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def small_sizes(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """The sizes that are too small for templates, by symbol."""
     return tuple([(name, size) for name, size in values.items() if size < LEAST])
 
 
-def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any], Any]:
+def specializer(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any], Any]:
     """A function that specializes symbolic numbers to some of the present sizes."""
     known = {name: values[name] if name in names else Expression.symbol(name) for name in values}
 
-    def one(value: Any) -> Any:
+    def specialize(value: Any) -> Any:
         if not symbols_in(value) <= known.keys():
             return value  # it depends on data
         if isinstance(value, SymbolicInt):
             return size_of(value.expression.evaluate(values), value.expression.substitute(known))
         if isinstance(value, SymbolicFloat):
-            arguments = tuple([one(each) for each in value.arguments])
+            arguments = tuple([specialize(each) for each in value.arguments])
             return (
                 SymbolicFloat(evaluated(value, values), value.function, arguments)
                 if any(map(is_symbolic, arguments))
@@ -186,7 +188,7 @@ def pinning(names: Collection[str], values: Mapping[str, int]) -> Callable[[Any]
             )
         return value
 
-    return one
+    return specialize
 
 
 def symbols_in(value: Any) -> set[str]:
@@ -196,12 +198,12 @@ def symbols_in(value: Any) -> set[str]:
     return value.expression.symbols() if isinstance(value, SymbolicInt) else set()
 
 
-def with_value(value: Any, values: Mapping[str, int]) -> Any:
+def with_hint(value: Any, values: Mapping[str, int]) -> Any:
     """A symbolic number with its value for such values of symbols as the hint."""
     if isinstance(value, SymbolicInt):
         return SymbolicInt(value.expression.evaluate(values), value.expression)
     if isinstance(value, SymbolicFloat):
-        return SymbolicFloat(evaluated(value, values), value.function, tuple([with_value(each, values) for each in value.arguments]))
+        return SymbolicFloat(evaluated(value, values), value.function, tuple([with_hint(each, values) for each in value.arguments]))
     return value
 
 
@@ -215,7 +217,7 @@ def evaluated(value: Any, values: Mapping[str, int]) -> Any:
 
 
 @contextmanager
-def watching(sizes: Sizes) -> Iterator[None]:
+def recording_guards(sizes: Sizes) -> Iterator[None]:
     """Comparisons of symbolic sizes become guards in this context."""
     before, escape.compared = escape.compared, sizes.compared
     try:
@@ -229,30 +231,30 @@ def replaced(values: Mapping[str, int], old: int, new: int) -> dict[str, int]:
     return {name: new if size == old else size for name, size in values.items()}
 
 
-class Pinned(Fixed):
-    """Guards that no other value of some sizes satisfies."""
+class MustSpecialize(Fixed):
+    """Guards that no other value of some sizes satisfies: the graph must be specialized to those sizes."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__("there is no other size for which the guards hold")
         self.names = names
 
 
-def others(sizes: Sizes) -> list[dict[str, int]]:
+def other_sizes(sizes: Sizes) -> list[dict[str, int]]:
     """A few other sizes for which the guards hold; equal sizes stay equal."""
     holds = sizes.function(" and ".join(sizes.guards) or "True")
     distinct = sorted(set(sizes.values.values()))
-    found: list[dict[str, int]] = []
+    chosen: list[dict[str, int]] = []
     for change in _OTHERS:
         new = {size: change(size, at) for at, size in enumerate(distinct)}
         values = {name: new[size] for name, size in sizes.values.items()}
-        if len(found) < CHECKS and values not in found and values != sizes.values and holds(**values):
-            found.append(values)
-    if not found:
+        if len(chosen) < CHECKS and values not in chosen and values != sizes.values and holds(**values):
+            chosen.append(values)
+    if not chosen:
         changed = {size: [new for new in (change(size, 0) for change in _OTHERS) if new != size] for size in distinct}
-        raise Pinned(
+        raise MustSpecialize(
             {name for name, size in sizes.values.items() if not any(holds(**replaced(sizes.values, size, new)) for new in changed[size])}
         )
-    return found
+    return chosen
 
 
 def check_same(graph: Graph, other: Graph, values: Mapping[str, int]) -> None:
@@ -300,17 +302,17 @@ def evaluates_to(value: Any, plain: Any, values: Mapping[str, int]) -> bool:
 
 def copied_for(graph: Graph, values: Mapping[str, int], convert: Callable[[Any, Mapping[str, int]], Any] = evaluated) -> Graph:
     """A copy of a graph for such sizes: with plain numbers, or with symbolic numbers that have them as hints."""
-    made = Graph()
-    here: dict[Node, Node] = {}
+    result = Graph()
+    copies: dict[Node, Node] = {}
 
     def one(value: Any) -> Any:
         return value.sized([convert(each, values) for each in value.shape]) if isinstance(value, Spec) else convert(value, values)
 
     for node in graph.nodes:
-        new = here[node] = made.node_copy(node, here.__getitem__)
+        new = copies[node] = result.node_copy(node, copies.__getitem__)
         new.args, new.kwargs = map_aggregate(new.args, one), map_aggregate(new.kwargs, one)
         new.meta = {**node.meta, "val": map_aggregate(node.meta.get("val"), one)}
-    return made
+    return result
 
 
 class Placed:
@@ -343,9 +345,9 @@ class Template:
         """Schedule and compile a graph with symbolic sizes for inputs of such layouts."""
         self.sizes = sizes
         started = time.perf_counter()
-        with watching(sizes):
-            decomposed = decompose(copied_for(graph, sizes.values, with_value), specs_for(inputs, sizes.values, with_value), attribute)
-        for values in others(sizes):
+        with recording_guards(sizes):
+            decomposed = decompose(copied_for(graph, sizes.values, with_hint), specs_for(inputs, sizes.values, with_hint), attribute)
+        for values in other_sizes(sizes):
             check_same(decomposed.graph, decompose(copied_for(graph, values), specs_for(inputs, values), attribute).graph, values)
         sizes.take(decomposed.graph)
         layouts = [each.strides_for(sizes.everywhere(each.shape)) for each in inputs]
@@ -395,60 +397,57 @@ class Template:
         self.symbolic += list(zip(made, *zip(*self.recipes))) if made else []
         self.renamed = {each for each, *_ in self.symbolic}
         self.lives = list(schedule.live_ranges.items())
-        self.memory: dict[tuple[int, ...], tuple[list[int], int]] = {}  # by sizes: offsets, and the size of the arena
+        self.memory_plans: dict[tuple[int, ...], tuple[list[int], int]] = {}  # by sizes: offsets, and the size of the arena
 
     def instance(self, values: Mapping[str, int]) -> CompiledSchedule:
         """The compiled schedule for some sizes, for which the guards must hold."""
         program = self.program
         numbers = self.measure(**values)
         copies: dict[Value, Value] = {}
-        for value, shape, strides, *found in self.symbolic:
-            made: Any = object.__new__(type(value))
-            made.__dict__.update(value.__dict__)
-            copies[value] = made
-            made.shape, made.strides = numbers[shape], numbers[strides]
-            if found:
-                made.array = made_again(made.made_by, iter(numbers[found[0]]))
+        for value, shape, strides, *recipe in self.symbolic:
+            sized: Any = object.__new__(type(value))
+            sized.__dict__.update(value.__dict__)
+            copies[value] = sized
+            sized.shape, sized.strides = numbers[shape], numbers[strides]
+            if recipe:
+                sized.array = remade(sized.made_by, iter(numbers[recipe[0]]))
 
         def filled(value: Any) -> Any:
             if not isinstance(value, Placed):
                 return value
-            found = [numbers[each] for each in value.places]
-            return found[0] if value.value is None else Reference(copies.get(value.value, value.value), *found)
+            sizes = [numbers[each] for each in value.places]
+            return sizes[0] if value.value is None else Reference(copies.get(value.value, value.value), *sizes)
 
         for call, (args, kwargs) in zip(self.calls, self.arguments):
-            again: Any = copies[call]
-            again.args, again.kwargs, again.others = (
-                map_aggregate(args, filled),
-                map_aggregate(kwargs, filled),
-                [copies.get(each, each) for each in call.others],
-            )
-        one = copy.copy(program)
-        one.parts = [copies[each] if isinstance(each, Call) else each for each in program.parts]
-        one.copies = [(filled(each), at) for each, at in self.copies]
-        one.inputs = [copies.get(each, each) for each in program.inputs]  # type: ignore[misc]
-        one.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
-        one.roots = [copies.get(each, each) for each in program.roots]
-        one.outputs = [filled(each) for each in self.outputs]
-        one.offsets, one.arena = self.laid_out(copies)
-        one.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
-        one.numbers = np.array([numbers[each] for each in self.order], np.int64)
-        one.nanoseconds, one.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
-        one.sizes, one.spaces, one.launchers, one.filled = None, [], {}, True
-        one.calls, one.launched_from = 0, 2  # sizes that grow from call to call are seen once
-        return one
+            sized_call: Any = copies[call]
+            sized_call.args, sized_call.kwargs = map_aggregate(args, filled), map_aggregate(kwargs, filled)
+            sized_call.others = [copies.get(each, each) for each in call.others]
+        instance = copy.copy(program)
+        instance.parts = [copies[each] if isinstance(each, Call) else each for each in program.parts]
+        instance.copies = [(filled(each), at) for each, at in self.copies]
+        instance.inputs = [copies.get(each, each) for each in program.inputs]  # type: ignore[misc]
+        instance.constants = [copies.get(each, each) for each in program.constants]  # type: ignore[misc]
+        instance.roots = [copies.get(each, each) for each in program.roots]
+        instance.outputs = [filled(each) for each in self.outputs]
+        instance.offsets, instance.arena = self.memory_plan(copies)
+        instance.slots = {copies.get(each, each): slot for each, slot in program.slots.items()}
+        instance.numbers = np.array([numbers[each] for each in self.order], np.int64)
+        instance.nanoseconds, instance.splits = numbers[self.nanoseconds], program.splits or any(numbers[each] for each in self.flags)
+        instance.sizes, instance.spaces, instance.launchers, instance.filled = None, [], {}, True
+        instance.calls, instance.launched_from = 0, 2  # sizes that grow from call to call are seen once
+        return instance
 
-    def laid_out(self, copies: Mapping[Value, Value]) -> tuple[dict[Value, int], int]:
+    def memory_plan(self, copies: Mapping[Value, Value]) -> tuple[dict[Value, int], int]:
         """The offsets of values in the arena, and its size: planned for sizes rounded up, so that sizes that grow by one have one plan."""
         values = [copies.get(each, each) for each, _ in self.lives]
         sizes = tuple([rounded(each.size * each.dtype.itemsize) for each in values])
-        found = self.memory.get(sizes)
-        if found is None:
-            offsets = packed([(size, *life) for size, (_, life) in zip(sizes, self.lives)])
-            found = self.memory[sizes] = offsets, max([offset + size for offset, size in zip(offsets, sizes)], default=0)
-            while len(self.memory) > PLANS:
-                del self.memory[next(iter(self.memory))]
-        return dict(zip(values, found[0])), found[1]
+        plan = self.memory_plans.get(sizes)
+        if plan is None:
+            offsets = first_fit([(size, *life) for size, (_, life) in zip(sizes, self.lives)])
+            plan = self.memory_plans[sizes] = offsets, max([offset + size for offset, size in zip(offsets, sizes)], default=0)
+            while len(self.memory_plans) > PLANS:
+                del self.memory_plans[next(iter(self.memory_plans))]
+        return dict(zip(values, plan[0])), plan[1]
 
 
 def rounded(size: int) -> int:
@@ -457,7 +456,7 @@ def rounded(size: int) -> int:
     return -(-max(size, 1) // unit) * unit
 
 
-def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
+def remade(made_by: Any, numbers: Iterator[Any]) -> Any:
     """The array that a factory op makes, with numbers for its symbolic arguments."""
     name, *arguments = made_by
     args, kwargs = map_aggregate(arguments, lambda each: next(numbers) if isinstance(each, SymbolicNumber) else each)
@@ -466,6 +465,6 @@ def made_again(made_by: Any, numbers: Iterator[Any]) -> Any:
 
 def sizes_in(value: Any) -> list[Any]:
     """The symbolic numbers in an argument."""
-    found: list[Any] = []
-    map_aggregate(value, lambda each: found.append(each) if isinstance(each, SymbolicNumber) else None)
-    return found
+    numbers: list[Any] = []
+    map_aggregate(value, lambda each: numbers.append(each) if isinstance(each, SymbolicNumber) else None)
+    return numbers

@@ -46,12 +46,12 @@ class HeadIndices:
     def pointer(self, name: str, reference: Reference, row: Scalar | None = None) -> str:
         """The address of the head's matrix, from a row on."""
         c = self.c
-        place = c.integer(reference.offset)
+        offset = c.integer(reference.offset)
         for index, stride in zip(self.indices, reference.strides):
-            place = c.add(place, c.scale(index, stride))
+            offset = c.add(offset, c.scale(index, stride))
         if row is not None:
-            place = c.add(place, c.scale(row, reference.strides[-2]))
-        return c.address(name, place, TYPES[reference.dtype])
+            offset = c.add(offset, c.scale(row, reference.strides[-2]))
+        return c.address(name, offset, TYPES[reference.dtype])
 
 
 def steps(reference: Reference) -> tuple[int, int]:
@@ -77,8 +77,8 @@ def permuted_spec(spec: Spec, order: list[int]) -> Spec:
 
 def unpermuted(value: Value, order: list[int]) -> Reference:
     """A stored result with its dimensions in their own order."""
-    places = [order.index(at) for at in range(len(order))]
-    return Reference(value, tuple([value.shape[at] for at in places]), tuple([value.strides[at] for at in places]))
+    offsets = [order.index(at) for at in range(len(order))]
+    return Reference(value, tuple([value.shape[at] for at in offsets]), tuple([value.strides[at] for at in offsets]))
 
 
 def rows_of_block(c: IRBuilder, start: Scalar, block: int, count: int) -> Scalar:
@@ -96,7 +96,7 @@ class NamedBuffers:
         self.values[name] = value
         return f"%{name}"
 
-    def piece(self, module: Module, c: IRBuilder, name: str, extent: int, nanoseconds: float) -> NativeCall:
+    def native_call(self, module: Module, c: IRBuilder, name: str, extent: int, nanoseconds: float) -> NativeCall:
         function = module.add(name, c.function("", pointers([f"%{each}" for each in self.values])))
         return NativeCall(function, list(self.values.values()), extent, nanoseconds)
 
@@ -198,14 +198,14 @@ def attention(builder: TensorIRBuilder, op: Attention, specs: Any, node: Any) ->
                         limit = c.min(c.add(mine, 1), source) if causal else source
                         if mask is not None:
                             apply_mask(c, scores, here, heads.pointer(m, mask, mine), mask, scale, seen)
-                        place = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
-                        softmax(scores, here, count, limit, 1.0 if mask is not None else scale, place, source)
+                        offset = c.address(w, c.scale(c.add(c.scale(head, length), mine), source), type_) if w else ""
+                        softmax(scores, here, count, limit, 1.0 if mask is not None else scale, offset, source)
                         if w and (causal or skips(mask)):  # beyond the columns that were computed
                             with c.loop(c.scale(count, wide), source) as column:
-                                c.store(c.constant(type_, 0.0), place, column)
+                                c.store(c.constant(type_, 0.0), offset, column)
                     values.multiply(c, (memory, row), packed_value, (heads.pointer(o, made, start), made.strides[-2]), rows, depth=seen)
         nanoseconds = units * block * source * (size + width) * 2 / FLOPS_PER_NANOSECOND
-        return [names.piece(module, c, "attention", workers, nanoseconds)]
+        return [names.native_call(module, c, "attention", workers, nanoseconds)]
 
     sources = [query, key, value] + ([] if mask is None else [mask])
     output, weights = builder.routine(sources, [permuted_spec(specs[0], order), specs[1]], node, write, scratch)
@@ -251,7 +251,7 @@ def apply_mask(c: IRBuilder, scores: ScoreRow, here: str, mask_at: str, mask: Re
         c.store(c.select(given, found, lowest) if mask.dtype.kind == "b" else c.binary("fadd", found, given), here, column)
 
 
-def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale: float, place: str, source: int) -> None:
+def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, scale: float, offset: str, source: int) -> None:
     """The softmax of a row of scores up to a limit, in place; zeros beyond it, and in a row that may attend to nothing.
 
     The weights are stored to ``place``, too, where one is given.
@@ -285,8 +285,8 @@ def softmax(scores: ScoreRow, here: str, panels: Scalar, limit: Scalar | int, sc
     def finish(column: Scalar) -> None:
         made = scores.multiply(v.load(here, column), factor)
         v.store(made, here, column)
-        if place:
-            v.store(made, place, column, scores.mask(column, source))
+        if offset:
+            v.store(made, offset, column, scores.mask(column, source))
 
     scores.each(panels, finish)
 
@@ -331,11 +331,11 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
         panels = [Panels(module, type_, *shape) for shape in shapes]
         strides = [steps(value)[::-1], steps(key), steps(query), steps(grad), steps(key)[::-1]]
         with shared_work(c, workers, heads_in_all) as (lane, first, last):
-            memory, *places = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
+            memory, *offsets = (c.address(name, c.scale(lane, each.shape[1]), type_) for name, each in zip(own, scratch))
             with c.loop(first, last) as head:
                 heads.at(head)
                 for at, name, reference in ((0, v, value), (1, k, key), *([] if w else [(4, k, key)])):
-                    panels[at].pack(c, strides[at], places[at], heads.pointer(name, reference))
+                    panels[at].pack(c, strides[at], offsets[at], heads.pointer(name, reference))
                 for at, across in ((1, size), (2, width)):
                     if wanted[at]:  # sums over all queries, block by block, start at zero
                         to = heads.pointer(targets[at], made[at])
@@ -347,10 +347,10 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                     seen, count = seen_keys(c, heads, m, mask, causal, begin, rows, source, wide)
                     for at, (name, reference) in enumerate(((q, query), (g, grad)), 2):
                         origin = heads.pointer(name, reference, begin)
-                        panels[at].pack(c, strides[at], places[at], origin, rows=rows)
-                    gradient, given, apart = heads.pointer(g, grad, begin), places[-1], row
+                        panels[at].pack(c, strides[at], offsets[at], origin, rows=rows)
+                    gradient, given, apart = heads.pointer(g, grad, begin), offsets[-1], row
                     down, across = steps(grad)
-                    panels[0].multiply(c, (gradient, down), places[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
+                    panels[0].multiply(c, (gradient, down), offsets[0], (memory, row), rows, columns=across, width=c.scale(count, wide))
                     if weights is not None:
                         given, apart = heads.pointer(w, weights, begin), weights.strides[-2]
                     else:
@@ -358,7 +358,7 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                         panels[4].multiply(
                             c,
                             (heads.pointer(q, query, begin), down),
-                            places[4],
+                            offsets[4],
                             (given, row),
                             rows,
                             columns=across,
@@ -375,13 +375,13 @@ def attention_backward(builder: TensorIRBuilder, op: AttentionGradient, specs: A
                         softmax_gradient(scores, c.address(memory, c.scale(at_row, row), type_), own_weights, count, source, scale)
                     if wanted[0]:
                         to = heads.pointer(targets[0], made[0], begin)
-                        panels[1].multiply(c, (memory, row), places[1], (to, made[0].strides[-2]), rows, depth=seen)
+                        panels[1].multiply(c, (memory, row), offsets[1], (to, made[0].strides[-2]), rows, depth=seen)
                     for at, left, step in ((1, memory, row), (2, given, apart)):
                         if wanted[at]:
                             result = (heads.pointer(targets[at], made[at]), made[at].strides[-2])
-                            panels[at + 1].multiply(c, (left, 1), places[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
+                            panels[at + 1].multiply(c, (left, 1), offsets[at + 1], result, seen, None, "matrix", columns=step, depth=rows)
         nanoseconds = heads_in_all * length * source * (2 * width + (2 if w else 3) * size) * 2 / FLOPS_PER_NANOSECOND
-        return [names.piece(module, c, "attention_backward", workers, nanoseconds)]
+        return [names.native_call(module, c, "attention_backward", workers, nanoseconds)]
 
     stored = [permuted_spec(spec, order) for spec, order in zip(specs, orders)]
     sources = [grad, query, key, value, *(each for each in (weights, mask) if each is not None)]

@@ -49,7 +49,7 @@ class Loops:
         for at in order + [each for each in range(len(sizes)) if each != split]:
             self.indices[at] = nest.enter_context(c.loop(FIRST, LAST) if at == split else c.loop(sizes[at]))
 
-    def place(self, strides: Sequence[Any], offset: Any = 0, indices: Sequence[Scalar] | None = None) -> Scalar:
+    def offset_of(self, strides: Sequence[Any], offset: Any = 0, indices: Sequence[Scalar] | None = None) -> Scalar:
         """The offset of an element, for strides."""
         c, result = self.c, self.c.integer(offset)
         for index, stride in zip(self.indices if indices is None else indices, strides):
@@ -58,11 +58,11 @@ class Loops:
 
     def load(self, buffer: str, reference: Reference, indices: Sequence[Scalar] | None = None) -> Scalar:
         """An element of a reference."""
-        return self.c.load(buffer, self.place(reference.strides, reference.offset, indices), TYPES[reference.dtype])
+        return self.c.load(buffer, self.offset_of(reference.strides, reference.offset, indices), TYPES[reference.dtype])
 
 
 def finish(module: Module, c: IRBuilder, name: str, buffers: list[Value], extent: Any, elements: Any) -> NativeCall:
-    """A piece from code on buffers named ``%b0``, ``%b1``, …; the first is the result, which no other overlaps."""
+    """A native call of code on buffers named ``%b0``, ``%b1``, …; the first is the result, which no other overlaps."""
     parameters = pointers(["%status" if each is STATUS else f"%b{at}" for at, each in enumerate(buffers)])
     parameters[0] = parameters[0]._replace(noalias=True)
     return NativeCall(module.add(name, c.function("", parameters)), buffers, extent, elements * 0.4)
@@ -102,21 +102,21 @@ def movement(builder: TensorIRBuilder, op: Movement, spec: Any, node: Any) -> An
         raise NotExpressible("it has no elements")
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        pieces = []
+        native_calls = []
         if op.fill is not None:
             c = IRBuilder(module)
             with c.loop(FIRST, LAST) as at:
                 c.store(c.constant(TYPES[spec.dtype], op.fill), "%b0", at)
-            pieces.append(finish(module, c, "fill", [routine], routine.size, routine.size))
+            native_calls.append(finish(module, c, "fill", [routine], routine.size, routine.size))
         for source, offset, strides in op.moves:
             c = IRBuilder(module)
             split = widest_split(source.shape)
             with ExitStack() as nest:
                 loops = Loops(c, nest, source.shape, split)
-                c.store(converted(c, loops.load("%b1", source), source.dtype, spec.dtype), "%b0", loops.place(strides, offset))
+                c.store(converted(c, loops.load("%b1", source), source.dtype, spec.dtype), "%b0", loops.offset_of(strides, offset))
             extent = source.shape[split] if split is not None else 1
-            pieces.append(finish(module, c, "move", [routine, source.value], extent, math.prod(source.shape)))
-        return pieces
+            native_calls.append(finish(module, c, "move", [routine, source.value], extent, math.prod(source.shape)))
+        return native_calls
 
     return builder.routine([each.source for each in op.moves], [spec], node, write)[0]
 
@@ -132,7 +132,7 @@ def triangle(builder: TensorIRBuilder, op: Triangle, spec: Any, node: Any) -> An
             row, column = loops.indices[-2:]
             kept = c.compare("sle" if op.lower else "sge", column, c.add(row, op.diagonal))
             found = loops.load("%b1", source)
-            c.store(c.select(kept, found, c.like(found, 0)), "%b0", loops.place(routine.strides))
+            c.store(c.select(kept, found, c.like(found, 0)), "%b0", loops.offset_of(routine.strides))
         return [finish(module, c, "triangle", [routine, source.value], source.shape[0], routine.size)]
 
     return builder.routine([source], [spec], node, write)[0]
@@ -155,7 +155,7 @@ def running_sum(builder: TensorIRBuilder, op: RunningSum, spec: Any, node: Any) 
                 found = converted(c, loops.load("%b1", source, indices), source.dtype, op.accumulate)
                 total = c.binary("fadd" if spec.dtype.kind == "f" else "add", c.read(sums, type), found)
                 c.write(total, sums)
-                c.store(converted(c, total, op.accumulate, spec.dtype), "%b0", loops.place(strides, 0, indices))
+                c.store(converted(c, total, op.accumulate, spec.dtype), "%b0", loops.offset_of(strides, 0, indices))
         return [finish(module, c, "cumsum", [routine, source.value], shape[others[0]] if others else 1, routine.size * 2.5)]
 
     return builder.routine([source], [spec], node, write)[0]
@@ -176,7 +176,7 @@ def checked(c: IRBuilder, index: Scalar, size: Any, wraps: bool) -> Scalar:
     return c.select(good, index, c.integer(0))
 
 
-def places(op: PointGather | PointScatterAdd, rank: int) -> tuple[list[int], list[int]]:
+def offsets(op: PointGather | PointScatterAdd, rank: int) -> tuple[list[int], list[int]]:
     """The unindexed dimensions: those before the indexed ones in the result, and those after."""
     kept = [dim for dim in range(rank) if dim not in op.dims]
     return kept[: op.at], kept[op.at :]
@@ -193,7 +193,7 @@ def named(c: IRBuilder, loops: Loops, op: PointGather | PointScatterAdd, sizes: 
 
 def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any) -> Any:
     source = op.source
-    before, behind = places(op, len(source.shape))
+    before, behind = offsets(op, len(source.shape))
     outer = (*[source.shape[dim] for dim in before], *op.indices[0].shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
@@ -201,12 +201,12 @@ def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if outer else None)
             begin = c.add(
-                named(c, loops, op, source.shape, source.strides), loops.place([source.strides[dim] for dim in before], source.offset)
+                named(c, loops, op, source.shape, source.strides), loops.offset_of([source.strides[dim] for dim in before], source.offset)
             )
-            to = loops.place(strides)
+            to = loops.offset_of(strides)
             inner = Loops(c, nest, [source.shape[dim] for dim in behind])
-            value = c.load("%b1", c.add(begin, inner.place([source.strides[dim] for dim in behind])), TYPES[source.dtype])
-            c.store(value, "%b0", c.add(to, inner.place(strides[len(outer) :])))
+            value = c.load("%b1", c.add(begin, inner.offset_of([source.strides[dim] for dim in behind])), TYPES[source.dtype])
+            c.store(value, "%b0", c.add(to, inner.offset_of(strides[len(outer) :])))
         buffers = [routine, source.value, *[each.value for each in op.indices], STATUS]
         return [finish(module, c, "point_gather", buffers, outer[0] if outer else 1, routine.size)]
 
@@ -216,7 +216,7 @@ def point_gather(builder: TensorIRBuilder, op: PointGather, spec: Any, node: Any
 def point_scatter_add(builder: TensorIRBuilder, op: PointScatterAdd, spec: Any, node: Any) -> Any:
     """One thread adds, in the order of the indices, unless there is an unindexed dimension before them, which is split."""
     grad, shape = op.grad, tuple(spec.shape)
-    before, behind = places(op, len(shape))
+    before, behind = offsets(op, len(shape))
     outer = (*[shape[dim] for dim in before], *op.indices[0].shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
@@ -224,17 +224,17 @@ def point_scatter_add(builder: TensorIRBuilder, op: PointScatterAdd, spec: Any, 
         c = IRBuilder(module)
         with c.loop(FIRST, LAST) as at:
             c.store(c.constant(type, 0), "%b0", at)
-        pieces = [finish(module, c, "zeros", [routine], routine.size, routine.size)]
+        native_calls = [finish(module, c, "zeros", [routine], routine.size, routine.size)]
         c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if before else None)
-            to = c.add(named(c, loops, op, shape, strides), loops.place([strides[dim] for dim in before]))
-            begin = loops.place(grad.strides, grad.offset)
+            to = c.add(named(c, loops, op, shape, strides), loops.offset_of([strides[dim] for dim in before]))
+            begin = loops.offset_of(grad.strides, grad.offset)
             inner = Loops(c, nest, [shape[dim] for dim in behind])
-            value = c.load("%b1", c.add(begin, inner.place(grad.strides[len(outer) :])), type)
-            accumulate(c, value, "%b0", c.add(to, inner.place([strides[dim] for dim in behind])), spec.dtype)
+            value = c.load("%b1", c.add(begin, inner.offset_of(grad.strides[len(outer) :])), type)
+            accumulate(c, value, "%b0", c.add(to, inner.offset_of([strides[dim] for dim in behind])), spec.dtype)
         buffers = [routine, grad.value, *[each.value for each in op.indices], STATUS]
-        return [*pieces, finish(module, c, "point_scatter_add", buffers, outer[0] if before else 1, math.prod(grad.shape))]
+        return [*native_calls, finish(module, c, "point_scatter_add", buffers, outer[0] if before else 1, math.prod(grad.shape))]
 
     return builder.routine([grad, *op.indices], [spec], node, write)[0]
 
@@ -251,11 +251,11 @@ def row_gather(builder: TensorIRBuilder, op: RowGather | PointGather, spec: Any,
         with ExitStack() as nest:
             loops = Loops(c, nest, outer, 0 if outer else None)
             row = checked(c, loops.load("%b2", index, loops.indices[dim:]), source.shape[dim], op.wraps)
-            begin = loops.place(source.strides, source.offset, [*loops.indices[:dim], row])
-            to = loops.place(strides)
+            begin = loops.offset_of(source.strides, source.offset, [*loops.indices[:dim], row])
+            to = loops.offset_of(strides)
             inner = Loops(c, nest, source.shape[dim + 1 :])
-            value = c.load("%b1", c.add(begin, inner.place(source.strides[dim + 1 :])), TYPES[source.dtype])
-            c.store(value, "%b0", c.add(to, inner.place(strides[len(outer) :])))
+            value = c.load("%b1", c.add(begin, inner.offset_of(source.strides[dim + 1 :])), TYPES[source.dtype])
+            c.store(value, "%b0", c.add(to, inner.offset_of(strides[len(outer) :])))
         buffers = [routine, source.value, index.value, STATUS]
         return [finish(module, c, "row_gather", buffers, outer[0] if outer else 1, routine.size)]
 
@@ -278,8 +278,8 @@ def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd | PointScatterAd
         columns = (0, width) if math.prod(before) > 1 else (c.scale(FIRST, COLUMNS), c.min(c.scale(LAST, COLUMNS), width))
         with ExitStack() as nest:
             loops = Loops(c, nest, (*before, shape[dim], *behind[:-1]), split)
-            start = loops.place(strides)
-            other = None if base is None else loops.place(base.strides, base.offset)
+            start = loops.offset_of(strides)
+            other = None if base is None else loops.offset_of(base.strides, base.offset)
             column = nest.enter_context(c.loop(*columns))
             first = c.constant(type, 0)
             if base is not None and other is not None:
@@ -289,11 +289,11 @@ def row_scatter_add(builder: TensorIRBuilder, op: RowScatterAdd | PointScatterAd
             loops = Loops(c, nest, (*before, *index.shape), split)
             row = checked(c, loops.load("%b2", index, loops.indices[dim:]), shape[dim], op.wraps)
             wanted = None if op.skip < 0 else c.compare("ne", row, c.integer(op.skip))
-            to = loops.place(strides, 0, [*loops.indices[:dim], row])
-            begin = loops.place(grad.strides, grad.offset)
+            to = loops.offset_of(strides, 0, [*loops.indices[:dim], row])
+            begin = loops.offset_of(grad.strides, grad.offset)
             inner = Loops(c, nest, behind[:-1])
             rest = grad.strides[dim + len(index.shape) :]
-            to, begin = c.add(to, inner.place(strides[dim + 1 :])), c.add(begin, inner.place(rest))
+            to, begin = c.add(to, inner.offset_of(strides[dim + 1 :])), c.add(begin, inner.offset_of(rest))
             column = nest.enter_context(c.loop(*columns))
             value = c.load("%b1", c.add(begin, c.scale(column, rest[-1] if behind else 0)), type)
             if wanted is not None:
@@ -312,27 +312,30 @@ def row_scatter(builder: TensorIRBuilder, op: RowScatter, spec: Any, node: Any) 
     shape, type, strides = tuple(spec.shape), TYPES[spec.dtype], row_major(spec.shape)
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        pieces = []
-        if routine.place is None:
+        native_calls = []
+        if routine.alias_of is None:
             c = IRBuilder(module)
             with ExitStack() as nest:
                 loops = Loops(c, nest, shape, 0)
-                c.store(loops.load("%b1", base), "%b0", loops.place(strides))
-            pieces.append(finish(module, c, "begin", [routine, base.value], shape[0], routine.size))
+                c.store(loops.load("%b1", base), "%b0", loops.offset_of(strides))
+            native_calls.append(finish(module, c, "begin", [routine, base.value], shape[0], routine.size))
         c = IRBuilder(module)
         split = next((at for at, size in enumerate(shape[:dim]) if size > 1), None)
         with ExitStack() as nest:
             loops = Loops(c, nest, (*shape[:dim], *index.shape), split)
             number = loops.load("%b2", index, loops.indices[dim:])
             row = checked(c, number, shape[dim], False)
-            to, begin = loops.place(strides, 0, [*loops.indices[:dim], row]), loops.place(source.strides, source.offset)
+            to, begin = loops.offset_of(strides, 0, [*loops.indices[:dim], row]), loops.offset_of(source.strides, source.offset)
             # Nothing is written for an index out of range: the base may be an input.
             nest.enter_context(c.when(c.compare("eq", number if number.type == "i64" else c.convert("sext", number, "i64"), row)))
             inner = Loops(c, nest, shape[dim + 1 :])
-            value = c.load("%b1", c.add(begin, inner.place(source.strides[dim + 1 :])), type)
-            c.store(value, "%b0", c.add(to, inner.place(strides[dim + 1 :])))
+            value = c.load("%b1", c.add(begin, inner.offset_of(source.strides[dim + 1 :])), type)
+            c.store(value, "%b0", c.add(to, inner.offset_of(strides[dim + 1 :])))
         extent = 1 if split is None else shape[split]
-        return [*pieces, finish(module, c, "row_scatter", [routine, source.value, index.value, STATUS], extent, math.prod(source.shape))]
+        return [
+            *native_calls,
+            finish(module, c, "row_scatter", [routine, source.value, index.value, STATUS], extent, math.prod(source.shape)),
+        ]
 
     made: list[Reference] = builder.routine([source, index, base], [spec], node, write)
     made[0].value.updates = base.value  # type: ignore[attr-defined]
@@ -349,7 +352,7 @@ def element_gather(builder: TensorIRBuilder, op: ElementGather, spec: Any, node:
             loops = Loops(c, nest, index.shape, 0)
             row = checked(c, loops.load("%b2", index), source.shape[dim], False)
             value = loops.load("%b1", source, [row if at == dim else each for at, each in enumerate(loops.indices)])
-            c.store(value, "%b0", loops.place(row_major(spec.shape)))
+            c.store(value, "%b0", loops.offset_of(row_major(spec.shape)))
         return [finish(module, c, "gather", [routine, source.value, index.value, STATUS], index.shape[0], routine.size)]
 
     return builder.routine([source, index], [spec], node, write)[0]
@@ -364,14 +367,14 @@ def element_scatter_add(builder: TensorIRBuilder, op: ElementScatterAdd, spec: A
         c = IRBuilder(module)
         with ExitStack() as nest:
             loops = Loops(c, nest, shape, 0)
-            c.store(c.constant(type, 0) if base is None else loops.load("%b1", base), "%b0", loops.place(strides))
+            c.store(c.constant(type, 0) if base is None else loops.load("%b1", base), "%b0", loops.offset_of(strides))
         begin = finish(module, c, "begin", [routine] + ([] if base is None else [base.value]), shape[0], routine.size)
         c = IRBuilder(module)
         split = first_split(shape, dim)
         with ExitStack() as nest:
             loops = Loops(c, nest, index.shape, split)
             row = checked(c, loops.load("%b2", index), shape[dim], False)
-            to = loops.place(strides, 0, [row if at == dim else each for at, each in enumerate(loops.indices)])
+            to = loops.offset_of(strides, 0, [row if at == dim else each for at, each in enumerate(loops.indices)])
             accumulate(c, loops.load("%b1", source), "%b0", to, spec.dtype)
         extent = 1 if split is None else index.shape[split]
         return [begin, finish(module, c, "scatter", [routine, source.value, index.value, STATUS], extent, math.prod(index.shape))]

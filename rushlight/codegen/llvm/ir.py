@@ -201,7 +201,7 @@ class IRBuilder:
         if isinstance(value, SymbolicNumber):
             if type == "i64":
                 return self.integer(value)
-            return self._symbolic(type, value.sizes.place(f"bits({written(value)})"))
+            return self._symbolic(type, value.sizes.slot(f"bits({written(value)})"))
         if type in ("float", "double"):
             number = float(np.float32(value)) if type == "float" else float(value)
             return Scalar(f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}", type)
@@ -219,7 +219,7 @@ class IRBuilder:
     def integer(self, value: Any) -> Scalar:
         """A plain or symbolic integer as an operand."""
         if isinstance(value, SymbolicSize):
-            return self._symbolic("i64", value.sizes.place(str(value.expression)))
+            return self._symbolic("i64", value.sizes.slot(str(value.expression)))
         return Scalar(str(value), "i64")
 
     def whole(self, value: Any) -> Scalar:
@@ -228,9 +228,9 @@ class IRBuilder:
             return value  # type: ignore[no-any-return]
         return _new(Scalar, (str(value), "i64")) if value.__class__ is int else self.integer(value)  # type: ignore[no-any-return]
 
-    def _symbolic(self, type: str, place: int) -> Scalar:
+    def _symbolic(self, type: str, offset: int) -> Scalar:
         """The register that holds a number of the program's table."""
-        at = self.sizes.setdefault(place, len(self.sizes))
+        at = self.sizes.setdefault(offset, len(self.sizes))
         self.size_loads[type, at] = None
         return Scalar(f"%dim.{at}" if type == "i64" else f"%dim.{at}.{type}", type)
 
@@ -408,14 +408,14 @@ class IRBuilder:
         before = self.blocks[-1].name
         self.jump(head)
         self.label(head)
-        block, place = self.blocks[-1], len(self.blocks) - 1
+        block, offset = self.blocks[-1], len(self.blocks) - 1
         self.branch(self.compare("slt", index, last), body, done)
         self.label(body)
         loops = self.loops
         yield index
         self.instructions.append(LlvmInstruction("add", following.name, "i64", (index, Scalar("1", "i64")), "nsw nuw "))
         block.innermost = self.loops == loops
-        if not self.scalar and block.innermost and _accesses_elements(self.blocks[place:]):
+        if not self.scalar and block.innermost and _accesses_elements(self.blocks[offset:]):
             self.vectorized = False
         rolled = self.rolled or self.scalar or not block.innermost  # unrolling outer loops gains nothing
         self.loops += 1

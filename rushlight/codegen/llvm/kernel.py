@@ -193,7 +193,7 @@ class KernelEmitter:
             return self.load_vector(c, at) if vectors else c.load(self.buffers[at.buffer], self.position(at), type)  # type: ignore[arg-type]
         if isinstance(at, RowElement):
             return c.load_one(self.row_slots[at.value], ZERO, type) if vectors else self.load_row(at.value)  # type: ignore[attr-defined]
-        return c.load(self.scratch[at.value], self.place_in_row(), type)
+        return c.load(self.scratch[at.value], self.index_in_row(), type)
 
     def load_vector(self, c: Wide, at: Element) -> Scalar:
         """Adjacent elements, or one element in all lanes; each is loaded once in a pass."""
@@ -207,12 +207,12 @@ class KernelEmitter:
         """Store an element, or add it to a partial sum."""
         c = self.code
         if isinstance(at, BlockElement):
-            buffer, index = self.buffers[at.value], c.add(self.block, self.place_in_row())
+            buffer, index = self.buffers[at.value], c.add(self.block, self.index_in_row())
             c.store(c.binary("fadd", c.load(buffer, index, made.type), made), buffer, index)
         elif isinstance(at, ScratchElement):
             if at.value not in self.scratch:
                 self.scratch[at.value] = c.slot("i8" if made.type == "i1" else made.type, self.plan.scratch[at.value])
-            c.store(made, self.scratch[at.value], self.place_in_row())
+            c.store(made, self.scratch[at.value], self.index_in_row())
         else:
             assert isinstance(at, Element)
             c.store(made, self.buffers[at.buffer], self.position(at))
@@ -226,7 +226,7 @@ class KernelEmitter:
                 result = c.add(result, c.scale(self.indices[axis], at.strides[axis.dims[-1]]))
         return result
 
-    def place_in_row(self) -> Scalar:
+    def index_in_row(self) -> Scalar:
         """The linear index of an element in its row, or in its tile of rows."""
         c = self.code
         step = self.rows_at_once
@@ -253,7 +253,7 @@ class Accumulator:
         self.chunk = code.slot(self.type, length) if plan.chunked else ""
 
     @property
-    def place(self) -> Scalar:
+    def index(self) -> Scalar:
         return self.kernel.lane or ZERO
 
     def identity(self, type: str) -> Scalar:
@@ -275,28 +275,28 @@ class Accumulator:
         code = self.kernel.code
         if isinstance(code, Wide):
             with code.vectors():
-                code.store(self.identity(self.type), self.slot, self.place)
+                code.store(self.identity(self.type), self.slot, self.index)
             return
-        code.store(self.identity("i1" if self.type == "i1" else self.wide), self.slot, self.place)
+        code.store(self.identity("i1" if self.type == "i1" else self.wide), self.slot, self.index)
 
     def begin_chunk(self) -> None:
-        self.kernel.code.store(self.identity(self.type), self.chunk, self.place)
+        self.kernel.code.store(self.identity(self.type), self.chunk, self.index)
 
     def take(self, element: Scalar) -> None:
         """Add one element."""
         c, slot = self.kernel.code, self.chunk or self.slot
-        c.store(self.combine(c.load(slot, self.place, self.type), element), slot, self.place)
+        c.store(self.combine(c.load(slot, self.index, self.type), element), slot, self.index)
 
     def end_chunk(self) -> None:
         c = self.kernel.code
-        part = c.convert("fpext", c.load(self.chunk, self.place, self.type), self.wide)
-        c.store(c.binary("fadd", c.load(self.slot, self.place, self.wide), part), self.slot, self.place)
+        part = c.convert("fpext", c.load(self.chunk, self.index, self.type), self.wide)
+        c.store(c.binary("fadd", c.load(self.slot, self.index, self.wide), part), self.slot, self.index)
 
     def finish(self) -> Scalar:
         """The result."""
         c = self.kernel.code
         if isinstance(c, Wide):
             with c.vectors():
-                return c.reduced(self.plan.value.how, c.load(self.slot, self.place, self.type))
-        result = c.load(self.slot, self.place, self.wide)
+                return c.reduced(self.plan.value.how, c.load(self.slot, self.index, self.type))
+        result = c.load(self.slot, self.index, self.wide)
         return result if self.wide == self.type else c.convert("fptrunc", result, self.type)

@@ -29,7 +29,7 @@ def free_numbers(function: LlvmFunction, block: BasicBlock, at: int, instruction
     """The operands of an instruction that could be arguments: numbers, but in vector instructions and as the trip count of a short innermost loop."""
     if instruction.type[:1] == "<":
         return []
-    found = [place for place, (name, type) in enumerate(instruction.operands) if type in NUMBER_TYPES and name[0] in DIGITS]
+    found = [position for position, (name, type) in enumerate(instruction.operands) if type in NUMBER_TYPES and name[0] in DIGITS]
     if not found or (instruction.opcode == "call" and instruction.is_vector):
         return []
     if at == 1 and block.innermost and not function.vectorized and abs(int(instruction.operands[1].name)) < SMALL:
@@ -45,12 +45,12 @@ def outline(function: LlvmFunction) -> Outline:
     for block, printed in zip(function.blocks, function.lines()):
         code.append(block.name)
         for at, (each, line) in enumerate(zip(block.instructions, printed)):
-            places = free_numbers(function, block, at, each)
-            if places:
+            positions = free_numbers(function, block, at, each)
+            if positions:
                 operands = list(each.operands)
-                for place in places:
-                    numbers.append(operands[place].name)
-                    operands[place] = Scalar("#", operands[place].type)
+                for position in positions:
+                    numbers.append(operands[position].name)
+                    operands[position] = Scalar("#", operands[position].type)
                 code.append(each._replace(operands=tuple(operands)))
             else:
                 code.append(line)
@@ -71,13 +71,13 @@ def generalize(functions: list[LlvmFunction], versions: list[Numbers]) -> tuple[
         made = BasicBlock(block.name)
         made.innermost = block.innermost
         for at, each in enumerate(block.instructions):
-            for place in free_numbers(first, block, at, each):
+            for position in free_numbers(first, block, at, each):
                 values = columns[count]
                 count += 1
                 if len(set(values)) > 1:
-                    type = each.operands[place].type
+                    type = each.operands[position].type
                     argument = arguments.setdefault((type, *values), Scalar(f"%given{len(arguments)}", type))
-                    each = each._replace(operands=(*each.operands[:place], argument, *each.operands[place + 1 :]))
+                    each = each._replace(operands=(*each.operands[:position], argument, *each.operands[position + 1 :]))
             made.instructions.append(each)
         blocks.append(made)
     inherited = [Scalar(f"%its.{name}", type) for name, type in first.variables.items()]

@@ -14,15 +14,7 @@ from typing import Any
 from ...core.base import Spec
 from ...graph import Node
 from ...schedule.lowering import lowering
-from ...schedule.routines.pooling import (
-    AdaptiveMaxPool,
-    AdaptiveMeanPool,
-    AdaptiveWindows,
-    MaxPool,
-    MaxPoolGradient,
-    MeanPool,
-    PoolWindows,
-)
+from ...schedule.routines.pooling import AdaptiveMaxPool, AdaptiveMeanPool, AdaptiveWindows, MaxPool, MaxPoolGradient, MeanPool, PoolWindows
 from ...schedule.tensor_ir import Reference, Routine, TensorIRBuilder
 from .conv.im2col import UNROLLED
 from .conv.image_routine import begin_of, contiguous
@@ -86,13 +78,13 @@ class WindowLoops:
         self.c = c
         self.windows = windows
 
-    def begin(self, axis: int, place: Scalar) -> Scalar:
+    def begin(self, axis: int, position: Scalar) -> Scalar:
         """The start of a result's window along a dimension; negative in the padding."""
-        return self.c.sub(self.c.scale(place, self.windows.stride[axis]), self.windows.padding[axis])
+        return self.c.sub(self.c.scale(position, self.windows.stride[axis]), self.windows.padding[axis])
 
-    def first(self, axis: int, place: Scalar) -> Scalar:
+    def first(self, axis: int, position: Scalar) -> Scalar:
         """The first element of a window that is inside."""
-        begin = self.begin(axis, place)
+        begin = self.begin(axis, position)
         return self.c.max(begin, 0) if self.windows.padding[axis] and begin.name != "0" else begin
 
     @contextmanager
@@ -106,14 +98,14 @@ class WindowLoops:
         """For each tap of the windows of a row, ``body(result, element)`` in a loop over the results of the row for which it is inside."""
         c, w = self.c, self.windows
         with ExitStack() as nest:
-            places = []
-            for axis, place in ((0, one), (1, two)):
+            offsets = []
+            for axis, offset in ((0, one), (1, two)):
                 tap = nest.enter_context(c.loop(w.kernel[axis])) if w.kernel[axis] > 1 else c.integer(0)
-                here = c.add(self.begin(axis, place), c.scale(tap, w.dilation[axis]))
+                here = c.add(self.begin(axis, offset), c.scale(tap, w.dilation[axis]))
                 if not w.is_inside(axis):
                     nest.enter_context(c.when(c.in_range(here, w.size[axis])))
-                places.append(here)
-            row = c.scale(c.add(c.scale(places[0], w.size[1]), places[1]), w.size[2])
+                offsets.append(here)
+            row = c.scale(c.add(c.scale(offsets[0], w.size[1]), offsets[1]), w.size[2])
             for tap_ in range(w.kernel[2]):
                 low, high = w.valid(tap_)
                 if low < high:
@@ -121,12 +113,12 @@ class WindowLoops:
                         column = c.add(c.scale(index, w.stride[2]), tap_ * w.dilation[2] - w.padding[2])
                         body(index, c.add(row, column))
 
-    def extent(self, axis: int, place: Scalar, counts_padding: bool) -> Scalar:
+    def extent(self, axis: int, position: Scalar, counts_padding: bool) -> Scalar:
         """The number of elements of a window along a dimension."""
         c, w = self.c, self.windows
         if w.is_inside(axis):
             return c.integer(w.kernel[axis])
-        begin, size = self.begin(axis, place), w.size[axis]
+        begin, size = self.begin(axis, position), w.size[axis]
         stop = c.min(c.add(begin, w.kernel[axis]), size + w.padding[axis] if counts_padding else size)
         return c.sub(stop, begin if counts_padding else c.max(begin, 0))
 
@@ -150,13 +142,13 @@ def row_maxima(
         if indices:
             c.store(c.add(begin, loops.first(2, index)), indices, c.add(at, index))
 
-    def take(index: Scalar, place: Scalar) -> None:
-        value, to = c.load(source, place, type), c.add(at, index)
+    def take(index: Scalar, offset: Scalar) -> None:
+        value, to = c.load(source, offset, type), c.add(at, index)
         best = c.load(values, to, type)
         wins = better(c, value, best)
         c.store(c.select(wins, value, best), values, to)
         if indices:
-            c.store(c.select(wins, place, c.load(indices, to, "i64")), indices, to)
+            c.store(c.select(wins, offset, c.load(indices, to, "i64")), indices, to)
 
     loops.taps(one, two, take)
 
@@ -194,11 +186,11 @@ def max_pool_gradient(builder: TensorIRBuilder, op: MaxPoolGradient, spec: Any, 
         with loops.rows() as (one, two, row):
             row_maxima(code, loops, source, one, two, values, c.integer(0), indices)
             with c.loop(width) as index:
-                place, at = c.load(indices, index, "i64"), c.add(row, index)
+                offset, at = c.load(indices, index, "i64"), c.add(row, index)
                 if op.selects:
-                    c.store(c.load(given, place, type), result, at)
+                    c.store(c.load(given, offset, type), result, at)
                 else:
-                    c.store(c.binary("fadd", c.load(result, place, type), c.load(given, at, type)), result, place)
+                    c.store(c.binary("fadd", c.load(result, offset, type), c.load(given, at, type)), result, offset)
 
     return plane_routine(builder, [op.values, op.source], [spec], node, math.prod(op.source.shape) // size, emit)[0]
 
@@ -206,12 +198,12 @@ def max_pool_gradient(builder: TensorIRBuilder, op: MaxPoolGradient, spec: Any, 
 # -- means -------------------------------------------------------------------------------------------------------
 
 
-def divided(code: PlaneCode, op: MeanPool, loops: WindowLoops, total: Scalar, *places: Scalar) -> Scalar:
+def divided(code: PlaneCode, op: MeanPool, loops: WindowLoops, total: Scalar, *positions: Scalar) -> Scalar:
     """A sum divided by the number of elements of its window."""
     c = code.c
     if op.divisor is not None:
         return c.binary("fdiv", total, c.constant(code.type, op.divisor))
-    counts = [loops.extent(axis, place, op.counts_padding) for axis, place in enumerate(places)]
+    counts = [loops.extent(axis, position, op.counts_padding) for axis, position in enumerate(positions)]
     if all(each.name.isdigit() for each in counts):
         return c.binary("fdiv", total, c.constant(code.type, math.prod(int(each.name) for each in counts)))
     product = c.binary("mul", c.binary("mul", counts[0], counts[1]), counts[2])
@@ -225,9 +217,9 @@ def means(code: PlaneCode, op: MeanPool, loops: WindowLoops, source: str, result
         with c.loop(width) as index:
             c.store(c.constant(type, 0), result, c.add(row, index))
 
-        def take(index: Scalar, place: Scalar) -> None:
+        def take(index: Scalar, offset: Scalar) -> None:
             at = c.add(row, index)
-            c.store(c.binary("fadd", c.load(result, at, type), c.load(source, place, type)), result, at)
+            c.store(c.binary("fadd", c.load(result, at, type), c.load(source, offset, type)), result, at)
 
         loops.taps(one, two, take)
         with c.loop(width) as index:
@@ -244,8 +236,8 @@ def mean_gradients(code: PlaneCode, op: MeanPool, loops: WindowLoops, given: str
         with c.loop(width) as index:
             c.store(divided(code, op, loops, c.load(given, c.add(row, index), type), one, two, index), parts, index)
 
-        def add(index: Scalar, place: Scalar) -> None:
-            c.store(c.binary("fadd", c.load(result, place, type), c.load(parts, index, type)), result, place)
+        def add(index: Scalar, offset: Scalar) -> None:
+            c.store(c.binary("fadd", c.load(result, offset, type), c.load(parts, index, type)), result, offset)
 
         loops.taps(one, two, add)
 
@@ -275,10 +267,10 @@ class AdaptiveLoops:
         self.c = c
         self.windows = windows
 
-    def bounds(self, axis: int, place: Scalar) -> tuple[Scalar, Scalar]:
+    def bounds(self, axis: int, position: Scalar) -> tuple[Scalar, Scalar]:
         """The start and the end of a window along a dimension."""
         c, size, count = self.c, self.windows.size[axis], self.windows.counts[axis]
-        return c.div(c.scale(place, size), count), c.ceil_div(c.scale(c.add(place, 1), size), count)
+        return c.div(c.scale(position, size), count), c.ceil_div(c.scale(c.add(position, 1), size), count)
 
     @contextmanager
     def results(self) -> Iterator[tuple[Scalar, Bounds]]:
@@ -287,23 +279,23 @@ class AdaptiveLoops:
         with ExitStack() as nest:
             number, bounds = c.integer(0), []
             for axis, count in enumerate(self.windows.counts):
-                place = nest.enter_context(c.loop(count))
-                number = c.add(c.scale(number, count), place)
-                bounds.append(self.bounds(axis, place))
+                offset = nest.enter_context(c.loop(count))
+                number = c.add(c.scale(number, count), offset)
+                bounds.append(self.bounds(axis, offset))
             yield number, bounds
 
     @contextmanager
     def elements(self, bounds: Bounds) -> Iterator[Scalar]:
         """Loops over the elements of a window: where each is in its plane."""
         with ExitStack() as nest:
-            yield self.place([nest.enter_context(self.c.loop(*ends)) for ends in bounds])
+            yield self.offset_of([nest.enter_context(self.c.loop(*ends)) for ends in bounds])
 
-    def place(self, indices: list[Scalar]) -> Scalar:
+    def offset_of(self, indices: list[Scalar]) -> Scalar:
         """The offset of an element in its plane."""
-        c, place = self.c, self.c.integer(0)
+        c, offset = self.c, self.c.integer(0)
         for size, index in zip(self.windows.size, indices):
-            place = c.add(c.scale(place, size), index)
-        return place
+            offset = c.add(c.scale(offset, size), index)
+        return offset
 
     def count(self, bounds: Bounds, type: str) -> Scalar:
         """The number of elements of a window."""
@@ -327,15 +319,15 @@ def adaptive_mean_pool(builder: TensorIRBuilder, op: AdaptiveMeanPool, spec: Any
             c.zero_fill(type, result, 0, size)
             with loops.results() as (number, bounds):
                 part = c.binary("fdiv", c.load(given, number, type), loops.count(bounds, type))
-                with loops.elements(bounds) as place:
-                    c.store(c.binary("fadd", c.load(result, place, type), part), result, place)
+                with loops.elements(bounds) as offset:
+                    c.store(c.binary("fadd", c.load(result, offset, type), part), result, offset)
             return
         source, result = code.source(0, size), code.result(0, pixels)
         total = c.slot(type)
         with loops.results() as (number, bounds):
             c.write(c.constant(type, 0), total)
-            with loops.elements(bounds) as place:
-                c.write(c.binary("fadd", c.read(total, type), c.load(source, place, type), "reassoc"), total)
+            with loops.elements(bounds) as offset:
+                c.write(c.binary("fadd", c.read(total, type), c.load(source, offset, type), "reassoc"), total)
             c.store(c.binary("fdiv", c.read(total, type), loops.count(bounds, type)), result, number)
 
     planes = math.prod(op.source.shape) // pixels if op.gradient else spec.size // pixels
@@ -352,12 +344,12 @@ def adaptive_max_pool(builder: TensorIRBuilder, op: AdaptiveMaxPool, spec: Any, 
         best, where = c.slot(type), c.slot("i64")
         with loops.results() as (number, bounds):
             c.write(c.constant(type, -math.inf), best)
-            c.write(loops.place([first for first, _ in bounds]), where)
-            with loops.elements(bounds) as place:
-                value, old = c.load(source, place, type), c.read(best, type)
+            c.write(loops.offset_of([first for first, _ in bounds]), where)
+            with loops.elements(bounds) as offset:
+                value, old = c.load(source, offset, type), c.read(best, type)
                 wins = better(c, value, old)
                 c.write(c.select(wins, value, old), best)
-                c.write(c.select(wins, place, c.read(where, "i64")), where)
+                c.write(c.select(wins, offset, c.read(where, "i64")), where)
             c.store(c.read(best, type), values, number)
             if len(code.results) > 1:
                 c.store(c.read(where, "i64"), code.result(1, pixels, "i64"), number)

@@ -62,8 +62,8 @@ def weight_gradient(program: Lowering, module: Module, left: Value, right: Refer
     product = Product(result.index, result.shape, result.dtype, None)
     product.left = Reference(left, (height, rows), (1, height))
     product.right = Reference(right.value, (rows, width), right.strides, right.offset)
-    piece = program.product(module, product)
-    return [piece._replace(buffers=[left, right.value, result])]
+    native_call = program.product(module, product)
+    return [native_call._replace(buffers=[left, right.value, result])]
 
 
 def packed_spec(type: str, dtype: Any, depth: int, width: int) -> Spec:
@@ -200,11 +200,11 @@ def lstm_backward(builder: TensorIRBuilder, op: LstmGradient, specs: Any, node: 
                     loop.store(m.product(carried, f), "c", own, size, column)
             loop.copy("h", "first_hidden", outside)
             loop.copy("c", "first_cell", size)
-        pieces = loop.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
+        native_calls = loop.finish("lstm_backward") + weight_gradient(program, module, to, before, of_weight)
         if projection is not None:
             unprojected = Reference(rest[1], rest[1].shape, rest[1].strides)
-            pieces += weight_gradient(program, module, rest[2], unprojected, of_projection)
-        return pieces
+            native_calls += weight_gradient(program, module, rest[2], unprojected, of_projection)
+        return native_calls
 
     return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 
@@ -299,8 +299,8 @@ def gru_backward(builder: TensorIRBuilder, op: GruGradient, specs: Any, node: An
                         loop.store(each, name, row, 3 * size, column, part, size)
                 loop.store(m.product(grad, update), "direct", own, size, column)
             loop.copy("h", "first_hidden", size)
-        pieces = loop.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
-        return pieces + column_sums(program, module, own_gates, of_bias)
+        native_calls = loop.finish("gru_backward") + weight_gradient(program, module, own_gates, before, of_weight)
+        return native_calls + column_sums(program, module, own_gates, of_bias)
 
     return tuple(builder.routine(op.sources, list(specs), node, write, scratch))
 

@@ -83,7 +83,7 @@ class TimeLoop:
             while self.block < BLOCK and -(-self.batch // (2 * self.block)) * (self.width // self.unit) >= 2 * eager_pool.threads:
                 self.block *= 2
         self.buffers: dict[str, Value] = {}
-        self.pieces: list[NativeCall] = []
+        self.native_calls: list[NativeCall] = []
         self.flops = 0.0
         self.c = IRBuilder(module)
         self.row0 = self.rows = self.column0 = self.c.integer(0)  # of the block that is being written
@@ -107,7 +107,7 @@ class TimeLoop:
         where = c.address("%b1", source.offset, self.type)
         panels.pack(c, strides, "%b0", where, FIRST, LAST)
         function = self.module.add("pack_weight", c.function("", pointers(("%b0", "%b1"))))
-        self.pieces.append(NativeCall(function, [target, source.value], panels.count, panels.size * 0.4))
+        self.native_calls.append(NativeCall(function, [target, source.value], panels.count, panels.size * 0.4))
         self.buffers[name] = target
         self.flops += 2.0 * panels.depth * panels.width * self.rows_in_all
 
@@ -160,7 +160,7 @@ class TimeLoop:
         function = self.module.add(name, self.c.function("", parameters))
         blocks = -(-self.batch // self.block) * (self.width // self.unit if self.across else 1)
         work = self.flops / FLOPS_PER_NANOSECOND if times is not None or not self.across else 0.0
-        self.pieces.append(NativeCall(function, list(self.buffers.values()), blocks, work, times))
+        self.native_calls.append(NativeCall(function, list(self.buffers.values()), blocks, work, times))
 
     def at_most(self, count: Scalar) -> Scalar:
         """The rows of the block, of so many sequences."""
@@ -209,15 +209,15 @@ class TimeLoop:
 
     def load(self, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> Scalar:
         row = self.c.add(row, self.read) if name in self.doubled else row
-        return self.c.load(f"%{name}", self.place(row, width, column, part * size), self.type)
+        return self.c.load(f"%{name}", self.offset_of(row, width, column, part * size), self.type)
 
     def store(self, value: Scalar, name: str, row: Scalar, width: int, column: Scalar, part: int = 0, size: int = 0) -> None:
         """Store an element, where it is used."""
         if self.has(name):
             row = self.c.add(row, self.written) if name in self.doubled else row
-            self.c.store(value, f"%{name}", self.place(row, width, column, part * size))
+            self.c.store(value, f"%{name}", self.offset_of(row, width, column, part * size))
 
-    def place(self, row: Scalar, width: int, column: Scalar, extra: int) -> Scalar:
+    def offset_of(self, row: Scalar, width: int, column: Scalar, extra: int) -> Scalar:
         c = self.c
         return c.add(c.add(c.scale(row, width), column), extra)
 
@@ -258,6 +258,6 @@ class TimeLoop:
                 panels.multiply(c, more, below, to, rows, to, "matrix", width=self.unit, depth=deep)
 
     def finish(self, name: str) -> list[NativeCall]:
-        """The pieces: weights are packed, then the loop runs."""
+        """The native calls: weights are packed, then the loop runs."""
         self.end_function(f"after_{name}" if self.across else name)
-        return self.pieces
+        return self.native_calls

@@ -115,20 +115,20 @@ class Vectors:
     def load(self, pointer: str, index: Any, which: Mask | None = None) -> Scalar:
         """A vector from memory, of any alignment; zeros in the lanes that a mask leaves out."""
         c, size = self.code, BITS[self.element] // 8
-        place = Scalar(c.address(pointer, index, self.element), "ptr")
+        offset = Scalar(c.address(pointer, index, self.element), "ptr")
         if which is None or which == self.count:
-            return c.emit("load", self.type, (place,), f", align {size}")
-        operands = (place, Scalar(str(size), "i32"), self.mask(which), Scalar("zeroinitializer", self.type))
+            return c.emit("load", self.type, (offset,), f", align {size}")
+        operands = (offset, Scalar(str(size), "i32"), self.mask(which), Scalar("zeroinitializer", self.type))
         return c.call_external(f"@llvm.masked.load.{self.suffix}.p0", self.type, operands)
 
     def store(self, value: Scalar, pointer: str, index: Any, which: Mask | None = None) -> None:
         """Write a vector, or the lanes that a mask names."""
         c, size = self.code, BITS[self.element] // 8
-        place, value = Scalar(c.address(pointer, index, self.element), "ptr"), Scalar(value.name, self.type)
+        offset, value = Scalar(c.address(pointer, index, self.element), "ptr"), Scalar(value.name, self.type)
         if which is None or which == self.count:
-            c.effect("store", self.type, (value, place), f", align {size}")
+            c.effect("store", self.type, (value, offset), f", align {size}")
         else:
-            c.call_external(f"@llvm.masked.store.{self.suffix}.p0", "void", (value, place, Scalar(str(size), "i32"), self.mask(which)))
+            c.call_external(f"@llvm.masked.store.{self.suffix}.p0", "void", (value, offset, Scalar(str(size), "i32"), self.mask(which)))
 
     # -- arithmetic ----------------------------------------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class Run:
             if value not in self.memory:
                 self.memory[value] = np.empty(value.shape, value.dtype)
         run_kernel(plan, self.memory)
-        self.memory.update((each, self.memory[each.place]) for each in group.members if each.place is not None)
+        self.memory.update((each, self.memory[each.alias_of]) for each in group.members if each.alias_of is not None)
         self.plans.append(plan)
 
     def call(self, value: Call) -> None:

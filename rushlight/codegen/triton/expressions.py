@@ -58,13 +58,13 @@ class Emission:
 
     def count(self, expressions: Sequence[ScalarExpression]) -> None:
         """Count the uses of subexpressions: shared ones get a name."""
-        waiting = list(expressions)
+        worklist = list(expressions)
         self.kept += expressions
-        while waiting:
-            each = waiting.pop()
+        while worklist:
+            each = worklist.pop()
             self.counts[id(each)] = self.counts.get(id(each), 0) + 1
             if self.counts[id(each)] == 1:
-                waiting += each.args
+                worklist += each.args
 
     def __call__(self, expression: ScalarExpression) -> str:
         """The text of an expression, whose parts were counted before."""

@@ -74,10 +74,10 @@ class TritonKernel:
         self.lines: list[str] = []
         self.depth = 1
         self.row_names: dict[Value, str] = {}  # row values
-        self.held: dict[Value, str] = {}  # of a persistent kernel: values of the whole block
+        self.in_registers: dict[Value, str] = {}  # of a persistent kernel: values of the whole block
         self.loaded: dict[Any, str] = {}  # elements loaded in this block, by location
         self.shapes: dict[int, tuple[bool, bool]] = {}  # by id of an expression of the plan
-        self.held_shapes: dict[Value, tuple[bool, bool]] = {}
+        self.register_shapes: dict[Value, tuple[bool, bool]] = {}
         self.sums: dict[Value, str] = {}  # accumulators of partial sums
         self.written: set[Value] = set()  # buffers
         self.index_type = "tl.int64" if self.is_wide() else "tl.int32"
@@ -99,9 +99,9 @@ class TritonKernel:
             self.r_block = power_of_two(length // self.tiles)
             self.x_block = max(1, min(power_of_two(plan.partials[0].rows), 2048 // self.r_block))
         else:
-            again = len(plan.passes) > 1
+            several_passes = len(plan.passes) > 1
             tile = 8 if plan.tile is not None else 1  # rows that are adjacent in memory
-            self.persistent = power_of_two(length) * tile <= (PERSISTENT if again or plan.scratch else PERSISTENT // 4)
+            self.persistent = power_of_two(length) * tile <= (PERSISTENT if several_passes or plan.scratch else PERSISTENT // 4)
             if self.persistent:
                 self.r_block = power_of_two(length)
                 self.x_block = max(tile, 2048 // self.r_block)
@@ -330,7 +330,7 @@ class TritonKernel:
     def reads(self, part: Pass) -> list[Element]:
         """What a pass loads from memory."""
         found = [each for expression in expressions_of(part) for each in locations(expression)]
-        return [each for each in found if isinstance(each, Element) and each.value not in self.held]
+        return [each for each in found if isinstance(each, Element) and each.value not in self.in_registers]
 
     def emission(self, whole: bool) -> Emission:
         return Emission(lambda at: self.load(at, whole), self.assign, lambda name: self.used.setdefault(name))
@@ -396,13 +396,13 @@ class TritonKernel:
             if expression.op != "operand":
                 parts = [self.shape(each) for each in expression.args]
                 found = any(each[0] for each in parts), any(each[1] for each in parts)
-            elif isinstance(expression.data, Element) and expression.data.value not in self.held:
+            elif isinstance(expression.data, Element) and expression.data.value not in self.in_registers:
                 steps = [(axis.reduced, expression.data.strides[axis.dims[-1]]) for axis in self.plan.axes if axis.dims]
                 found = any(step and not reduced for reduced, step in steps), any(step and reduced for reduced, step in steps)
             elif isinstance(expression.data, RowElement):
                 found = True, False
             else:
-                found = self.held_shapes[expression.data.value]
+                found = self.register_shapes[expression.data.value]
             self.shapes[id(expression)] = found
         return found
 
@@ -435,9 +435,9 @@ class TritonKernel:
             self.line(f"{self.sums[to.value]} += tl.sum({value}, 0)")
             return
         if self.persistent and not self.flat:
-            self.held[store.value] = name
-            self.held_shapes[store.value] = self.shape(store.expression)
-            own = isinstance(to, Element) and to.buffer is (store.value.place or store.value)
+            self.in_registers[store.value] = name
+            self.register_shapes[store.value] = self.shape(store.expression)
+            own = isinstance(to, Element) and to.buffer is (store.value.alias_of or store.value)
             if not own:
                 return
         if isinstance(to, ScratchElement):
@@ -455,10 +455,9 @@ class TritonKernel:
         """The text of an operand."""
         if isinstance(at, RowElement):
             return self.row_names[at.value]
-        held = self.held.get(at.value)
-        if held is not None:
-            return held
-        assert isinstance(at, Element), "what is kept is held"
+        if at.value in self.in_registers:
+            return self.in_registers[at.value]
+        assert isinstance(at, Element), "what is kept between passes is in registers"
         pointer, mask = self.address(at, whole)
         key = (at.buffer, pointer)
         if key not in self.loaded:

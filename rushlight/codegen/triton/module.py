@@ -73,7 +73,7 @@ class GeneratedModule:
         if not isinstance(step, FusionGroup):
             value = step.value
             self.settle({self.region(each.value) for each in value.inputs}, {self.region(each) for each in value.others})
-            used = {self.schedule.slots[each.place or each] for each in (*[one.value for one in value.inputs], *value.others)}
+            used = {self.schedule.slots[each.alias_of or each] for each in (*[one.value for one in value.inputs], *value.others)}
             self.body.append((f"call({len(self.calls)})  # {value.node.name if value.node is not None else value}", used))
             self.calls.append(value)
             return
@@ -92,7 +92,7 @@ class GeneratedModule:
 
     def region(self, value: Value) -> Region:
         """The memory of a value."""
-        root = value.place or value
+        root = value.alias_of or value
         length = max(math.prod(root.shape), 1) * root.dtype.itemsize
         start = self.schedule.offsets.get(root)
         if start is not None:

@@ -1,4 +1,7 @@
-"""`torch._C`: names that PyTorch keeps in its compiled part."""
+"""`torch._C`: names that PyTorch keeps in its compiled part.
+
+In: a private name that a library imports.  Out: the feature of rushlight that it stands for.  This file has the names of `torch._C` itself; each other file is a submodule of it.
+"""
 
 from __future__ import annotations
 

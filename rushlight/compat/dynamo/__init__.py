@@ -1,4 +1,7 @@
-"""`torch._dynamo`: names of the compiler's front end."""
+"""`torch._dynamo`: names of the compiler's front end, over `rushlight.compiler`.
+
+Each other file is the submodule of that name; `config.py` maps settings to those of `capture/compile/config.py`.
+"""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class SymbolicFloat(Compared, float):
 
 
 class Escape(threading.local):
-    """Who is told, in this thread, what happens to symbolic numbers.
+    """The observer of this thread: it is called when a symbolic number becomes a plain one, or is compared.
 
     ``notice(kind, size)`` is called when a size becomes a plain number.  ``compared(how, a, b, outcome)``, where it is set, is called for
     every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas.  ``inferring`` counts the captures that

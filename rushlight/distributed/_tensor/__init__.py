@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from ..tensor import DeviceMesh, DTensor, Partial, Placement, Replicate, Shard, distribute_module, distribute_tensor, placement_types
 
-_PARTS = ("experimental", "placement_types", "api")
-absents(
-    globals(),
-    "it is not written yet",
-)
+__getattr__ = missing(__name__, lazy=("experimental", "placement_types", "api"))

@@ -4,8 +4,4 @@ from __future__ import annotations
 
 from ...core.missing import absents
 
-absents(
-    globals(),
-    "estimates for several processes are not made",
-    classes="MemoryTracker MemTracker",
-)
+absents(globals(), "estimates for several processes are not made", classes="MemoryTracker MemTracker")

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from .join import Join, Joinable, JoinHook
 
-_PARTS = ("ddp_comm_hooks", "join", "model_averaging", "_checkpoint")
-absents(
-    globals(),
-    "it is not written yet",
-)
+__getattr__ = missing(__name__, lazy=("ddp_comm_hooks", "join", "model_averaging", "_checkpoint"))

@@ -10,9 +10,4 @@ def is_available() -> bool:
     return False
 
 
-absents(
-    globals(),
-    "there are no remote processes",
-    classes="context DistAutogradContext",
-    functions="backward get_gradients",
-)
+absents(globals(), "there are no remote processes", classes="context DistAutogradContext", functions="backward get_gradients")

@@ -6,7 +6,7 @@ then ``state_dict_saver.py`` and ``state_dict_loader.py``; ``state_dict.py`` has
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from .api import CheckpointException
 from .default_planner import DefaultLoadPlanner, DefaultSavePlanner
 from .filesystem import FileSystemReader, FileSystemWriter, StorageReader, StorageWriter
@@ -17,19 +17,21 @@ from .planner import LoadPlan, LoadPlanner, ReadItem, SavePlan, SavePlanner, Wri
 from .state_dict_loader import load, load_state_dict
 from .state_dict_saver import async_save, save, save_state_dict
 
-_PARTS = (
-    "api",
-    "default_planner",
-    "format_utils",
-    "hf_storage",
-    "optimizer",
-    "state_dict",
-    "state_dict_loader",
-    "state_dict_saver",
-    "stateful",
-    "_consolidate_hf_safetensors",
-    "metadata",
-    "planner",
-    "filesystem",
+__getattr__ = missing(
+    __name__,
+    lazy=(
+        "api",
+        "default_planner",
+        "format_utils",
+        "hf_storage",
+        "optimizer",
+        "state_dict",
+        "state_dict_loader",
+        "state_dict_saver",
+        "stateful",
+        "_consolidate_hf_safetensors",
+        "metadata",
+        "planner",
+        "filesystem",
+    ),
 )
-absents(globals(), "it is not written yet")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 
-_PARTS = ("multiprocessing", "agent", "rendezvous", "utils", "events", "metrics", "timer")
-absents(
-    globals(),
-    "the launcher that restarts failed processes is not here: start the program itself",
-)
+__getattr__ = missing(__name__, lazy=("multiprocessing", "agent", "rendezvous", "utils", "events", "metrics", "timer"))

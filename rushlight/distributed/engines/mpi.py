@@ -22,7 +22,7 @@ from .shared import SharedSegment, shared_segment
 
 SETTINGS = {
     # a process that waits gives its core to others at once: processes may be more than cores
-    "MPIR_CVAR_POLLS_BEFORE_YIELD": "0",
+    "MPIR_CVAR_POLLS_BEFORE_YIELD": "0"
 }
 NO_MPI = (
     "mpi4py is not installed, which process groups of several processes need: pip install 'rushlight[mpi]' brings it with an MPI, "

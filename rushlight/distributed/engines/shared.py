@@ -26,15 +26,12 @@ import numpy as np
 
 UFUNCS: dict[str, Any] = {"SUM": np.add, "PROD": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
                           "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor, "AVG": np.add}  # fmt: skip
-PLACES = 3  # slots of pieces, used round-robin; two are in flight, so that a slot is free when its turn comes
-REDUCED, ENDED = (
-    8,
-    16,
-)  # counters of pieces reduced, and finished, in separate cache lines; before them the tags of the slots
+SLOTS = 3  # slots for chunks, used round-robin; two are in flight, so that a slot is free when its turn comes
+REDUCED, ENDED = (8, 16)  # counters of chunks reduced, and finished, in separate cache lines; before them the tags of the slots
 HEADER = 4096
-PIECE = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes
+CHUNK = int(os.environ.get("RUSHLIGHT_SHARED_PIECE", 512 << 10))  # bytes
 WHOLE = 16 << 10  # bytes up to which each process reduces everything itself
-NUMBERS = 0x7FFFFFFF  # the bits of a piece's number in a tag
+NUMBERS = 0x7FFFFFFF  # the bits of a chunk's number in a tag
 DIFFER = "processes reduce arrays of different sizes or dtypes, or in different ways"
 
 
@@ -48,7 +45,7 @@ def shared_segment(mpi: Any, communicator: Any) -> SharedSegment | None:
     fits = (
         size == communicator.Get_size()
         and platform.machine() in ("x86_64", "AMD64")
-        and _free_memory() > 4 * size * (HEADER + PLACES * PIECE)
+        and _free_memory() > 4 * size * (HEADER + SLOTS * CHUNK)
     )
     if not communicator.allreduce(int(fits), mpi.MIN):
         return None
@@ -69,16 +66,16 @@ class SharedSegment:
 
     def __init__(self, mpi: Any, communicator: Any) -> None:
         self.rank, self.size = communicator.Get_rank(), communicator.Get_size()
-        self._window = mpi.Win.Allocate_shared(HEADER + PLACES * PIECE, 1, comm=communicator)
+        self._window = mpi.Win.Allocate_shared(HEADER + SLOTS * CHUNK, 1, comm=communicator)
         segments = [np.frombuffer(self._window.Shared_query(each)[0], np.uint8) for each in range(self.size)]
         segments[self.rank][:HEADER] = 0
         self.counters = [memoryview(each[:HEADER]).cast("q") for each in segments]  # type: ignore[arg-type]
         self.mine = self.counters[self.rank]
         self.others = [each for rank, each in enumerate(self.counters) if rank != self.rank]
-        self.places = [[each[HEADER + at * PIECE : HEADER + (at + 1) * PIECE] for each in segments] for at in range(PLACES)]
-        self.count = 0  # pieces that this process has published
+        self.slots = [[each[HEADER + at * CHUNK : HEADER + (at + 1) * CHUNK] for each in segments] for at in range(SLOTS)]
+        self.count = 0  # chunks that this process has published
         self.whole = 4 * WHOLE if self.size == 2 else WHOLE if self.size <= 4 else WHOLE // 4
-        self.waiting: deque[Exchange] = deque()
+        self.queue: deque[Exchange] = deque()
         self._lock = Lock()
         self._small = False  # a small array is being added up
         self._views: dict[Any, Any] = {}
@@ -87,7 +84,7 @@ class SharedSegment:
     def begin(self, array: Any, op: str) -> Exchange:
         """Begin to reduce an array over all processes, in place."""
         made = Exchange(self, array, op)
-        self.waiting.append(made)
+        self.queue.append(made)
         made.Test()
         return made
 
@@ -96,13 +93,13 @@ class SharedSegment:
 
         ``note(tensor, size)`` is called once the array is published.
         """
-        if array.nbytes > self.whole or self.waiting or self._small:
+        if array.nbytes > self.whole or self.queue or self._small:
             note(tensor, array.size)
             return self.begin(array, "SUM")
         self._small = True
         try:
             self.count = count = self.count + 1
-            at = count % PLACES
+            at = count % SLOTS
             key = (array.dtype, array.shape, at)
             own, first, second, rest, what = self._views.get(key) or self._make_views(*key)
             own[...] = array
@@ -113,7 +110,7 @@ class SharedSegment:
                     spins -= 1
                     if spins < 0:
                         made = Exchange(self, array, "SUM", count)
-                        self.waiting.append(made)
+                        self.queue.append(made)
                         return made
             np.add(first, second, array)
             for each in rest:
@@ -126,7 +123,7 @@ class SharedSegment:
     def _make_views(self, dtype: Any, shape: tuple[int, ...], at: int) -> Any:
         """The views of a slot for small arrays: this process's, the first, the second and the others; and their signature."""
         size = dtype.itemsize * math.prod(shape)
-        views = [each[:size].view(dtype).reshape(shape) for each in self.places[at]]
+        views = [each[:size].view(dtype).reshape(shape) for each in self.slots[at]]
         if len(self._views) > 256:
             self._views.clear()
         found = self._views[dtype, shape, at] = (views[self.rank], *views[:2], views[2:], _signature(dtype, "SUM", size))
@@ -134,14 +131,14 @@ class SharedSegment:
 
     def advance(self) -> None:
         """Make progress without blocking; another thread may be doing so."""
-        waiting = self.waiting
-        while waiting and not self._small and self._lock.acquire(False):
+        queue = self.queue
+        while queue and not self._small and self._lock.acquire(False):
             try:
-                if not waiting or not waiting[0].advance():
+                if not queue or not queue[0].advance():
                     return
-                waiting.popleft()
+                queue.popleft()
             except RuntimeError as error:
-                waiting[0].error, waiting[0].ended = error, True
+                queue[0].error, queue[0].ended = error, True
                 return
             finally:
                 self._lock.release()
@@ -161,122 +158,122 @@ class Exchange:
         "_at",
         "_divisor",
         "_gathered",
-        "_laid",
-        "_lane",
+        "_published",
+        "_segment",
         "_parts",
-        "_pieces",
+        "_chunks",
         "_reduced",
         "_step",
         "_ufunc",
-        "_what",
+        "_signature",
         "ended",
         "error",
     )
 
     def __init__(self, segment: SharedSegment, array: Any, op: str, published: int = 0) -> None:
-        self._lane, self._array, self._ufunc = segment, array.reshape(-1), UFUNCS[op]
+        self._segment, self._array, self._ufunc = segment, array.reshape(-1), UFUNCS[op]
         self._divisor = array.dtype.type(segment.size) if op == "AVG" else None
-        self._step = PIECE // array.itemsize
-        self._pieces = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
-        self._what = _signature(array.dtype, op, array.nbytes)
-        self._at = published - 1  # pieces of exchanges before this one
-        self._laid, self._reduced, self._gathered = int(published > 0), 0, 0
+        self._step = CHUNK // array.itemsize
+        self._chunks = max(1, -(-array.size // self._step))  # of an empty array one, so that counters agree
+        self._signature = _signature(array.dtype, op, array.nbytes)
+        self._at = published - 1  # chunks of exchanges before this one
+        self._published, self._reduced, self._gathered = int(published > 0), 0, 0
         self.ended = False
         self.error: Exception | None = None
 
     def Test(self) -> bool:
         """Make progress without blocking; whether it is done."""
         if not self.ended:
-            self._lane.advance()
+            self._segment.advance()
         if self.error is not None:
             raise self.error
         return self.ended
 
     def advance(self) -> bool:
-        """Publish pieces, reduce, and gather; whether all is done."""
-        segment = self._lane
+        """Publish chunks, reduce, and gather; whether all is done."""
+        segment = self._segment
         mine, others = segment.mine, segment.others
-        if self._laid == 0:
+        if self._published == 0:
             self._at = segment.count
-        while self._gathered < self._pieces:
-            before = self._laid + self._reduced + self._gathered
+        while self._gathered < self._chunks:
+            before = self._published + self._reduced + self._gathered
             at = self._at + self._gathered + 1
             if self._gathered < self._reduced and have_come(others, REDUCED, at):
                 self._gather(self._gathered)
                 self._gathered += 1
                 mine[ENDED] = at
             at = self._at + self._reduced + 1
-            if self._reduced < self._laid and self._all_laid(at):
+            if self._reduced < self._published and self._all_published(at):
                 self._reduce(self._reduced)
                 self._reduced += 1
                 mine[REDUCED] = at
-            at = self._at + self._laid + 1
-            if self._laid < self._pieces and self._laid < self._gathered + 2 and have_come(others, ENDED, at - PLACES):
-                self._lay(self._laid)
-                self._laid += 1
-                mine[at % PLACES] = (at & NUMBERS) << 32 | self._what
+            at = self._at + self._published + 1
+            if self._published < self._chunks and self._published < self._gathered + 2 and have_come(others, ENDED, at - SLOTS):
+                self._publish(self._published)
+                self._published += 1
+                mine[at % SLOTS] = (at & NUMBERS) << 32 | self._signature
                 segment.count = at
-            if before == self._laid + self._reduced + self._gathered:
+            if before == self._published + self._reduced + self._gathered:
                 return False
         self.ended = True
         return True
 
-    def _all_laid(self, at: int) -> bool:
-        """Whether all processes have published a piece; raises where signatures differ."""
-        number, place = at & NUMBERS, at % PLACES
-        for each in self._lane.others:
-            found = each[place]
+    def _all_published(self, at: int) -> bool:
+        """Whether all processes have published a chunk; raises where signatures differ."""
+        number, slot = at & NUMBERS, at % SLOTS
+        for each in self._segment.others:
+            found = each[slot]
             if found >> 32 != number:
                 return False
-            if found & 0xFFFFFFFF != self._what:
+            if found & 0xFFFFFFFF != self._signature:
                 raise RuntimeError(DIFFER)
         return True
 
     def _views(self, number: int) -> tuple[Any, list[Any]]:
-        """A piece of the array, and its slots in the segments of all processes."""
-        piece = self._array[number * self._step : (number + 1) * self._step]
-        places = self._lane.places[(self._at + number + 1) % PLACES]
-        return piece, [each[: piece.nbytes].view(piece.dtype) for each in places]
+        """A chunk of the array, and its slots in the segments of all processes."""
+        chunk = self._array[number * self._step : (number + 1) * self._step]
+        slots = self._segment.slots[(self._at + number + 1) % SLOTS]
+        return chunk, [each[: chunk.nbytes].view(chunk.dtype) for each in slots]
 
     def _share(self, length: int, rank: int) -> slice:
-        """The part of a piece that a process reduces."""
-        return slice(length * rank // self._lane.size, length * (rank + 1) // self._lane.size)
+        """The part of a chunk that a process reduces."""
+        return slice(length * rank // self._segment.size, length * (rank + 1) // self._segment.size)
 
-    def _lay(self, number: int) -> None:
-        piece, places = self._views(number)
-        own = places[self._lane.rank]
-        if self._array.nbytes <= self._lane.whole:
-            own[...] = piece
+    def _publish(self, number: int) -> None:
+        chunk, slots = self._views(number)
+        own = slots[self._segment.rank]
+        if self._array.nbytes <= self._segment.whole:
+            own[...] = chunk
             return
-        share = self._share(piece.size, self._lane.rank)  # no other process needs it
-        own[: share.start], own[share.stop :] = piece[: share.start], piece[share.stop :]
+        share = self._share(chunk.size, self._segment.rank)  # no other process needs it
+        own[: share.start], own[share.stop :] = chunk[: share.start], chunk[share.stop :]
 
     def _reduce(self, number: int) -> None:
-        piece, places = self._views(number)
-        rank, size = self._lane.rank, self._lane.size
-        if self._array.nbytes <= self._lane.whole:  # in the same order on all processes, so that results are bitwise equal
-            self._ufunc(places[0], places[1], piece)
-            for each in places[2:]:
-                self._ufunc(piece, each, piece)
+        chunk, slots = self._views(number)
+        rank, size = self._segment.rank, self._segment.size
+        if self._array.nbytes <= self._segment.whole:  # in the same order on all processes, so that results are bitwise equal
+            self._ufunc(slots[0], slots[1], chunk)
+            for each in slots[2:]:
+                self._ufunc(chunk, each, chunk)
             if self._divisor is not None:
-                np.divide(piece, self._divisor, piece)
+                np.divide(chunk, self._divisor, chunk)
             return
-        share = self._share(piece.size, rank)
-        part = piece[share]
+        share = self._share(chunk.size, rank)
+        part = chunk[share]
         for other in range(1, size):
-            self._ufunc(part, places[(rank + other) % size][share], part)
+            self._ufunc(part, slots[(rank + other) % size][share], part)
         if self._divisor is not None:
             np.divide(part, self._divisor, part)
-        places[rank][share] = part
+        slots[rank][share] = part
 
     def _gather(self, number: int) -> None:
-        if self._array.nbytes <= self._lane.whole:
+        if self._array.nbytes <= self._segment.whole:
             return
-        piece, places = self._views(number)
-        rank, size = self._lane.rank, self._lane.size
+        chunk, slots = self._views(number)
+        rank, size = self._segment.rank, self._segment.size
         for other in range(1, size):
-            share = self._share(piece.size, (rank + other) % size)
-            piece[share] = places[(rank + other) % size][share]
+            share = self._share(chunk.size, (rank + other) % size)
+            chunk[share] = slots[(rank + other) % size][share]
 
 
 def have_come(counters: list[Any], which: int, to: int) -> bool:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from .api import LaunchConfig, elastic_launch, launch_agent
 
-_PARTS = ("api",)
-absents(
-    globals(),
-    "the launcher that restarts failed processes is not here: start the program itself",
-)
+__getattr__ = missing(__name__, lazy=("api",))

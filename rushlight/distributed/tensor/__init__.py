@@ -6,13 +6,14 @@ first, then ``_rules.py`` and ``_redistribute.py``.
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from ...serialization import add_safe_globals
 from ..device_mesh import DeviceMesh, init_device_mesh
 from ._api import DTensor, distribute_module, distribute_tensor, empty, full, ones, rand, randn, zeros
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from .placement_types import Partial, Placement, Replicate, Shard, _StridedShard
 
-_PARTS = ("placement_types", "parallel", "experimental", "_utils", "device_mesh", "debug", "_dtensor_spec", "_api", "_ops")
-absents(globals(), "it is not written yet")
+__getattr__ = missing(
+    __name__, lazy=("placement_types", "parallel", "experimental", "_utils", "device_mesh", "debug", "_dtensor_spec", "_api", "_ops")
+)
 add_safe_globals([DeviceMesh, DTensorSpec, TensorMeta, DTensor, Partial, Replicate, Shard, _StridedShard])  # files may name them

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing import absents
+from ...core.missing import missing
 from ..device_mesh import DeviceMesh, init_device_mesh
 
-absents(
-    globals(),
-    "it is not written yet",
-)
+__getattr__ = missing(__name__)

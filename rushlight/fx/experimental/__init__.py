@@ -1,4 +1,7 @@
-"""Parts of ``torch.fx`` that libraries import: ``make_fx``, fusion of convolution and batch norm, folding of constants."""
+"""Parts of ``torch.fx`` that libraries import: ``make_fx``, fusion of convolution and batch norm, folding of constants.
+
+In: a function or ``GraphModule``.  Out: a ``GraphModule``.  Read ``proxy_tensor.py`` first.
+"""
 
 from __future__ import annotations
 

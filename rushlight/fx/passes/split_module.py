@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from operator import getitem as _getitem
 from typing import Any
 
@@ -64,7 +65,7 @@ def split_module(
         target = node.target
         if node.op == "call_module":
             target = node.target.replace(".", "_")
-            part.targets[target] = _fetch(root_m, node.target)
+            part.targets[target] = attrgetter(node.target)(root_m)
             if qualname_map is not None:
                 qualname_map[f"{part.submod_name}.{target}"] = node.target
         args = map_arg(node.args, part.environment.__getitem__)
@@ -92,13 +93,13 @@ def _note_use(given: Node, user: Node, place: dict[Node, str], partitions: dict[
 def _sorted(partitions: dict[str, Partition]) -> list[str]:
     """The parts, each after those that it depends on."""
     done: list[str] = []
-    waiting = list(partitions)
-    while waiting:
-        ready = [name for name in waiting if all(each in done for each in partitions[name].dependencies)]
+    worklist = list(partitions)
+    while worklist:
+        ready = [name for name in worklist if all(each in done for each in partitions[name].dependencies)]
         if not ready:
             raise RuntimeError("cycle exists between partitions!")
         done.append(ready[0])
-        waiting.remove(ready[0])
+        worklist.remove(ready[0])
     return done
 
 
@@ -118,7 +119,7 @@ def _assembled(m: GraphModule, order: list[str], partitions: dict[str, Partition
             made = graph.get_attr(node.target, type_expr=node.type)
             made.meta = dict(node.meta)
             environment[node] = made
-            attributes[node.target] = _fetch(m, node.target)
+            attributes[node.target] = attrgetter(node.target)(m)
         return environment[node]
 
     used = {each for name in order for each in partitions[name].inputs}
@@ -145,12 +146,6 @@ def _assembled(m: GraphModule, order: list[str], partitions: dict[str, Partition
     whole = GraphModule(attributes, graph)
     whole.meta.update(getattr(m, "meta", {}))
     return whole
-
-
-def _fetch(root: Any, path: str) -> Any:
-    for part in path.split("."):
-        root = getattr(root, part)
-    return root
 
 
 __all__ = ["Partition", "split_module"]

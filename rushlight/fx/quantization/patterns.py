@@ -7,10 +7,7 @@ from typing import Any
 
 from ... import nn
 from ...ao.nn import quantized as nnq
-from ...ao.quantization.quantization_mappings import (
-    get_default_dynamic_quant_module_mappings,
-    get_default_static_quant_module_mappings,
-)
+from ...ao.quantization.quantization_mappings import get_default_dynamic_quant_module_mappings, get_default_static_quant_module_mappings
 from ...ao.quantization.stubs import DeQuantStub, QuantStub
 from ...core.declare import exports
 from ...nn import functional

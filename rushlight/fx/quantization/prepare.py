@@ -13,18 +13,7 @@ from ...core.dtypes import qint8, quint8
 from ...core.errors import NotSupported
 from ..graph_module import GraphModule
 from ..node import Node
-from .patterns import (
-    DYNAMIC,
-    EMBEDDINGS,
-    FIXED,
-    WEIGHTED,
-    is_quantizable,
-    kind_of,
-    relu_behind,
-    shares_scale,
-    tensor_operands,
-    weight_of,
-)
+from .patterns import DYNAMIC, EMBEDDINGS, FIXED, WEIGHTED, is_quantizable, kind_of, relu_behind, shares_scale, tensor_operands, weight_of
 
 _FIXED_OBSERVERS = (FixedQParamsObserver, FixedQParamsFakeQuantize)
 

@@ -1,4 +1,6 @@
-"""The layers, a file a family; PyTorch has them in files of the same names.  A file is loaded when one of its layers is first used."""
+"""The layers, a file a family; PyTorch has them in files of the same names.  A file is loaded when one of its layers is first used.
+
+In: sizes and options.  Out: a ``Module`` with parameters, whose ``forward`` calls functions of the op table.  Read ``module.py`` first, then ``linear.py``."""
 
 from __future__ import annotations
 

@@ -49,10 +49,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for number, (first, last) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
             width = int(in_features // div_value ** (number + 1))
             self.tail.append(
-                Sequential(
-                    Linear(in_features, width, bias=False, **options),
-                    Linear(width, last - first, bias=False, **options),
-                )
+                Sequential(Linear(in_features, width, bias=False, **options), Linear(width, last - first, bias=False, **options))
             )
 
     def reset_parameters(self) -> None:

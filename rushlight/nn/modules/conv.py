@@ -114,69 +114,50 @@ def _padded(layer: Any, input: Any) -> tuple[Any, Any]:
     return F.pad(input, layer._reversed_padding_repeated_twice, mode=layer.padding_mode), 0
 
 
-class Conv1d(_ConvNd):
+class _Convolution(_ConvNd):
+    """A convolution of ``kernel_size``, ``stride``, ``padding`` and ``dilation`` that may be single numbers."""
+
+    _sizes: Any  # a number, or one for each dimension, as a tuple
+    _function: str
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        sizes = self._sizes
+        super().__init__(
+            in_channels, out_channels, sizes(kernel_size), sizes(stride), padding if isinstance(padding, str) else sizes(padding),
+            sizes(dilation), False, sizes(0), groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
+        input, padding = _padded(self, input)
+        return getattr(F, self._function)(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    def forward(self, input: Any) -> Any:
+        """The convolved input."""
+        return self._conv_forward(input, self.weight, self.bias)
+
+
+class Conv1d(_Convolution):
     """Convolution of signals, (batch, channels, length)."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _single(kernel_size), _single(stride),
-            padding if isinstance(padding, str) else _single(padding), _single(dilation), False, _single(0), groups, bias,
-            padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
-        input, padding = _padded(self, input)
-        return F.conv1d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
-
-    def forward(self, input: Any) -> Any:
-        """The convolved signals."""
-        return self._conv_forward(input, self.weight, self.bias)
+    _sizes = staticmethod(_single)
+    _function = "conv1d"
 
 
-class Conv2d(_ConvNd):
+class Conv2d(_Convolution):
     """Convolution of images, (batch, channels, height, width)."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _pair(kernel_size), _pair(stride), padding if isinstance(padding, str) else _pair(padding),
-            _pair(dilation), False, _pair(0), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
-        input, padding = _padded(self, input)
-        return F.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
-
-    def forward(self, input: Any) -> Any:
-        """The convolved images."""
-        return self._conv_forward(input, self.weight, self.bias)
+    _sizes = staticmethod(_pair)
+    _function = "conv2d"
 
 
-class Conv3d(_ConvNd):
+class Conv3d(_Convolution):
     """Convolution of volumes, (batch, channels, depth, height, width)."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _triple(kernel_size), _triple(stride),
-            padding if isinstance(padding, str) else _triple(padding), _triple(dilation), False, _triple(0), groups, bias,
-            padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def _conv_forward(self, input: Any, weight: Any, bias: Any) -> Any:
-        input, padding = _padded(self, input)
-        return F.conv3d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
-
-    def forward(self, input: Any) -> Any:
-        """The convolved volumes."""
-        return self._conv_forward(input, self.weight, self.bias)
+    _sizes = staticmethod(_triple)
+    _function = "conv3d"
 
 
 # -- transposed --------------------------------------------------------------------------------------------------
@@ -223,60 +204,48 @@ class _ConvTransposeNd(_ConvNd):
             )
         return [size - low for size, low in zip(output_size, least)]
 
-    def _transposed(self, function: Any, input: Any, output_size: Any) -> Any:
+
+class _TransposedConvolution(_ConvTransposeNd):
+    """A transposed convolution of sizes that may be single numbers."""
+
+    _sizes: Any
+    _function: str
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
+        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        sizes = self._sizes
+        super().__init__(
+            in_channels, out_channels, sizes(kernel_size), sizes(stride), sizes(padding), sizes(dilation), True, sizes(output_padding),
+            groups, bias, padding_mode, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, input: Any, output_size: Any = None) -> Any:
+        """The larger output, of a size that may be named."""
         more = self._output_padding(input, output_size, self.stride, self.padding, self.kernel_size, len(self.kernel_size), self.dilation)
-        return function(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
+        return getattr(F, self._function)(input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_TransposedConvolution):
     """Transposed convolution of signals: the gradient of a convolution, seen as a layer."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _single(kernel_size), _single(stride), _single(padding), _single(dilation), True,
-            _single(output_padding), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def forward(self, input: Any, output_size: Any = None) -> Any:
-        """The longer signals, of a size that may be named."""
-        return self._transposed(F.conv_transpose1d, input, output_size)
+    _sizes = staticmethod(_single)
+    _function = "conv_transpose1d"
 
 
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_TransposedConvolution):
     """Transposed convolution of images: the gradient of a convolution, seen as a layer."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _pair(kernel_size), _pair(stride), _pair(padding), _pair(dilation), True,
-            _pair(output_padding), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def forward(self, input: Any, output_size: Any = None) -> Any:
-        """The larger images, of a size that may be named."""
-        return self._transposed(F.conv_transpose2d, input, output_size)
+    _sizes = staticmethod(_pair)
+    _function = "conv_transpose2d"
 
 
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_TransposedConvolution):
     """Transposed convolution of volumes: the gradient of a convolution, seen as a layer."""
 
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-        groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(
-            in_channels, out_channels, _triple(kernel_size), _triple(stride), _triple(padding), _triple(dilation), True,
-            _triple(output_padding), groups, bias, padding_mode, device, dtype,
-        )  # fmt: skip
-
-    def forward(self, input: Any, output_size: Any = None) -> Any:
-        """The larger volumes, of a size that may be named."""
-        return self._transposed(F.conv_transpose3d, input, output_size)
+    _sizes = staticmethod(_triple)
+    _function = "conv_transpose3d"
 
 
 # -- lazy --------------------------------------------------------------------------------------------------------
@@ -333,82 +302,58 @@ class _LazyConvXdMixin(LazyModuleMixin):
         return len(self.kernel_size)
 
 
-class LazyConv1d(_LazyConvXdMixin, Conv1d):
+class _LazyConvolution(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
+        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
+        self._become_lazy(out_channels, bias, device, dtype)
+
+
+class _LazyTransposedConvolution(_LazyConvXdMixin):
+    def __init__(
+        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
+        self._become_lazy(out_channels, bias, device, dtype)
+
+
+class LazyConv1d(_LazyConvolution, Conv1d):
     """A ``Conv1d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv1d
 
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
-
-class LazyConv2d(_LazyConvXdMixin, Conv2d):
+class LazyConv2d(_LazyConvolution, Conv2d):
     """A ``Conv2d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv2d
 
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
-
-class LazyConv3d(_LazyConvXdMixin, Conv3d):
+class LazyConv3d(_LazyConvolution, Conv3d):
     """A ``Conv3d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = Conv3d
 
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+class LazyConvTranspose1d(_LazyTransposedConvolution, ConvTranspose1d):
     """A ``ConvTranspose1d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose1d
 
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+class LazyConvTranspose2d(_LazyTransposedConvolution, ConvTranspose2d):
     """A ``ConvTranspose2d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose2d
 
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
-
-class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+class LazyConvTranspose3d(_LazyTransposedConvolution, ConvTranspose3d):
     """A ``ConvTranspose3d`` that takes ``in_channels`` from its first input."""
 
     cls_to_become = ConvTranspose3d
-
-    def __init__(
-        self, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-        bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros", device: Any = None, dtype: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype)
-        self._become_lazy(out_channels, bias, device, dtype)
 
 
 __all__ = [

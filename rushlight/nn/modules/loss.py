@@ -161,9 +161,7 @@ class NLLLoss2d(NLLLoss):
         self, weight: Any = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None, reduction: str = "mean"
     ) -> None:  # fmt: skip
         warnings.warn(
-            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.",
-            FutureWarning,
-            stacklevel=2,
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement.", FutureWarning, stacklevel=2
         )
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 

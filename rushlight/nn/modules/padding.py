@@ -17,6 +17,11 @@ class _PadNd(Module):
     __constants__ = ["padding"]
     mode = "constant"
     padding: Any
+    _sizes: Any  # a number, or one for each side, as a tuple
+
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = self._sizes(padding)
 
     def forward(self, input: Any) -> Any:
         """The input with a border."""
@@ -31,7 +36,9 @@ class _CircularPadNd(_PadNd):
     mode = "circular"
 
     def _check_input_dim(self, input: Any) -> None:
-        raise NotImplementedError
+        dimensions = len(self.padding) // 2 + 1
+        if input.dim() not in (dimensions, dimensions + 1):
+            raise ValueError(f"expected {dimensions}D or {dimensions + 1}D input (got {input.dim()}D input)")
 
     def forward(self, input: Any) -> Any:
         """The input continued from its other end."""
@@ -39,49 +46,29 @@ class _CircularPadNd(_PadNd):
         return F.pad(input, self.padding, self.mode)
 
 
-def _expect(input: Any, dimensions: int) -> None:
-    if input.dim() not in (dimensions, dimensions + 1):
-        raise ValueError(f"expected {dimensions}D or {dimensions + 1}D input (got {input.dim()}D input)")
-
-
 class CircularPad1d(_CircularPadNd):
     """Continue signals from their other end."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
-
-    def _check_input_dim(self, input: Any) -> None:
-        _expect(input, 2)
+    _sizes = staticmethod(_pair)
 
 
 class CircularPad2d(_CircularPadNd):
     """Continue images from their other side."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
-
-    def _check_input_dim(self, input: Any) -> None:
-        _expect(input, 3)
+    _sizes = staticmethod(_quadruple)
 
 
 class CircularPad3d(_CircularPadNd):
     """Continue volumes from their other side."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
-
-    def _check_input_dim(self, input: Any) -> None:
-        _expect(input, 4)
+    _sizes = staticmethod(_sextuple)
 
 
 class _ConstantPadNd(_PadNd):
     __constants__ = ["padding", "value"]
 
-    def __init__(self, value: float) -> None:
-        super().__init__()
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
         self.value = value
 
     def forward(self, input: Any) -> Any:
@@ -96,25 +83,19 @@ class _ConstantPadNd(_PadNd):
 class ConstantPad1d(_ConstantPadNd):
     """Put a value before and after signals."""
 
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(value)
-        self.padding = _pair(padding)
+    _sizes = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
     """Put a border of one value around images."""
 
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(value)
-        self.padding = _quadruple(padding)
+    _sizes = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
     """Put a border of one value around volumes."""
 
-    def __init__(self, padding: Any, value: float) -> None:
-        super().__init__(value)
-        self.padding = _sextuple(padding)
+    _sizes = staticmethod(_sextuple)
 
 
 class ZeroPad1d(ConstantPad1d):
@@ -151,25 +132,19 @@ class _ReflectionPadNd(_PadNd):
 class ReflectionPad1d(_ReflectionPadNd):
     """Mirror signals at their ends."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
+    _sizes = staticmethod(_pair)
 
 
 class ReflectionPad2d(_ReflectionPadNd):
     """Mirror images at their edges."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
+    _sizes = staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_ReflectionPadNd):
     """Mirror volumes at their faces."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
+    _sizes = staticmethod(_sextuple)
 
 
 class _ReplicationPadNd(_PadNd):
@@ -179,25 +154,19 @@ class _ReplicationPadNd(_PadNd):
 class ReplicationPad1d(_ReplicationPadNd):
     """Repeat the ends of signals."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _pair(padding)
+    _sizes = staticmethod(_pair)
 
 
 class ReplicationPad2d(_ReplicationPadNd):
     """Repeat the edges of images."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _quadruple(padding)
+    _sizes = staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_ReplicationPadNd):
     """Repeat the faces of volumes."""
 
-    def __init__(self, padding: Any) -> None:
-        super().__init__()
-        self.padding = _sextuple(padding)
+    _sizes = staticmethod(_sextuple)
 
 
 __all__ = [

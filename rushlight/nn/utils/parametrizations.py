@@ -164,13 +164,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
 
     def convert(
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: Any,
-        unexpected_keys: Any,
-        error_msgs: Any,
+        state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
     ) -> None:
         """Files of the hook's form of weight norm name the parts differently."""
         old = [f"{prefix}{name}_g", f"{prefix}{name}_v"]

@@ -52,10 +52,7 @@ class SpectralNorm:
                     new_u = F.normalize(matrix.mv(new_v), dim=0, eps=self.eps)
                 v.copy_(new_v)
                 u.copy_(new_u)
-                u, v = (
-                    new_u.clone(),
-                    new_v.clone(),
-                )  # the next forward writes to the buffers; this one's backward needs these
+                u, v = (new_u.clone(), new_v.clone())  # the next forward writes to the buffers; this one's backward needs these
         sigma = u.dot(matrix.mv(v))
         return weight / sigma
 
@@ -114,14 +111,7 @@ class SpectralNormLoadStateDictPreHook:
         self.fn = fn
 
     def __call__(
-        self,
-        state_dict: Any,
-        prefix: str,
-        local_metadata: Any,
-        strict: bool,
-        missing_keys: Any,
-        unexpected_keys: Any,
-        error_msgs: Any,
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: bool, missing_keys: Any, unexpected_keys: Any, error_msgs: Any
     ) -> None:
         name = self.fn.name
         version = local_metadata.get("spectral_norm", {}).get(name + ".version")
@@ -164,10 +154,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     """Take spectral normalisation off a module."""
-    norm = next(
-        (hook for hook in module._forward_pre_hooks.values() if isinstance(hook, SpectralNorm) and hook.name == name),
-        None,
-    )
+    norm = next((hook for hook in module._forward_pre_hooks.values() if isinstance(hook, SpectralNorm) and hook.name == name), None)
     if norm is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
     norm.remove(module)

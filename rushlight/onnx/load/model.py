@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...capture.compile.annotations import mark
-from ...capture.graph_module import GraphModule, assign, targets
+from ...capture.graph_module import GraphModule, assign, hasattr_at, targets
 from ...core.errors import RushlightError
 from ...graph import Graph
 from ...nn.modules.module import Module
@@ -158,15 +158,6 @@ def _rebuild(parts: dict[str, Any], graph: Graph, name: str, training: bool, abo
         assign(made, path, value)
     made.describe(*about)
     return made.train(training)  # type: ignore[no-any-return]
-
-
-def hasattr_at(root: Any, path: str) -> bool:
-    """Whether there is something at a dotted path."""
-    for part in path.split("."):
-        if not hasattr(root, part):
-            return False
-        root = getattr(root, part)
-    return True
 
 
 class ModuleRoot(Module):

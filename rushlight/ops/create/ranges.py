@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import primitive, table
 from ...core.dtypes import BOOL, BY_NUMPY, COMPLEX, FLOAT8, FLOATING, INTEGRAL, LOW_PRECISION, default, legacy_name, scalar_category
 from ...core.errors import ArgumentError, DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
-from ...core.random_rounding import fused_multiply_add
+from ...core.rounding import fused_multiply_add
 from ...core.symbolic import is_symbolic
 from .factories import fitting, new_spec, number, numpy_dtype, whole_number
 

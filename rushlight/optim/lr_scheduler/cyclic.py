@@ -180,11 +180,7 @@ class OneCycleLR(LRScheduler):
         peak = float(pct_start * self.total_steps) - 1
         last = self.total_steps - 1
         if three_phase:
-            turns = [
-                (peak, "max_lr", "base_momentum"),
-                (2 * peak, "initial_lr", "max_momentum"),
-                (last, "min_lr", "max_momentum"),
-            ]
+            turns = [(peak, "max_lr", "base_momentum"), (2 * peak, "initial_lr", "max_momentum"), (last, "min_lr", "max_momentum")]
         else:
             turns = [(peak, "max_lr", "base_momentum"), (last, "min_lr", "max_momentum")]
         self._schedule_phases: list[dict[str, Any]] = []

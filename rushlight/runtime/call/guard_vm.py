@@ -64,7 +64,7 @@ class _Thing:
     pass
 
 
-def found() -> bool:
+def layout_holds() -> bool:
     """Whether fields have the assumed offsets."""
     thing = _Thing()
     pair, several, table = (thing, 7), [thing, 7, 8], {"a": thing}
@@ -79,7 +79,7 @@ def found() -> bool:
 @functools.cache
 def available() -> bool:
     """Whether the layout of objects in this Python is known."""
-    return OFFSETS is not None and found()
+    return OFFSETS is not None and layout_holds()
 
 
 @functools.cache
@@ -119,7 +119,7 @@ def _function() -> BuiltinFunction:
 
 
 def write(c: ObjectCode) -> Scalar:
-    """Emit the body; the value that its last block, the refusal, returns."""
+    """Emit the interpreter of instructions; the value that the last block of the function, the refusal, returns."""
     assert OFFSETS is not None
     zero, one = c.integer(0), c.integer(1)
     table = table_of(c)
@@ -254,6 +254,12 @@ def write(c: ObjectCode) -> Scalar:
         end()
         c.label(following)
     c.jump("found")
+    return _results(c, table, answers)
+
+
+def _results(c: ObjectCode, table: Scalar, answers: Scalar) -> Scalar:
+    """Emit the ends of the function: a tuple of the results, an error, and the refusal, whose value is returned."""
+    zero = c.integer(0)
     c.label("found")
     count = c.word(table, _RESULTS)
     with c.loop(zero, count) as at:  # before the tuple is made: that may run the garbage collector, and so arbitrary code

@@ -81,10 +81,10 @@ def make_launcher(
         each._replace(owner=replaced.get(number), reuses=reuses and number in replaced) for number, each in enumerate(call.new_tensors())
     ]
     call.enter([expected(program, value, *exact[at]) for at, value in known.items()], [f"t{at}" for at in known], results)
-    given = [written for written, _ in call.outputs]
-    while needs is not None and given and given[-1] == "None":
-        given.pop()
-    if given == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
+    outputs = [written for written, _ in call.outputs]
+    while needs is not None and outputs and outputs[-1] == "None":
+        outputs.pop()
+    if outputs == call.fresh and needs is not None and list(known) == list(range(len(args))) and not program.splits:
         return call.names["enter"], not replaced  # no wrapper is needed
     call.lines.append(f"    return ({''.join(f'{each}, ' for each in call.results())})")
     return call.function(), not replaced
@@ -99,9 +99,9 @@ def make_array_launcher(program: Any, count: int) -> Callable[..., Any] | None:
     whole = [text for text, _ in outputs] == [f"o{number}" for number in range(len(program.roots))]
     if OFFSETS is None or not settings.trampoline or not whole or not can_launch(program) or program.writes:
         return None
-    given = [trampoline.Given(value.position, program.slots[value]) for value in program.inputs]
+    array_values = [trampoline.ArrayValue(value.position, program.slots[value]) for value in program.inputs]
     results = [trampoline.Result(trampoline.BLOCK, program.slots[root], shapes[root], root.dtype) for root in program.roots]
-    return make_trampoline(program.entry, program.call_arena, (), results, given, count, program.nanoseconds)
+    return make_trampoline(program.entry, program.call_arena, (), results, array_values, count, program.nanoseconds)
 
 
 def can_launch(program: Any) -> bool:
@@ -110,9 +110,9 @@ def can_launch(program: Any) -> bool:
     return program.entry is not None and not program.copies and not constants
 
 
-def expected(program: Any, value: Any, requires_grad: bool | None = None, type: Any = None) -> trampoline.Expected:
+def expected(program: Any, value: Any, requires_grad: bool | None = None, type: Any = None) -> trampoline.TensorGuard:
     """What a tensor must be for an input of a program."""
-    return trampoline.Expected(
+    return trampoline.TensorGuard(
         program.slots[value], value.shape, value.dtype, value.strides, value.position in program.writes, requires_grad, type
     )
 
@@ -140,10 +140,10 @@ class LauncherSource:
 
     def enter(
         self,
-        tensors: Sequence[trampoline.Expected],
+        tensors: Sequence[trampoline.TensorGuard],
         variables: list[str],
         results: Any = None,
-        given: Sequence[trampoline.Given] = (),
+        array_values: Sequence[trampoline.ArrayValue] = (),
         arrays: Sequence[str] = (),
     ) -> None:
         """Call native code: with tensors, then with arrays that hold further values."""
@@ -151,7 +151,9 @@ class LauncherSource:
         if results is None:
             results = self.new_tensors()
         make_entry = make_trampoline if OFFSETS is not None and settings.trampoline else make_python_trampoline
-        self.names["enter"] = make_entry(program.entry, program.call_arena, tensors, results, given, len(arrays), program.nanoseconds)
+        self.names["enter"] = make_entry(
+            program.entry, program.call_arena, tensors, results, array_values, len(arrays), program.nanoseconds
+        )
         if program.splits:
             self.lines.append("    prepare()")
         self.lines.append(f"    made = enter({', '.join([*variables, *arrays])})")
@@ -163,27 +165,27 @@ class LauncherSource:
 
     def replaced(self, replaces: Mapping[int, int], positions: list[int]) -> dict[int, int]:
         """Which results become the gradient of a tensor (by its number among those that are given); none, where one of them can't."""
-        found = {}
-        often, numbers = Counter(text for text, _ in self.outputs), {text: number for number, text in enumerate(self.fresh)}
+        owners = {}
+        uses, numbers = Counter(text for text, _ in self.outputs), {text: number for number, text in enumerate(self.fresh)}
         for output, at in replaces.items():
             text, reference = self.outputs[output]
-            if text not in numbers or reference is not None or at not in positions or often[text] > 1:
+            if text not in numbers or reference is not None or at not in positions or uses[text] > 1:
                 return {}
-            found[numbers[text]] = positions.index(at)
-        return found
+            owners[numbers[text]] = positions.index(at)
+        return owners
 
     def results(self) -> list[str]:
         """The outputs, as variables (or inputs)."""
-        found: list[str] = []
+        variables: list[str] = []
         self.lines += [f"    {''.join(f'{each}, ' for each in self.fresh)} = made"] if self.fresh else []
         for number, (text, reference) in enumerate(self.outputs):
             if reference is None:
-                found.append(text)
+                variables.append(text)
             else:
                 self.names[f"R{number}"] = reference
                 self.lines.append(f"    r{number} = {text.replace('REFERENCE', f'R{number}')}")
-                found.append(f"r{number}")
-        return found
+                variables.append(f"r{number}")
+        return variables
 
     def function(self) -> Callable[..., Any]:
         """The function."""
@@ -267,8 +269,8 @@ def permutation(reference: Reference, shape: tuple[int, ...]) -> tuple[int, ...]
         return None
     inner_first = sorted(range(len(shape)), key=lambda dim: (reference.strides[dim], -dim))
     order: list[int] = [0] * len(shape)
-    for place, dim in enumerate(reversed(inner_first)):
-        order[dim] = place
+    for position, dim in enumerate(reversed(inner_first)):
+        order[dim] = position
     fits = tuple([shape[each] for each in order]) == reference.shape
     return tuple(order) if fits and tuple([strides_of(shape)[each] for each in order]) == reference.strides else None
 

@@ -11,15 +11,15 @@ import numpy as np
 from ...core.base import make, runtime
 from ...nn import Parameter
 from ...schedule.view_strides import address
-from .trampoline import BLOCK, INSIDE, LONG, Expected, Given, Result
+from .trampoline import BLOCK, INSIDE, LONG, ArrayValue, Result, TensorGuard
 
 
 def make_python_trampoline(
     entry: int,
     space: Any,
-    tensors: Sequence[Expected],
+    tensors: Sequence[TensorGuard],
     results: Sequence[Result],
-    given: Sequence[Given],
+    array_values: Sequence[ArrayValue],
     arrays: int,
     nanoseconds: float,
 ) -> Callable[..., Any]:
@@ -39,8 +39,8 @@ def make_python_trampoline(
             table = space.table
             for each, wanted in zip(args, tensors):
                 table[wanted.slot] = address(each._array)
-            for value in given:
-                table[value.slot] = address(args[value.place]) + value.offset
+            for value in array_values:
+                table[value.slot] = address(args[value.position]) + value.offset
             made = []
             block = 0
             for result in results:
@@ -66,7 +66,7 @@ def make_python_trampoline(
     return enter
 
 
-def matches(tensor: Any, wanted: Expected) -> bool:
+def matches(tensor: Any, wanted: TensorGuard) -> bool:
     """Whether an argument is what a program was compiled for."""
     kind = type(tensor)
     if kind is not wanted.type and (wanted.type is not None or kind is not runtime.tensor_type and kind is not Parameter):

@@ -27,16 +27,16 @@ _NEW_FROM_DESCR = 94  # the index in NumPy's C API table of the function that ma
 LONG = 60_000  # nanoseconds: programs that take longer release the GIL
 NEW, BLOCK, INSIDE = range(3)  # results: a tensor of its own, memory for several values, one of those
 
-# The words of a table: the header, then a record for each tensor, each result and each value in given memory.
-_COUNT, _TENSORS, _RESULTS, _VALUES, _GIVEN, _RANK, _WRITTEN, _SPACE, _PROGRAM, _BUSY, _LONGER, _HEAD = range(12)
-# The words of a tensor's record, before sizes and strides; of a result's, before its sizes; of a given value's.
+# The words of a table: the header, then a record for each tensor, each result and each value in an array argument.
+_COUNT, _TENSORS, _RESULTS, _VALUES, _ARRAY_VALUES, _RANK, _WRITTEN, _SPACE, _PROGRAM, _BUSY, _LONGER, _HEAD = range(12)
+# The words of a tensor's record, before sizes and strides; of a result's, before its sizes; of an array value's.
 _TYPE, _REQUIRES, _DTYPE, _SLOT, _MASK, _WRITES, _DIMENSIONS, _STORAGE, _FOUND, _RECORD = range(10)
 _KIND, _RESULT_SLOT, _OFFSET, _RESULT_DTYPE, _RESULT_DIMENSIONS, _NUMBER, _OWNER, _REUSES, _REUSED, _RESULT = range(10)
 _VALUE_PLACE, _VALUE_SLOT, _VALUE_OFFSET, _VALUE = range(4)
 _DONE, _DECLINED, _FAILED = (Scalar(str(each), "i32") for each in range(3))  # how a program ends; a Python error
 
 
-class Expected(NamedTuple):
+class TensorGuard(NamedTuple):
     """What a tensor among the arguments must be for a program."""
 
     slot: int  # of the program's addresses
@@ -64,10 +64,10 @@ class Result(NamedTuple):
     reuses: bool = False
 
 
-class Given(NamedTuple):
-    """A value inside an array argument, at a byte offset."""
+class ArrayValue(NamedTuple):
+    """A value in the memory of an array argument, at a byte offset."""
 
-    place: int
+    position: int  # of the argument
     slot: int
     offset: int = 0
 
@@ -75,9 +75,9 @@ class Given(NamedTuple):
 def make_trampoline(
     address: int,
     space: Any,
-    tensors: Sequence[Expected],
+    tensors: Sequence[TensorGuard],
     results: Sequence[Result],
-    given: Sequence[Given],
+    array_values: Sequence[ArrayValue],
     arrays: int,
     nanoseconds: float,
 ) -> Callable[..., Any]:
@@ -89,35 +89,40 @@ def make_trampoline(
     rank = max([*(len(each.shape) for each in tensors), *(len(each.shape) for each in results)], default=0)
     words = [0] * _HEAD
     outside = [each for each in results if each.kind != INSIDE]
-    words[_COUNT], words[_TENSORS], words[_RESULTS], words[_GIVEN], words[_RANK] = (
+    words[_COUNT], words[_TENSORS], words[_RESULTS], words[_ARRAY_VALUES], words[_RANK] = (
         len(tensors) + arrays,
         len(tensors),
         len(results),
-        len(given),
+        len(array_values),
         rank,
     )
     words[_SPACE], words[_PROGRAM], words[_LONGER], words[_VALUES] = space.place, address, int(nanoseconds > LONG), len(outside)
     words[_BUSY], words[_WRITTEN] = space.busy, sum(each.writes for each in tensors)
     for each in tensors:
-        one = [0] * (_RECORD + 2 * rank)
-        one[_SLOT], one[_DTYPE], one[_MASK], one[_WRITES] = each.slot, id(each.dtype), each.dtype.itemsize - 1, int(each.writes)
-        one[_TYPE] = 0 if each.type is None else id(each.type)
-        one[_REQUIRES] = 0 if each.requires_grad is None else id(each.requires_grad)
-        one[_DIMENSIONS] = len(each.shape)
-        one[_RECORD : _RECORD + len(each.shape)] = each.shape
-        steps = [step * each.dtype.itemsize if size > 1 else _ANY for size, step in zip(each.shape, each.strides)]
-        one[_RECORD + rank : _RECORD + rank + len(steps)] = steps
-        words += one
-    unseen = OFFSETS.own and nanoseconds <= LONG  # the program runs with the GIL held, so that no thread sees the old gradient
+        record = [0] * (_RECORD + 2 * rank)
+        record[_SLOT], record[_DTYPE], record[_MASK], record[_WRITES] = each.slot, id(each.dtype), each.dtype.itemsize - 1, int(each.writes)
+        record[_TYPE] = 0 if each.type is None else id(each.type)
+        record[_REQUIRES] = 0 if each.requires_grad is None else id(each.requires_grad)
+        record[_DIMENSIONS] = len(each.shape)
+        record[_RECORD : _RECORD + len(each.shape)] = each.shape
+        strides = [step * each.dtype.itemsize if size > 1 else _ANY for size, step in zip(each.shape, each.strides)]
+        record[_RECORD + rank : _RECORD + rank + len(strides)] = strides
+        words += record
+    may_reuse = OFFSETS.own and nanoseconds <= LONG  # the program runs with the GIL held, so that no thread sees the old gradient
     for result in results:
-        one = [0] * (_RESULT + rank)
-        one[_KIND], one[_RESULT_SLOT], one[_OFFSET], one[_RESULT_DIMENSIONS] = result.kind, result.slot, result.offset, len(result.shape)
-        one[_RESULT_DTYPE], one[_NUMBER] = id(result.dtype), outside.index(result) if result.kind != INSIDE else 0
-        one[_OWNER], one[_REUSES] = -1 if result.owner is None else result.owner, int(bool(result.reuses and unseen))
-        one[_RESULT : _RESULT + len(result.shape)] = result.shape
-        words += one
-    for value in given:
-        words += [value.place, value.slot, value.offset]
+        record = [0] * (_RESULT + rank)
+        record[_KIND], record[_RESULT_SLOT], record[_OFFSET], record[_RESULT_DIMENSIONS] = (
+            result.kind,
+            result.slot,
+            result.offset,
+            len(result.shape),
+        )
+        record[_RESULT_DTYPE], record[_NUMBER] = id(result.dtype), outside.index(result) if result.kind != INSIDE else 0
+        record[_OWNER], record[_REUSES] = -1 if result.owner is None else result.owner, int(bool(result.reuses and may_reuse))
+        record[_RESULT : _RESULT + len(result.shape)] = result.shape
+        words += record
+    for value in array_values:
+        words += [value.position, value.slot, value.offset]
     return _function().of(words, (space, list(tensors), list(results)))
 
 
@@ -152,8 +157,8 @@ class TrampolineCode:
         self.grad = c.object("grad", sys.intern("_grad"))
         self.nothing, self.false = c.object("none", None), c.object("false", False)
         self.tensor, self.array = c.object("tensor", runtime.tensor_type), c.object("ndarray", np.ndarray)
-        self.tensors, self.results, self.given, rank, space = (
-            c.word(self.table, each) for each in (_TENSORS, _RESULTS, _GIVEN, _RANK, _SPACE)
+        self.tensors, self.results, self.array_values, rank, space = (
+            c.word(self.table, each) for each in (_TENSORS, _RESULTS, _ARRAY_VALUES, _RANK, _SPACE)
         )
         self.rank = rank
         self.space = c.convert("inttoptr", space, "ptr")
@@ -190,7 +195,7 @@ class TrampolineCode:
             self.check_tensor(self.argument(index), self.tensor_record(index))
         with c.when(c.compare("sgt", c.word(self.table, _WRITTEN), self.zero)):
             self.check_storages()
-        with c.loop(self.zero, self.given) as index:
+        with c.loop(self.zero, self.array_values) as index:
             self.locate(c.words_from(self.value_records, c.scale(index, _VALUE)))
         with c.loop(
             self.zero, self.tensors

@@ -108,7 +108,7 @@ class CallArena:
         if kernel is not None:
             self.kernels[part] = kernel
         if lend is not None:
-            taken = {each.place for each in self.program.slots if isinstance(each, Value) and each.place is not None}
+            taken = {each.alias_of for each in self.program.slots if isinstance(each, Value) and each.alias_of is not None}
             values = [
                 (at, each.value)
                 for at, each in enumerate(part.args[0])

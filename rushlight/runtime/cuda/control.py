@@ -266,10 +266,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
     """The counts of the caching pool as a table."""
     found, index = memory_stats(device), index_of(device)
-    rows = [
-        ("Allocated memory", "allocated_bytes.all"),
-        ("GPU reserved memory", "reserved_bytes.all"),
-    ]
+    rows = [("Allocated memory", "allocated_bytes.all"), ("GPU reserved memory", "reserved_bytes.all")]
     line = "|" + "=" * 75 + "|"
     text = [
         line,
@@ -448,7 +445,4 @@ def record_stream(array: Any, stream: Any) -> None:
     for each in _used:
         if not each.done and getrefcount(each.memory) <= _MINE:
             each.done.append(each.stream.record_event())
-    _used[:] = [
-        *(each for each in _used if not each.done or not each.done[0].query()),
-        _UsedByStream(array.data.mem, stream, []),
-    ]
+    _used[:] = [*(each for each in _used if not each.done or not each.done[0].query()), _UsedByStream(array.data.mem, stream, [])]

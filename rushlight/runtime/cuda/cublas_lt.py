@@ -53,9 +53,9 @@ class Lt:
 
     def set(self, what: str, target: Any, name: int, value: Any) -> None:
         """Set an attribute of a ``MatmulDesc``, a ``MatrixLayout`` or a ``MatmulPreference``."""
-        held = value if isinstance(value, ctypes._SimpleCData) else ctypes.c_int32(value)
+        buffer = value if isinstance(value, ctypes._SimpleCData) else ctypes.c_int32(value)
         function = getattr(self.library, f"cublasLt{what}SetAttribute")
-        self.check(function(target, name, ctypes.addressof(held), ctypes.sizeof(held)))
+        self.check(function(target, name, ctypes.addressof(buffer), ctypes.sizeof(buffer)))
 
     def create(self, what: str, *given: Any) -> ctypes.c_void_p:
         """Make a ``MatmulDesc``, a ``MatrixLayout`` or a ``MatmulPreference``."""

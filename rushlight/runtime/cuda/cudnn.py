@@ -83,11 +83,11 @@ class Dnn:
 
     def descriptor(self, kind: int, *attributes: tuple[int, int, Any]) -> Descriptor:
         """A finished descriptor with attributes, each a name, a type and a value or several."""
-        made = self.open(kind)
+        descriptor = self.open(kind)
         for name, type, value in attributes:
-            self.set(made, name, type, value)
-        self.check(self.finalize(made.pointer))
-        return made
+            self.set(descriptor, name, type, value)
+        self.check(self.finalize(descriptor.pointer))
+        return descriptor
 
     def open(self, kind: int) -> Descriptor:
         """A descriptor to be filled."""
@@ -100,32 +100,32 @@ class Dnn:
         values = [
             each.pointer if isinstance(each, Descriptor) else each for each in (value if isinstance(value, (tuple, list)) else (value,))
         ]
-        held = (_C_TYPES[type] * len(values))(*values)
-        descriptor.held.append(value)
-        self.check(self._set(descriptor.pointer, name, type, len(values), ctypes.addressof(held)))
+        buffer = (_C_TYPES[type] * len(values))(*values)
+        descriptor.references.append(value)
+        self.check(self._set(descriptor.pointer, name, type, len(values), ctypes.addressof(buffer)))
 
     def get(self, descriptor: Descriptor, name: int, type: int, most: int = 1) -> list[Any]:
         """The values of an attribute that are no descriptors."""
-        held, count = (_C_TYPES[type] * most)(), ctypes.c_int64()
-        self.check(self._get(descriptor.pointer, name, type, most, ctypes.addressof(count), ctypes.addressof(held)))
-        return list(held[: count.value])
+        buffer, count = (_C_TYPES[type] * most)(), ctypes.c_int64()
+        self.check(self._get(descriptor.pointer, name, type, most, ctypes.addressof(count), ctypes.addressof(buffer)))
+        return list(buffer[: count.value])
 
     def get_descriptors(self, descriptor: Descriptor, name: int, kind: int, most: int) -> list[Descriptor]:
         """The values of an attribute that are descriptors of a kind."""
         made = [self.open(kind) for _ in range(most)]
-        held, count = (ctypes.c_void_p * most)(*[each.pointer for each in made]), ctypes.c_int64()
-        self.check(self._get(descriptor.pointer, name, DESCRIPTOR, most, ctypes.addressof(count), ctypes.addressof(held)))
+        buffer, count = (ctypes.c_void_p * most)(*[each.pointer for each in made]), ctypes.c_int64()
+        self.check(self._get(descriptor.pointer, name, DESCRIPTOR, most, ctypes.addressof(count), ctypes.addressof(buffer)))
         return made[: count.value]
 
 
 class Descriptor:
     """A descriptor of cuDNN's and what it refers to; destroyed with its last reference."""
 
-    __slots__ = ("_destroy", "held", "pointer")
+    __slots__ = ("_destroy", "pointer", "references")
 
     def __init__(self, dnn: Dnn, pointer: Any) -> None:
         self.pointer, self._destroy = pointer, dnn.destroy
-        self.held: list[Any] = []
+        self.references: list[Any] = []  # what the attributes point to
 
     def __del__(self) -> None:
         self._destroy(self.pointer)
@@ -229,8 +229,8 @@ class ExecutionPlan:
         """The variant pack of addresses: made for every new set of them, so without the overhead of ``Dnn.descriptor``."""
         dnn, count = self.dnn, len(self.uids)
         made, set = dnn.open(VARIANT_PACK), dnn._set
-        pointer, held = made.pointer, (ctypes.c_void_p * len(key))(*key)
-        at = ctypes.addressof(held)
+        pointer, buffer = made.pointer, (ctypes.c_void_p * len(key))(*key)
+        at = ctypes.addressof(buffer)
         status = (
             set(pointer, 1000, INT64, count, self._uids)
             or set(pointer, 1001, VOID_PTR, count, at)

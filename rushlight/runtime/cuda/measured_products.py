@@ -58,7 +58,7 @@ def measured_products() -> Iterator[None]:
 
 
 class SplitProduct:
-    """A float32 product by tensor cores, of layouts as cuBLASLt is told them: ``first`` and ``second`` are those of the transposed, column-major result."""
+    """A float32 product by tensor cores, described as cuBLASLt describes it: by the layouts of the transposed, column-major product."""
 
     def __init__(self, cupy: Any, description: tuple[Any, ...]) -> None:
         right, left, (columns, rows, length, _), _, _, self.adds, _ = description
@@ -68,8 +68,9 @@ class SplitProduct:
         self.left, self.right = (not left[0], left[1]), (bool(right[0]), right[1])
         self.rows, self.columns, self.length = rows, columns, length
         along = (self.left[0], self.right[0])
-        self.turns = "" if any(along) else "right" if columns <= rows else "left"
-        self.swapped = self.turns == "left" or (self.turns == "" and along == (True, False))
+        # Which operand is transposed first: one of two whose K is not contiguous.
+        self.transposes = "" if any(along) else "right" if columns <= rows else "left"
+        self.swapped = self.transposes == "left" or (self.transposes == "" and along == (True, False))
 
     @staticmethod
     def takes(description: tuple[Any, ...]) -> bool:
@@ -81,7 +82,7 @@ class SplitProduct:
     def blocks(self, rows: int, columns: int) -> tuple[dict[str, int], int]:
         """Tile sizes and the number of warps, as measured on an H200."""
         large, middle, small = (-(-rows // down) * -(-columns // across) for down, across in ((128, 64), (64, 64), (32, 32)))
-        if large >= 3 * _PROCESSORS and not self.turns:
+        if large >= 3 * _PROCESSORS and not self.transposes:
             return {"BM": 128, "BN": 64, "BK": _LENGTH}, 4
         if middle >= _PROCESSORS:
             return {"BM": 64, "BN": 64, "BK": _LENGTH}, 4
@@ -117,12 +118,12 @@ class SplitProduct:
             [right, *((1, self.right[1]) if self.right[0] else (self.right[1], 1))],
         )
         transposed: Any = None
-        if self.turns:
-            given, size, step = (right, columns, self.right[1]) if self.turns == "right" else (left, rows, self.left[1])
+        if self.transposes:
+            given, size, step = (right, columns, self.right[1]) if self.transposes == "right" else (left, rows, self.left[1])
             transposed = SimpleNamespace(ptr=_ALIGNED) if self.compiling else self.cupy.cuda.alloc(size * length * 4)
             values = {"X": Address(given), "Y": Address(transposed.ptr), "rows": length, "columns": size, "step": step}
             self.launch("transposed", (-(-length // 64), -(-size // 64)), values, {"B": 64, "num_warps": 8})
-            if self.turns == "right":
+            if self.transposes == "right":
                 b = [transposed.ptr, 1, length]
             else:
                 a = [transposed.ptr, length, 1]
@@ -135,14 +136,7 @@ class SplitProduct:
             "A": Address(a[0]), "B": Address(b[0]), "C": Address(c[0]), "BIAS": Address(bias or made), "M": rows, "N": columns, "K": length,
             "sa_m": a[1], "sa_k": a[2], "sb_k": b[1], "sb_n": b[2], "sc_m": c[1], "sc_n": c[2],
         }  # fmt: skip
-        options = {
-            "ADDS": adds,
-            "EVEN": length % sizes["BK"] == 0,
-            **sizes,
-            "G": _GROUP,
-            "num_warps": warps,
-            "num_stages": 3,
-        }
+        options = {"ADDS": adds, "EVEN": length % sizes["BK"] == 0, **sizes, "G": _GROUP, "num_warps": warps, "num_stages": 3}
         self.launch("split_product", (-(-rows // sizes["BM"]) * -(-columns // sizes["BN"]),), values, options)
 
 
@@ -172,7 +166,7 @@ def measure_pending(cupy: Any) -> None:
         return
     products = list(pending)
     pending.clear()
-    waiting: list[tuple[Any, SplitProduct | None, str]] = []
+    unmeasured: list[tuple[Any, SplitProduct | None, str]] = []
     for product in products:
         product.measured = True
         split = SplitProduct(cupy, product.description) if SplitProduct.takes(product.description) and has_triton() else None
@@ -183,17 +177,17 @@ def measure_pending(cupy: Any) -> None:
             continue
         product.find_more()
         if split is not None or len(product.found) > 1:
-            waiting.append((product, split, name))
-    splits = [split for _, split, _ in waiting if split is not None]
+            unmeasured.append((product, split, name))
+    splits = [split for _, split, _ in unmeasured if split is not None]
     for one in splits:
         one.compile()
-    if waiting:
+    if unmeasured:
         cupy.cuda.Device().synchronize()
         stream = cupy.cuda.Stream(non_blocking=True)
         pool = cupy.cuda.MemoryPool()
         with stream, cupy.cuda.using_allocator(pool.malloc):
-            workspace = cupy.cuda.alloc(max(product.description[-1] for product, _, _ in waiting))
-            for each in waiting:
+            workspace = cupy.cuda.alloc(max(product.description[-1] for product, _, _ in unmeasured))
+            for each in unmeasured:
                 choose(cupy, stream, workspace.ptr, *each)
 
 

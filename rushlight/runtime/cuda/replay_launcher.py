@@ -91,9 +91,9 @@ class ReplayLauncher:
                     or each.data.mem.ptr in program.written
                 ):
                     return NotImplemented
-            held = list(map(_gradient, map(args.__getitem__, self.owners)))
-            steady = len(self.tensors) == len(held) and all(map(is_, held, self.tensors))
-            instance = program.free(args, given) if self.are_free(held, steady) else None
+            gradients = list(map(_gradient, map(args.__getitem__, self.owners)))
+            steady = len(self.tensors) == len(gradients) and all(map(is_, gradients, self.tensors))
+            instance = program.free(args, given) if self.are_free(gradients, steady) else None
             if instance is None:
                 return NotImplemented
             program.replay(instance, given)
@@ -106,14 +106,14 @@ class ReplayLauncher:
             made[at] = sent.send(args[at]._array)
         return tuple(made)
 
-    def are_free(self, held: list[Any], steady: bool) -> bool:
+    def are_free(self, gradients: list[Any], steady: bool) -> bool:
         """Whether only their owners reference the gradients of the last replay."""
         if not self.tensors:
             return True
         counts = list(map(getrefcount, self.tensors))
-        if steady:  # two more: the owner's, and one in ``held``
+        if steady:  # two more: the owner's, and one in ``gradients``
             return counts == self.counts and list(map(getrefcount, self.own)) == self.own_counts
-        expected = [count if one is other else count - 2 for count, one, other in zip(self.counts, held, self.tensors)]
+        expected = [count if one is other else count - 2 for count, one, other in zip(self.counts, gradients, self.tensors)]
         return counts == expected and list(map(getrefcount, self.own)) == self.own_counts
 
     def finish(self, args: tuple[Any, ...], instance: GraphInstance, steady: bool) -> list[Any]:

@@ -11,19 +11,7 @@ from typing import Any
 from . import faults, launch_record
 from .launch import BLOCKING, Block, addresses_in, check, failed, repeated
 
-PACKED = {
-    "i1": "?",
-    "i8": "b",
-    "u8": "B",
-    "i16": "h",
-    "u16": "H",
-    "i32": "i",
-    "u32": "I",
-    "i64": "q",
-    "u64": "Q",
-    "fp32": "f",
-    "fp64": "d",
-}
+PACKED = {"i1": "?", "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q", "fp32": "f", "fp64": "d"}
 
 
 def layout(signature: dict[str, str], values: dict[str, Any]) -> tuple[str, list[Any]]:

@@ -1,7 +1,7 @@
 """Descriptions of ops that have code of their own: what is computed, on which geometry, at what cost.  No target's code is here.
 
 In: the arguments of an op.  Out: a description (a dataclass), which ``lowering(target)`` of ``../lowering.py`` turns into code.  A family is a file, which is
-imported when one of its ops is met.  ``movement.py`` is the simplest.
+imported when one of its ops is met.  Read ``movement.py`` first: its descriptions are the simplest.
 """
 
 from __future__ import annotations

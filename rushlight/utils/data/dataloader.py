@@ -163,8 +163,7 @@ class DataLoader(Generic[T_co]):
     def _get_iterator(self) -> Any:
         if self.pin_memory and accelerator() is None:
             warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
-                stacklevel=3,
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.", stacklevel=3
             )
         return ProcessIterator(self) if self.num_workers else _PlainIterator(self)
 

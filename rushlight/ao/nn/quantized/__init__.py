@@ -1,4 +1,7 @@
-"""Modules on quantized tensors."""
+"""Modules on quantized tensors: what ``convert`` puts in the place of float modules.
+
+In: a float module with an observer.  Out: a module with a packed weight.  Read ``linear.py`` first.
+"""
 
 from __future__ import annotations
 

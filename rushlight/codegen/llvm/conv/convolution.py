@@ -95,21 +95,21 @@ class Im2colConvolution(ImageRoutine):
                     at = c.add(c.scale(c.add(c.scale(group, self.channels), channel), self.rows * taps), c.scale(row, taps))
                     to = c.add(c.scale(c.add(c.scale(row, self.channels), channel), phase.depth), begin)
                     to = c.add(to, c.scale(group, self.rows * self.channels * taps))
-                    for place, numbers in enumerate(itertools.product(*[range(each.count) for each in phase.taps])):
+                    for offset, numbers in enumerate(itertools.product(*[range(each.count) for each in phase.taps])):
                         tap = 0
                         for each, size, at_ in zip(phase.taps, sizes, numbers):
                             tap = tap * size + each.number + at_ * each.stride
-                        c.store(c.load(given, c.add(at, tap), self.type), "%transformed", c.add(to, place))
+                        c.store(c.load(given, c.add(at, tap), self.type), "%transformed", c.add(to, offset))
                 begin += self.rows * self.channels * phase.depth
         name = module.add("transpose_weights", c.function("", pointers(("%weight", "%transformed"))))
         return name, self.groups * (self.rows // block)
 
     def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
         """One unit; the last strip along an axis may be shorter."""
-        places = unit.places
+        position = unit.position
         axis, length = self.blocks.axis, self.blocks.length
-        number, count, strips = places[axis], self.sweep.counts[axis], self.strips[axis]
-        places = [c.scale(each, length) if at == axis else each for at, each in enumerate(places)]
+        number, count, strips = position[axis], self.sweep.counts[axis], self.strips[axis]
+        position = [c.scale(each, length) if at == axis else each for at, each in enumerate(position)]
         sizes: list[tuple[Scalar | None, int]] = [(None, length)]
         if strips * length != count:
             last = c.compare("eq", number, c.integer(strips - 1))
@@ -117,11 +117,11 @@ class Im2colConvolution(ImageRoutine):
         for condition, size in sizes:
             with c.when(condition) if condition is not None else nullcontext():
                 strip = Strip(c, self.type, self.sweep, axis, size)
-                self.unit(c, strip, unit._replace(places=places))
+                self.unit(c, strip, unit._replace(position=position))
 
     def unit(self, c: IRBuilder, strip: Strip, unit: ImageUnit) -> None:
         """One strip of one image, for one group (or a part of its rows)."""
-        source, weight, bias, result, slot, image, target_image, group, places, part = unit
+        source, weight, bias, result, slot, image, target_image, group, position, part = unit
         sweep, type = self.sweep, self.type
         rows = self.rows // self.parts
         border, panel = slot, c.address(slot, self.border, "i8")
@@ -136,7 +136,7 @@ class Im2colConvolution(ImageRoutine):
             last = 1 if first == 0 else blocks
             with c.loop(first, last) as block:
                 here = c.add(base, c.scale(block, self.blocks.channels * math.prod(sweep.size)))
-                pointer, window = strip.seen(source, here, self.blocks.channels, border, places)
+                pointer, window = strip.window_source(source, here, self.blocks.channels, border, position)
                 begin_weight = 0
                 for number, phase in enumerate(sweep.phases):
                     if not phase.depth:
@@ -149,7 +149,7 @@ class Im2colConvolution(ImageRoutine):
                     else:
                         row_at = c.scale(row, step)
                     begin_weight += self.rows * step
-                    target = c.address(result, c.add(goal, pixel_of(c, sweep, places)), type) if sweep.plain else temporaries[number]
+                    target = c.address(result, c.add(goal, pixel_of(c, sweep, position)), type) if sweep.plain else temporaries[number]
                     target_step = math.prod(sweep.target) if sweep.plain else strip.panel_step
                     left = c.address(weight, c.add(row_at, column), type)
                     if self.directly:
@@ -173,7 +173,7 @@ class Im2colConvolution(ImageRoutine):
             if not phase.depth:
                 self.begin(c, strip, rows, temporaries[number], start)
         if not sweep.plain:
-            strip.place(temporaries, strip.panel_step, rows, result, goal, places)
+            strip.scatter(temporaries, strip.panel_step, rows, result, goal, position)
 
     def begin(self, c: IRBuilder, strip: Strip, rows: int, target: str, start: str) -> None:
         """The results of a phase that no tap reaches."""
@@ -183,10 +183,10 @@ class Im2colConvolution(ImageRoutine):
                 c.store(value, target, c.add(c.scale(row, strip.panel_step), pixel))
 
 
-def pixel_of(c: IRBuilder, sweep: WindowSweep, places: list[Scalar]) -> Scalar:
+def pixel_of(c: IRBuilder, sweep: WindowSweep, position: list[Scalar]) -> Scalar:
     """The linear index of a result, from its indices along the dimensions."""
     _, height, width = sweep.counts
-    return c.add(c.scale(places[0], height * width), c.add(c.scale(places[1], width), places[2]))
+    return c.add(c.scale(position[0], height * width), c.add(c.scale(position[1], width), position[2]))
 
 
 class Im2colWeightGradient:
@@ -226,13 +226,10 @@ class Im2colWeightGradient:
         source, grad = (each.value for each in routine.inputs)
         result, pool, parts = routine.others
         work = 2.0 * self.images * math.prod(self.sweep.counts) * self.groups * self.depth * self.rows / FLOPS_PER_NANOSECOND
-        pieces = [
-            self.pool.clear(module, pool),
-            NativeCall(self.main(module), [source, grad, pool, parts], self.units, work),
-        ]
+        native_calls = [self.pool.clear(module, pool), NativeCall(self.main(module), [source, grad, pool, parts], self.units, work)]
         name, extent = self.sum(module)
-        pieces.append(NativeCall(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
-        return pieces
+        native_calls.append(NativeCall(name, [parts, result], extent, (self.chunks + 1.0) * self.weights * 0.3))
+        return native_calls
 
     def main(self, module: Module) -> str:
         c = IRBuilder(module)
@@ -253,30 +250,17 @@ class Im2colWeightGradient:
             first, last = (c.div(c.mul(each, images), self.chunks) for each in (chunk, c.add(chunk, 1)))
             with ExitStack() as nest:
                 image = nest.enter_context(c.loop(first, last))
-                places = [nest.enter_context(c.loop(each)) for each in sweep.counts[:axis]]
+                offsets = [nest.enter_context(c.loop(each)) for each in sweep.counts[:axis]]
                 after = [c.integer(0)] * (2 - axis)
                 for size, begin, many in ((length, 0, whole), (rest, whole * length, 1)):
                     if size and many:
                         with c.loop(many) as number:
-                            place = c.add(begin, c.scale(number, length))
-                            self.strip(c, module, size, source, grad, slot, target, image, group, block, [*places, place, *after])
-        return module.add(
-            "gradient",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%source",
-                        "%grad",
-                        "%pool",
-                        "%parts",
-                    )
-                ),
-            ),
-        )
+                            offset = c.add(begin, c.scale(number, length))
+                            self.strip(c, module, size, source, grad, slot, target, image, group, block, [*offsets, offset, *after])
+        return module.add("gradient", c.function("", pointers(("%source", "%grad", "%pool", "%parts"))))
 
     def strip(self, c: IRBuilder, module: Module, length: int, source: str, grad: str, slot: str, target: str,
-              image: Scalar, group: Scalar, block: Scalar, places: list[Scalar]) -> None:  # fmt: skip
+              image: Scalar, group: Scalar, block: Scalar, position: list[Scalar]) -> None:  # fmt: skip
         """What one strip of an image adds."""
         sweep, type = self.sweep, self.type
         strip = Strip(c, type, sweep, self.blocks.axis, length)
@@ -284,9 +268,9 @@ class Im2colWeightGradient:
         size, pixels = math.prod(sweep.size), math.prod(sweep.target)
         channel = c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), c.scale(block, self.block))
         here = c.scale(channel, size)
-        pointer, window = strip.seen(source, here, self.block, border, places)
+        pointer, window = strip.window_source(source, here, self.block, border, position)
         row = c.scale(c.add(c.scale(image, self.groups), group), self.rows * pixels)
-        at = c.add(row, pixel_of(c, sweep, places))
+        at = c.add(row, pixel_of(c, sweep, position))
         if self.directly:
             direct.correlate(strip, sweep.phases[0], pointer, window, self.block, grad, at, pixels, self.rows, target, self.row_step)
             return
@@ -309,28 +293,14 @@ class Im2colWeightGradient:
             indices = UnitIndices(c, unit)
             block, group = indices.take(blocks), indices.rest
             at = c.add(c.scale(group, self.depth * self.row_step), c.scale(block, rows * self.row_step))
-            with (
-                c.loop(1, self.chunks) as chunk,
-                c.loop(rows * self.row_step // vector.count) as number,
-            ):
+            with c.loop(1, self.chunks) as chunk, c.loop(rows * self.row_step // vector.count) as number:
                 here = c.add(at, c.scale(number, vector.count))
                 other = vector.load("%parts", c.add(here, c.scale(chunk, self.weights)))
                 vector.store(c.binary("fadd", vector.load("%parts", here), other), "%parts", here)
             to = c.add(c.scale(group, self.rows * self.depth), c.scale(block, rows))
-            places = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
-            c.call_function(winograd_transforms.transpose(module, self.type), *places, rows, self.row_step, 1, self.rows, self.depth, 0)
-        name = module.add(
-            "sum",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%parts",
-                        "%result",
-                    )
-                ),
-            ),
-        )
+            buffers = (c.address("%parts", at, self.type), c.address("%result", to, self.type))
+            c.call_function(winograd_transforms.transpose(module, self.type), *buffers, rows, self.row_step, 1, self.rows, self.depth, 0)
+        name = module.add("sum", c.function("", pointers(("%parts", "%result"))))
         return name, self.groups * blocks
 
 

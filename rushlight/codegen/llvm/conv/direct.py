@@ -25,8 +25,8 @@ def shifts(strip: Strip, phase: Phase) -> list[tuple[int, int, int]]:
         for two in range(b.count):
             for last in range(d.count):
                 column = d.first - low[2] + last * d.step
-                place = column % strip.planes * strip.width + column // strip.planes
-                found.append((a.first - low[0] + one * a.step, b.first - low[1] + two * b.step, place))
+                offset = column % strip.planes * strip.width + column // strip.planes
+                found.append((a.first - low[0] + one * a.step, b.first - low[1] + two * b.step, offset))
     return found
 
 
@@ -92,13 +92,13 @@ def _row(
             with c.loop(channels) as channel:
                 known: dict[tuple[int, int, int], Scalar] = {}
                 base = c.add(c.add(at, c.scale(channel, strip.steps[0])), column)
-                for tap, (one, two, place) in enumerate(shifts(strip, phase)):
+                for tap, (one, two, offset) in enumerate(shifts(strip, phase)):
                     factor = c.load(weights, c.add(factors, c.add(c.scale(channel, phase.depth), tap)), strip.type)
                     spread = vector.splat(factor)
                     for line in range(count):
-                        key = (one, two + line * strip.sweep.stride[1], place)
+                        key = (one, two + line * strip.sweep.stride[1], offset)
                         if key not in known:
-                            shift = key[0] * strip.steps[1] + key[1] * strip.steps[2] + place
+                            shift = key[0] * strip.steps[1] + key[1] * strip.steps[2] + offset
                             known[key] = vector.load(source, c.add(base, shift), number)
                         c.write(vector.multiply_add(spread, known[key], c.read(sums[line], vector.type)), sums[line])
             for line in range(count):
@@ -132,8 +132,8 @@ def correlate(strip: Strip, phase: Phase, source: str, at: Scalar, channels: int
                     with c.loop(many) as block:
                         column = c.scale(block, vector.count) if number is None else c.integer(whole * vector.count)
                         factor = vector.load(grad, c.add(there, column), number)
-                        for slot, (a, b, place) in zip(sums, some):
-                            shift = a * strip.steps[1] + b * strip.steps[2] + place
+                        for slot, (a, b, offset) in zip(sums, some):
+                            shift = a * strip.steps[1] + b * strip.steps[2] + offset
                             value = vector.load(source, c.add(c.add(here, column), shift), number)
                             c.write(vector.multiply_add(factor, value, c.read(slot, vector.type)), slot)
             for tap, slot in enumerate(sums, begin):

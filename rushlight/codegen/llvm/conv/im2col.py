@@ -27,15 +27,15 @@ def copy_run(c: IRBuilder, type: str, source: str, at: Scalar, target: str, to: 
     """Copy consecutive elements in vectors; the last one overlaps the one before it."""
     wide = fitting_lanes(type, length)
     vector, many = Vectors(c, type, wide), length // wide
-    places = [each * wide for each in range(many)]
+    offsets = [each * wide for each in range(many)]
     if many > 16:
         with c.loop(many) as block:
-            place = c.scale(block, wide)
-            vector.store(vector.load(source, c.add(at, place)), target, c.add(to, place))
-        places = []
+            offset = c.scale(block, wide)
+            vector.store(vector.load(source, c.add(at, offset)), target, c.add(to, offset))
+        offsets = []
     if length % wide:
-        places.append(length - wide)
-    for each in places:
+        offsets.append(length - wide)
+    for each in offsets:
         vector.store(vector.load(source, c.add(at, each)), target, c.add(to, each))
 
 
@@ -73,29 +73,29 @@ class Strip:
         """The memory of the image with its border."""
         return 0 if self.direct else channels * self.steps[0] + lanes(self.type)
 
-    def start(self, places: list[Scalar]) -> list[Scalar]:
-        """The first place of the source that a strip reads, along each dimension; ``places`` is where its results begin."""
+    def start(self, position: list[Scalar]) -> list[Scalar]:
+        """The first position of the source that a strip reads, along each dimension; ``position`` is that of its first result."""
         c, found = self.c, []
         for axis in range(3):
-            first = c.scale(places[axis], self.sweep.stride[axis])
+            first = c.scale(position[axis], self.sweep.stride[axis])
             low = self.sweep.low[axis]
             found.append(c.integer(low) if first.name == "0" else c.add(first, low))
         return found
 
-    def seen(self, source: str, at: Scalar, channels: int, border: str, places: list[Scalar]) -> tuple[str, Scalar]:
+    def window_source(self, source: str, at: Scalar, channels: int, border: str, position: list[Scalar]) -> tuple[str, Scalar]:
         """The memory and the offset of a strip's channels: in the source itself, or in a padded copy."""
         if not self.direct:
-            self.fill(source, at, channels, border, places)
+            self.fill(source, at, channels, border, position)
             return border, self.c.integer(0)
-        c, begin = self.c, self.start(places)
+        c, begin = self.c, self.start(position)
         return source, c.add(at, c.add(c.scale(begin[0], self.steps[1]), c.add(c.scale(begin[1], self.steps[2]), begin[2])))
 
     # -- the image with its border -------------------------------------------------------------------------------
 
-    def fill(self, source: str, at: Scalar, channels: int, target: str, places: list[Scalar]) -> None:
+    def fill(self, source: str, at: Scalar, channels: int, target: str, position: list[Scalar]) -> None:
         """Copy what a strip reads of some channels, with zeros around it."""
         c, size = self.c, self.sweep.size
-        first = self.start(places)
+        first = self.start(position)
         row = self.planes * self.width
         with c.loop(channels) as channel, c.loop(self.extent[0]) as one, \
                 c.loop(self.extent[1]) as two:  # fmt: skip
@@ -116,12 +116,12 @@ class Strip:
             else:
                 self.fill_row(source, begin, target, to, first[2])
 
-    def inside(self, place: Scalar, size: int, extent: int, first: Scalar) -> Scalar | None:
+    def inside(self, offset: Scalar, size: int, extent: int, first: Scalar) -> Scalar | None:
         """Whether a row is one of the source; None where every one is."""
         constant = first.name.lstrip("-").isdigit()
         if constant and int(first.name) >= 0 and int(first.name) + extent <= size:
             return None
-        return self.c.compare("ult", place, self.c.integer(size))
+        return self.c.compare("ult", offset, self.c.integer(size))
 
     def fill_row(self, source: str, at: Scalar, target: str, to: Scalar, first: Scalar) -> None:
         """One row, split into planes, with zeros for the padding."""
@@ -160,8 +160,8 @@ class Strip:
             return
         wide = fitting_lanes(self.type, length)
         both, one = Vectors(c, self.type, 2 * wide), Vectors(c, self.type, wide)
-        places = [each * wide for each in range(length // wide)] + ([length - wide] if length % wide else [])
-        for each in places:
+        offsets = [each * wide for each in range(length // wide)] + ([length - wide] if length % wide else [])
+        for each in offsets:
             value = both.load(source, c.add(at, begin - shift + 2 * each))
             half = both.shuffle(value, [2 * lane + shift for lane in range(wide)])
             one.store(half, target, c.add(to, each))
@@ -188,15 +188,15 @@ class Strip:
             loop = last.count > UNROLLED
             if loop:
                 tap = nest.enter_context(c.loop(last.count))
-                places = [(tap, c.add(last.first - low[2], c.scale(tap, last.step)))]
+                offsets = [(tap, c.add(last.first - low[2], c.scale(tap, last.step)))]
             else:
-                places = []
+                offsets = []
                 for number in range(last.count):
                     shift_ = last.first - low[2] + number * last.step
-                    places.append((c.integer(number), c.integer(shift_ % self.planes * self.width + shift_ // self.planes)))
+                    offsets.append((c.integer(number), c.integer(shift_ % self.planes * self.width + shift_ // self.planes)))
             if padded > self.pixels:
                 vector = Vectors(c, self.type)
-                for number_, _ in places:
+                for number_, _ in offsets:
                     to = c.scale(c.add(c.scale(row, last.count), number_), self.panel_step)
                     vector.store(vector.zero(), panel, c.add(to, padded - vector.count))
             first, second, width = self.counts
@@ -205,14 +205,14 @@ class Strip:
             stride = self.sweep.stride
             here = c.add(begin, c.add(c.scale(one, stride[0] * self.steps[1]), c.scale(two, stride[1] * self.steps[2])))
             there = c.add(c.scale(one, second * width), c.scale(two, width))
-            for number_, shift in places:
+            for number_, shift in offsets:
                 to = c.add(c.scale(c.add(c.scale(row, last.count), number_), self.panel_step), there)
                 copy_run(c, self.type, source, c.add(here, shift), panel, to, width)
 
     # -- results -------------------------------------------------------------------------------------------------
 
-    def place(self, sources: list[str], step: int, rows: int, target: str, at: Scalar, starts: list[Scalar]) -> None:
-        """Write the results of all phases, matrices with a row for each channel, to their places."""
+    def scatter(self, sources: list[str], step: int, rows: int, target: str, at: Scalar, starts: list[Scalar]) -> None:
+        """Scatter the results of all phases, matrices with a row for each channel, to the elements of the result."""
         c, sweep = self.c, self.sweep
         goal, steps = sweep.target, sweep.step
         lines = list(itertools.product(range(steps[0]), range(steps[1])))
@@ -227,9 +227,9 @@ class Strip:
                 to = c.add(at, c.add(c.scale(row, math.prod(goal)), c.add(c.scale(here[0], goal[1] * goal[2]), c.scale(here[1], goal[2]))))
                 known = c.binary("and", c.compare("slt", here[0], c.integer(goal[0])), c.compare("slt", here[1], c.integer(goal[1])))
                 with c.when(known):
-                    self.place_row(sources[number * steps[2] : (number + 1) * steps[2]], begin, target, to, starts[2])
+                    self.scatter_row(sources[number * steps[2] : (number + 1) * steps[2]], begin, target, to, starts[2])
 
-    def place_row(self, sources: list[str], at: Scalar, target: str, to: Scalar, start: Scalar) -> None:
+    def scatter_row(self, sources: list[str], at: Scalar, target: str, to: Scalar, start: Scalar) -> None:
         """One row, of the phases that share it."""
         c, step, goal, width = self.c, self.sweep.step[2], self.sweep.target[2], self.counts[2]
         if start.name != "0":

@@ -53,7 +53,7 @@ class ImageUnit(NamedTuple):
     image: Scalar
     goal: Scalar  # the index of the image in the result
     group: Scalar
-    places: list[Scalar]
+    position: list[Scalar]
     part: Scalar
 
 
@@ -107,18 +107,18 @@ class ImageRoutine:
         raise NotImplementedError
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        """The pieces: transformed weights, then the units."""
+        """The native calls: transformed weights, then the units."""
         values = [each.value for each in routine.inputs] + routine.others
-        pieces = [self.pool.clear(module, routine.others[1])]
+        native_calls = [self.pool.clear(module, routine.others[1])]
         if self.weights:
             name, units = self.transform_weights(module)
-            pieces.append(NativeCall(name, [self.weight.value, routine.others[2]], units, self.weights * 1.0))
+            native_calls.append(NativeCall(name, [self.weight.value, routine.others[2]], units, self.weights * 1.0))
         if routine.epilogue is None:
-            pieces.append(NativeCall(self.main(module, routine), values, self.units, self.nanoseconds))
+            native_calls.append(NativeCall(self.main(module, routine), values, self.units, self.nanoseconds))
         else:
             name, others, nanoseconds = self.with_epilogue(program, module, routine)
-            pieces.append(NativeCall(name, [*values, *others], self.images, self.nanoseconds + nanoseconds))
-        return pieces
+            native_calls.append(NativeCall(name, [*values, *others], self.images, self.nanoseconds + nanoseconds))
+        return native_calls
 
     def main(self, module: Module, routine: Routine) -> str:
         """The function that does units of work."""
@@ -128,21 +128,23 @@ class ImageRoutine:
         with self.pool.slot(c, scratch) as slot, c.loop(FIRST, LAST) as unit:
             indices = UnitIndices(c, unit)
             part = indices.take(self.parts)
-            places = [indices.take(each) for each in reversed(self.strips)][::-1]
+            position = [indices.take(each) for each in reversed(self.strips)][::-1]
             group, image = indices.take(self.groups), indices.rest
-            self.strip(c, ImageUnit(source, weight, bias, result, slot, image, image, group, places, part))
+            self.strip(c, ImageUnit(source, weight, bias, result, slot, image, image, group, position, part))
         return module.add("convolution", c.function("", pointers(names)))
 
     def with_epilogue(self, program: Lowering, module: Module, routine: Routine) -> tuple[str, list[Any], float]:
         """The same image by image, each followed by its epilogue; the image itself is stored only if something else reads it."""
-        piece = program.kernel(module, routine.epilogue, whole=False)
+        native_call = program.kernel(module, routine.epilogue, whole=False)
         runs = program.latest.parallel  # the loop over images, and over what was merged with it
         assert runs is not None
-        factor = math.prod(routine.epilogue.space[place] for place in runs.dims[1:])
-        others = [each for each in piece.buffers if each is not routine]
-        if piece.name in module.sized:
-            others.append(SizesFrom(module.sized[piece.name]))
-            piece = piece._replace(name=module.same.get(piece.name, piece.name), buffers=[others[-1], *piece.buffers])
+        factor = math.prod(routine.epilogue.space[offset] for offset in runs.dims[1:])
+        others = [each for each in native_call.buffers if each is not routine]
+        if native_call.name in module.sized:
+            others.append(SizesFrom(module.sized[native_call.name]))
+            native_call = native_call._replace(
+                name=module.same.get(native_call.name, native_call.name), buffers=[others[-1], *native_call.buffers]
+            )
         c = IRBuilder(module)
         c.rolled = True
         source, weight, bias, result, scratch, names = self.buffers(c, routine)
@@ -152,17 +154,17 @@ class ImageRoutine:
             with c.loop(FIRST, LAST) as image:
                 with ExitStack() as nest:
                     loops = [nest.enter_context(c.loop(each)) for each in (self.groups, *self.strips)]
-                    group, *places = (c.integer(0) if many == 1 else each for each, many in zip(loops, (self.groups, *self.strips)))
+                    group, *position = (c.integer(0) if many == 1 else each for each, many in zip(loops, (self.groups, *self.strips)))
                     goal = image if routine.kept else c.integer(0)
-                    self.strip(c, ImageUnit(source, weight, bias, target, slot, image, goal, group, places, c.integer(0)))
+                    self.strip(c, ImageUnit(source, weight, bias, target, slot, image, goal, group, position, c.integer(0)))
                 more[routine] = result
                 if not routine.kept:  # addressed as in the array of all images
                     back = Scalar(c.emit("mul", "i64", (image, c.integer(-self.target)), "nsw ").name, "i64")
                     more[routine] = c.emit("getelementptr", self.type, (Scalar(target, "ptr"), back), "", "ptr").name
                 ends = c.scale(image, factor), c.scale(c.add(image, 1), factor)
-                c.call_function(piece.name, *[more[each] for each in piece.buffers], *ends)
+                c.call_function(native_call.name, *[more[each] for each in native_call.buffers], *ends)
         name = module.add("convolution", c.function("", pointers([*names, *(more[each] for each in others)])))
-        return name, others, piece.nanoseconds
+        return name, others, native_call.nanoseconds
 
     def buffers(self, c: IRBuilder, routine: Routine) -> tuple[str, str, str, str, str, list[str]]:
         """The parameters of the function: source, weight, bias, result, scratch memory, and all of them."""

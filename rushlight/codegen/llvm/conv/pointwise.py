@@ -14,7 +14,7 @@ from ....core.parallel import pool as eager_pool
 from ....schedule.routines.convolution import Convolution, ConvolutionWeightGradient
 from ....schedule.symbolic_shape import SymbolicNumber
 from ....schedule.tensor_ir import Reference, Routine, TensorIRBuilder
-from ..gemm.blocked import DEPTH, FLOPS, PACKING, ROWS, BlockedProduct, pack_piece
+from ..gemm.blocked import DEPTH, FLOPS, PACKING, ROWS, BlockedProduct, pack_call
 from ..gemm.choose import PACKED_BYTES, Tile, choose_tile
 from ..gemm.micro_kernel import MicroKernel
 from ..gemm.panels import Panels
@@ -102,16 +102,13 @@ class PointwiseConvolution:
         result, packed, weights = routine.others
         pixels, right = self.panels(module)
         steps = (self.width, 1) if self.transposed else (1, self.depth)
-        pieces = [
-            self.pack_pixels(module, pixels, values[0], packed),
-            pack_piece(module, right, self.weight, steps, weights),
-        ]
+        native_calls = [self.pack_pixels(module, pixels, values[0], packed), pack_call(module, right, self.weight, steps, weights)]
         if self.scattered:
-            pieces.append(self.fill(module, [result, *values[2:]]))
+            native_calls.append(self.fill(module, [result, *values[2:]]))
         name = self.main(module, pixels, right)
         work = 2.0 * self.images * self.pixels * self.depth * self.width / FLOPS
-        pieces.append(NativeCall(name, [packed, weights, result, *values[2:]], self.units, work))
-        return pieces
+        native_calls.append(NativeCall(name, [packed, weights, result, *values[2:]], self.units, work))
+        return native_calls
 
     def pack_pixels(self, module: Module, panels: Panels, source: Any, packed: Any) -> NativeCall:
         """Some channels of an image at a time."""
@@ -185,13 +182,13 @@ class PointwiseConvolution:
         """Write a block to the pixels that a stride selects."""
         plane = math.prod(self.target)
         with c.not_vectorized(), c.loop(count) as pixel:
-            indices, place, step = UnitIndices(c, c.add(begin, pixel)), to, 1
+            indices, offset, step = UnitIndices(c, c.add(begin, pixel)), to, 1
             for size, goal, stride in zip(reversed(self.size), reversed(self.target), reversed(self.stride)):
-                place = c.add(place, c.scale(indices.take(size), stride * step))
+                offset = c.add(offset, c.scale(indices.take(size), stride * step))
                 step *= goal
             with c.loop(columns) as column:
                 value = c.load(block, c.add(c.scale(pixel, self.across), column), self.type)
-                c.store(value, "%b2", c.add(place, c.scale(column, plane)))
+                c.store(value, "%b2", c.add(offset, c.scale(column, plane)))
 
 
 class PointwiseWeightGradient:
@@ -213,7 +210,7 @@ class PointwiseWeightGradient:
         return [Spec(each, self.source.dtype) for each in self.product.memory]
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        return self.product.pieces(module, routine, routine.others[1:])
+        return self.product.native_calls(module, routine, routine.others[1:])
 
 
 __all__ = ["PointwiseConvolution", "PointwiseWeightGradient", "is_pointwise", "sampled"]

@@ -49,14 +49,7 @@ class WinogradTiles:
         self, type: str, axes: WinogradAxes, size: tuple[int, int], target: tuple[int, int], channels: int, images: int, whole: bool = False
     ) -> None:
         """Tiles of several images are concatenated; an image is ``whole`` where it is not split into strips."""
-        self.type, self.axes, self.size, self.target, self.channels, self.images = (
-            type,
-            axes,
-            size,
-            target,
-            channels,
-            images,
-        )
+        self.type, self.axes, self.size, self.target, self.channels, self.images = (type, axes, size, target, channels, images)
         self.results = len(axes.down.result), len(axes.across.result)
         self.down, self.across = (-(-count // each) for count, each in zip(target, self.results))
         self.wide = winograd_transforms.lanes_for(type, self.across)
@@ -174,36 +167,14 @@ class WinogradConvolution(ImageRoutine):
         row, channel, group = (
             (9, 9 * self.rows, 9 * self.rows * self.channels) if self.transposed else (9 * self.channels, 9, 9 * self.rows * self.channels)
         )
-        sizes = (
-            FIRST,
-            LAST,
-            self.rows,
-            self.padded // self.tile.rows,
-            self.channels,
-            row,
-            channel,
-            group,
-            self.tile.rows,
-            self.kind,
-        )
+        sizes = (FIRST, LAST, self.rows, self.padded // self.tile.rows, self.channels, row, channel, group, self.tile.rows, self.kind)
         c.call_function(winograd_transforms.transform_weights(module, self.type, self.axes), begin_of(c, "%b0", self.weight), "%b1", *sizes)
-        return module.add(
-            "turn",
-            c.function(
-                "",
-                pointers(
-                    (
-                        "%b0",
-                        "%b1",
-                    )
-                ),
-            ),
-        ), self.groups * (self.padded // self.tile.rows)
+        return module.add("turn", c.function("", pointers(("%b0", "%b1")))), self.groups * (self.padded // self.tile.rows)
 
     def strip(self, c: IRBuilder, unit: ImageUnit) -> None:
-        source, weight, bias, result, slot, image, goal, group, places, part = unit
+        source, weight, bias, result, slot, image, goal, group, offsets, part = unit
         tiles, axes, type = self.tiles, self.axes, self.type
-        strip = places[1]
+        strip = offsets[1]
         panel, products = (c.address(slot, at, "i8") for at in (tiles.border_bytes, tiles.border_bytes + tiles.panel_bytes))
         tiles.clear(c, slot)
         tiles.clear_rest(c, panel, self.channels, tiles.count)
@@ -214,21 +185,12 @@ class WinogradConvolution(ImageRoutine):
         with c.loop(-(-self.rows // self.block)) as number:
             row = c.scale(number, self.block)
             rows = c.min(c.sub(self.rows, row), self.block)
-            with (
-                c.loop(len(axes.down.source)) as one,
-                c.loop(across) as two,
-            ):
-                kind = c.add(
-                    c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)),
-                    lookup(c, two, axes.across.kind_of),
-                )
+            with c.loop(len(axes.down.source)) as one, c.loop(across) as two:
+                kind = c.add(c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)), lookup(c, two, axes.across.kind_of))
                 kind = c.scale(c.add(c.scale(group, axes.kinds), kind), self.kind)
                 left = c.address(weight, c.add(kind, c.scale(row, self.channels)), type)
                 at = c.add(c.scale(one, across), two)
-                right, to = (
-                    c.address(panel, c.scale(at, tiles.block), type),
-                    c.address(products, c.scale(at, self.matrix), type),
-                )
+                right, to = (c.address(panel, c.scale(at, tiles.block), type), c.address(products, c.scale(at, self.matrix), type))
                 product.call(
                     c, left, right, to, rows=rows, columns=self.vectors * lanes(type), depth=self.channels, right_step=tiles.row_step, result_step=tiles.row_step
                 )  # fmt: skip
@@ -311,8 +273,8 @@ class WinogradWeightGradient:
                     c.loop(self.tiles.strips) as strip:  # fmt: skip
                 first = c.add(ends[0], c.scale(number, self.together))
                 last = c.min(c.add(first, self.together), ends[1])
-                place = strip if self.tiles.strips > 1 else c.integer(0)
-                self.several(c, source, grad, slot, target, first, last, group, split, place)
+                offset = strip if self.tiles.strips > 1 else c.integer(0)
+                self.several(c, source, grad, slot, target, first, last, group, split, offset)
         return module.add("gradient", c.function("", pointers(("%source", "%grad", "%pool", "%parts"))))
 
     def several(
@@ -330,12 +292,12 @@ class WinogradWeightGradient:
     ) -> None:
         """What a strip of several images adds, for some of the channels."""
         tiles, axes, type, module = self.tiles, self.axes, self.type, c.module
-        places = [
+        offsets = [
             tiles.border_bytes,
             tiles.border_bytes + tiles.panel_bytes,
             tiles.border_bytes + tiles.panel_bytes + self.transposed_grad,
         ]
-        panel, transposed_grad, shares = (c.address(slot, at, "i8") for at in places)
+        panel, transposed_grad, shares = (c.address(slot, at, "i8") for at in offsets)
         height, width = tiles.target
         rows = tiles.number_of_rows(c, strip)
         count = c.scale(rows, tiles.across)
@@ -360,26 +322,14 @@ class WinogradWeightGradient:
         with c.loop(begin_block, c.add(begin_block, blocks)) as block:
             channel = c.scale(block, self.block)
             with c.loop(first, last) as image:
-                begin = c.scale(
-                    c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), channel),
-                    math.prod(tiles.size),
-                )
+                begin = c.scale(c.add(c.scale(c.add(c.scale(image, self.groups), group), self.channels), channel), math.prod(tiles.size))
                 to = c.mul(c.sub(image, first), count)
                 tiles.transform(c, source, begin, strip, slot, c.address(panel, to, type))
             depth = c.mul(c.sub(last, first), count)
-            with (
-                c.loop(len(axes.down.source)) as one,
-                c.loop(across) as two,
-            ):
+            with c.loop(len(axes.down.source)) as one, c.loop(across) as two:
                 left = c.address(panel, c.scale(c.add(c.scale(one, across), two), tiles.block), type)
-                share = c.add(
-                    c.scale(lookup(c, one, axes.down.share_of), len(axes.across.shares)),
-                    lookup(c, two, axes.across.share_of),
-                )
-                kind = c.add(
-                    c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)),
-                    lookup(c, two, axes.across.kind_of),
-                )
+                share = c.add(c.scale(lookup(c, one, axes.down.share_of), len(axes.across.shares)), lookup(c, two, axes.across.share_of))
+                kind = c.add(c.scale(lookup(c, one, axes.down.kind_of), len(axes.across.kinds)), lookup(c, two, axes.across.kind_of))
                 right = c.address(shares, c.scale(share, self.matrix), type)
                 goal = c.address(target, c.add(c.scale(kind, self.kind), c.scale(channel, self.row_step)), type)
                 product.call(

@@ -96,7 +96,7 @@ class BatchedWinogradConvolution(WinogradConvolution):
         return [self.pool.spec, *(Spec((each,), self.source.dtype) for each in sizes)]
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        """The pieces: transforms of weights and of the source, products, transforms of these."""
+        """The native calls: transforms of weights and of the source, products, transforms of these."""
         source, weight, *bias = [each.value for each in routine.inputs]
         result, pool, weights, panel, products = routine.others
         name, units = self.transform_weights(module)
@@ -197,7 +197,7 @@ class BatchedWinogradWeightGradient(WinogradWeightGradient):
         return [self.pool.spec, *(Spec((each,), self.source.dtype) for each in sizes)]
 
     def write(self, program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        """The pieces: transforms of the source and of the gradient, products, weights of these."""
+        """The native calls: transforms of the source and of the gradient, products, weights of these."""
         source, grad = (each.value for each in routine.inputs)
         result, pool, sums, panel, shares = routine.others
         work = 2.0 * self.axes.products * self.depth * self.channels * self.rows / FLOPS_PER_NANOSECOND

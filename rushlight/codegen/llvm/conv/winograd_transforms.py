@@ -260,10 +260,7 @@ def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
     first, last, rows, tiles, channels, row_step, channel_step, group_step, height, block = c.arguments
     scalar = Vectors(c, type, 1)
     with c.loop(first, last) as unit:
-        group, tile = (
-            c.div(unit, tiles),
-            c.rem(unit, tiles),
-        )
+        group, tile = (c.div(unit, tiles), c.rem(unit, tiles))
         begin_row = c.mul(tile, height)
         base = c.mul(group, group_step)
         goal = c.add(c.mul(c.scale(group, axes.kinds), block), c.mul(begin_row, channels))
@@ -271,9 +268,7 @@ def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
         at_once = Scalar("false", "i1")
         if vectors.count >= 9:  # a full tile as high as a vector: the weights of a row fit in a vector, and are transposed
             at_once = c.binary(
-                "and",
-                c.compare("eq", height, c.integer(vectors.count)),
-                c.compare("sle", c.add(begin_row, vectors.count), rows),
+                "and", c.compare("eq", height, c.integer(vectors.count)), c.compare("sle", c.add(begin_row, vectors.count), rows)
             )
             with c.when(at_once), c.loop(channels) as channel:
                 at = c.add(c.add(base, c.mul(begin_row, row_step)), c.mul(channel, channel_step))
@@ -287,10 +282,7 @@ def transform_weights(module: Module, type: str, axes: WinogradAxes) -> str:
         with c.when(c.invert(at_once)), c.loop(channels) as channel, c.loop(height) as lane:
             row = c.add(begin_row, lane)
             known = c.compare("slt", row, rows)
-            at = c.add(
-                c.add(base, c.select(known, c.mul(row, row_step), c.integer(0))),
-                c.mul(channel, channel_step),
-            )
+            at = c.add(c.add(base, c.select(known, c.mul(row, row_step), c.integer(0))), c.mul(channel, channel_step))
             values = [[c.load("%weight", c.add(at, 3 * down + across), type) for across in range(3)] for down in range(3)]
             to = c.add(c.add(goal, c.mul(channel, height)), lane)
             for row_ in transformed(c, scalar, values, axes.down.kinds, axes.across.kinds):
@@ -360,10 +352,7 @@ def transpose(module: Module, type: str) -> str:
         begin_at, begin_to = c.mul(row, width), c.mul(row, line)
         with c.loop(high) as number, c.loop(wide) as other:
             channel, column = c.scale(number, 8), c.scale(other, 8)
-            at, to = (
-                c.add(c.add(begin_at, c.mul(channel, plane)), column),
-                c.add(c.add(begin_to, c.mul(column, row_step)), channel),
-            )
+            at, to = (c.add(c.add(begin_at, c.mul(channel, plane)), column), c.add(c.add(begin_to, c.mul(column, row_step)), channel))
             values = []
             for _ in range(8):
                 values.append(block.load("%source", at))
@@ -385,21 +374,18 @@ def transform_gradient(module: Module, type: str, axes: WinogradAxes) -> str:
     vectors, tile_rows, tile_columns, row_step, line, block = c.arguments
     vector = Vectors(c, type)
     with c.loop(tile_rows) as row, c.loop(tile_columns) as column:
-        here = c.add(
-            c.mul(c.scale(row, len(axes.down.result)), line),
-            c.mul(c.scale(column, len(axes.across.result)), row_step),
-        )
+        here = c.add(c.mul(c.scale(row, len(axes.down.result)), line), c.mul(c.scale(column, len(axes.across.result)), row_step))
         goal = c.mul(c.add(c.mul(row, tile_columns), column), row_step)
         with c.loop(vectors) as number:
-            place = c.scale(number, vector.count)
+            offset = c.scale(number, vector.count)
             values: list[list[Scalar]] = []
             for down in range(len(axes.down.result)):
-                at = c.add(c.add(here, place), c.mul(down, line))
+                at = c.add(c.add(here, offset), c.mul(down, line))
                 values.append([])
                 for _ in axes.across.result:
                     values[-1].append(vector.load("%transposed", at))
                     at = c.add(at, row_step)
-            to = c.add(goal, place)
+            to = c.add(goal, offset)
             for row_ in transformed(c, vector, values, axes.down.shares, axes.across.shares):
                 for each in row_:
                     vector.store(each, "%panel", to)

@@ -52,13 +52,13 @@ class BlasProduct:
         a, b, value = self.left, self.right, self.value
         if a is None or b is None:
             a, b = value.left, value.right
-            places = [c.integer(a.offset), c.integer(b.offset), c.integer(0)]
+            offsets = [c.integer(a.offset), c.integer(b.offset), c.integer(0)]
             with ExitStack() as nest:
                 for number, at in enumerate(self.batch):
                     index = nest.enter_context(c.loop(first, last) if number == 0 else c.loop(value.shape[at]))
                     steps = (a.strides[at], b.strides[at], value.strides[at])
-                    places = [c.add(place, c.scale(index, step)) for place, step in zip(places, steps)]
-                self.call(c, a, b, (left, places[0]), (right, places[1]), (result, places[2]), c.integer(a.shape[-2]))
+                    offsets = [c.add(offset, c.scale(index, step)) for offset, step in zip(offsets, steps)]
+                self.call(c, a, b, (left, offsets[0]), (right, offsets[1]), (result, offsets[2]), c.integer(a.shape[-2]))
         elif not isinstance(self.extent, SymbolicNumber) and self.extent == 1:
             self.call(c, a, b, (left, a.offset), (right, b.offset), (result, 0), c.number(self.rows))
         else:
@@ -69,8 +69,8 @@ class BlasProduct:
                     columns = c.min(self.wide, c.sub(b.shape[-1], column))
                 row = c.scale(block, self.block)
                 rows = c.min(self.block, c.sub(c.number(self.rows), row))
-                place, beside = c.add(a.offset, c.scale(row, a.strides[0])), c.add(b.offset, c.scale(column, b.strides[1]))
-                self.call(c, a, b, (left, place), (right, beside), (result, c.add(c.scale(row, b.shape[-1]), column)), rows, columns)
+                offset, beside = c.add(a.offset, c.scale(row, a.strides[0])), c.add(b.offset, c.scale(column, b.strides[1]))
+                self.call(c, a, b, (left, offset), (right, beside), (result, c.add(c.scale(row, b.shape[-1]), column)), rows, columns)
 
     def call(
         self, c: IRBuilder, a: Reference, b: Reference, left: tuple[str, Any], right: tuple[str, Any], result: tuple[str, Any], rows: Scalar,
@@ -78,7 +78,7 @@ class BlasProduct:
     ) -> None:  # fmt: skip
         """One call of ``cblas_?gemm``, for all columns or so many."""
         type, size = TYPES[self.value.dtype], self.blas.size
-        pointers = [Scalar(c.address(pointer, place, type), "ptr") for pointer, place in (left, right, result)]
+        pointers = [Scalar(c.address(pointer, offset, type), "ptr") for pointer, offset in (left, right, result)]
         (transposed_a, step_a), (transposed_b, step_b) = layout(a), layout(b)
         width = c.integer(b.shape[-1])
         numbers = [

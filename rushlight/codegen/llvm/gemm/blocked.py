@@ -23,7 +23,7 @@ ROWS, CHUNK = 32, 256  # of the depth that are packed at a time: of a matrix wit
 PACKING, FLOPS = 0.15, 90  # nanoseconds for an element, operations in a nanosecond
 
 
-def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], place: Any, segments: int = 1) -> NativeCall:
+def pack_call(module: Module, panels: Panels, matrix: Reference, steps: tuple[Any, Any], offset: Any, segments: int = 1) -> NativeCall:
     """Pack a matrix with these row (depth) and column strides.
 
     Of several ``segments``, each has a part of the depth, and they are contiguous.
@@ -46,13 +46,13 @@ def pack_piece(module: Module, panels: Panels, matrix: Reference, steps: tuple[A
             panel = c.rem(unit, panels.count)
             panels.pack(c, steps, to, source, panel, c.add(panel, 1), rows=c.min(chunk, c.sub(depth, row)))
     name = module.add("pack_matrix", c.function("", pointers(("%b0", "%b1"))))
-    return NativeCall(name, [place, matrix.value], segments * units, panels.size * PACKING)
+    return NativeCall(name, [offset, matrix.value], segments * units, panels.size * PACKING)
 
 
 class BlockedProduct:
     """A product of two matrices whose sizes are known.
 
-    ``parts`` of the depth are multiplied in parallel and summed (split-k).  Matrices of several ``segments`` have a part of the depth in each (``pack_piece``).
+    ``parts`` of the depth are multiplied in parallel and summed (split-k).  Matrices of several ``segments`` have a part of the depth in each (``pack_call``).
     """
 
     def __init__(
@@ -89,14 +89,14 @@ class BlockedProduct:
         packed: list[tuple[int, ...]] = [(each.size,) for each in self.panels(Module())]
         return packed + ([(self.parts - 1, self.rows, self.width)] if self.parts > 1 else [])
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
+    def native_calls(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Pack both, and multiply."""
         made = []
-        for matrix, panels, strides, place in zip(
+        for matrix, panels, strides, offset in zip(
             (self.left, self.right), self.panels(module), (self.left.strides[::-1], self.right.strides), memory
         ):
             down, along = (stride if size > 1 else 1 for size, stride in zip((panels.depth, panels.width), strides))
-            made.append(pack_piece(module, panels, matrix, (down, along), place, self.segments))
+            made.append(pack_call(module, panels, matrix, (down, along), offset, self.segments))
         c = IRBuilder(module)
         high, across = self.block
         blocks = -(-self.rows // high), -(-self.width // across)
@@ -165,10 +165,10 @@ class BlockedProduct:
     ) -> None:  # fmt: skip
         """The remainder rows: multiplied as a whole tile into a local buffer, and copied from there."""
         across = self.block[1]
-        place = c.shared_slot(self.type, self.tile.rows * across)
+        offset = c.shared_slot(self.type, self.tile.rows * across)
         with c.when(c.less(whole, rows)):
-            self.multiply(c, self.kernel(False, across), c.add(row, whole), column, self.tile.rows, columns, begin, deep, place, True)
+            self.multiply(c, self.kernel(False, across), c.add(row, whole), column, self.tile.rows, columns, begin, deep, offset, True)
             with c.loop(whole, rows) as at, c.loop(columns) as step:
-                found = c.load(place, c.add(c.scale(c.sub(at, whole), across), step), self.type)
+                found = c.load(offset, c.add(c.scale(c.sub(at, whole), across), step), self.type)
                 to = c.add(c.scale(c.add(row, at), self.width), c.add(column, step))
                 c.store(c.binary("fadd", c.load(result, to, self.type), found) if accumulate else found, result, to)

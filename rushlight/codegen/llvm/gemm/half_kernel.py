@@ -133,13 +133,13 @@ class HalfKernel(NamedTuple):
     def begin(self, c: IRBuilder) -> None:
         """The prologue: configures eight tiles of 16 rows of 64 bytes."""
         if self.by == "tiles":
-            place = c.slot("i8", 64)
-            c.zero_fill("i8", place, 0, 64)
-            c.store(Scalar("1", "i8"), place, 0)
+            config = c.slot("i8", 64)
+            c.zero_fill("i8", config, 0, 64)
+            c.store(Scalar("1", "i8"), config, 0)
             for at in range(8):
-                c.store(Scalar("64", "i8"), place, SIDE + 2 * at)
-                c.store(Scalar(str(SIDE), "i8"), place, 48 + at)
-            c.call_external("@llvm.x86.ldtilecfg", "void", (Scalar(place, "ptr"),))
+                c.store(Scalar("64", "i8"), config, SIDE + 2 * at)
+                c.store(Scalar(str(SIDE), "i8"), config, 48 + at)
+            c.call_external("@llvm.x86.ldtilecfg", "void", (Scalar(config, "ptr"),))
 
     def end(self, c: IRBuilder) -> None:
         """The epilogue: releases the tiles."""
@@ -161,13 +161,13 @@ class HalfKernel(NamedTuple):
         with c.when(again):
             for at, corner in enumerate(corners):
                 c.call_external("@llvm.x86.tileloadd64", "void", (byte[at], Scalar(corner, "ptr"), bytes))
-        with blocks.walk() as places:
+        with blocks.walk() as offsets:
             loaded: list[int | None] = [None, None]
             for pair in self.order:
                 for side, part in enumerate(pair):
                     for at in _BOTH if loaded[side] != part else ():
                         where = c.add(c.scale(blocks.part[side], part), blocks.below[side] if at else 0)
-                        address = Scalar(c.address(places[side], where, "i32"), "ptr")
+                        address = Scalar(c.address(offsets[side], where, "i32"), "ptr")
                         c.call_external("@llvm.x86.tileloadd64", "void", (byte[4 + 2 * side + at], address, line))
                     loaded[side] = part
                 for at in range(4):
@@ -182,21 +182,21 @@ class HalfKernel(NamedTuple):
             start = c.scale(group, height)
             begin = c.add(c.mul(c.div(start, SIDE), c.whole(blocks.below.left)), c.scale(c.rem(start, SIDE), SIDE))
             slots = [[c.slot(floats.type) for _ in _BOTH] for _ in range(height)]
-            places = [[c.add(c.mul(c.add(start, at), step), part * SIDE) for part in _BOTH] for at in range(height)]
-            for line, where in zip(slots, places):
-                for slot, place in zip(line, where):
+            offsets = [[c.add(c.mul(c.add(start, at), step), part * SIDE) for part in _BOTH] for at in range(height)]
+            for line, where in zip(slots, offsets):
+                for slot, offset in zip(line, where):
                     c.write(floats.zero(), slot)
                     with c.when(again):
-                        c.write(floats.load(to, place), slot)
+                        c.write(floats.load(to, offset), slot)
             with blocks.walk() as sides, c.loop(SIDE) as pair:
 
                 def across(at: int, part: int, pair: Scalar = pair, right: str = sides.right) -> Scalar:
-                    place = c.add(c.scale(pair, SIDE), c.scale(blocks.part.right, part))
-                    return words.load(right, c.add(place, blocks.below.right) if at else place)
+                    offset = c.add(c.scale(pair, SIDE), c.scale(blocks.part.right, part))
+                    return words.load(right, c.add(offset, blocks.below.right) if at else offset)
 
                 def down(at: int, part: int, pair: Scalar = pair, left: str = sides.left) -> Scalar:
-                    place = c.add(c.add(begin, at * SIDE), c.scale(blocks.part.left, part))
-                    return words.splat(c.load(left, c.add(place, pair), "i32"))
+                    offset = c.add(c.add(begin, at * SIDE), c.scale(blocks.part.left, part))
+                    return words.splat(c.load(left, c.add(offset, pair), "i32"))
 
                 if whole:
                     columns = [self.joined(c, [across(at, part) for part in range(self.parts)]) for at in _BOTH]
@@ -214,9 +214,9 @@ class HalfKernel(NamedTuple):
                         for slot, number in zip(line, others):
                             terms = (c.read(slot, floats.type), factor, number)
                             c.write(c.call_external("@llvm.x86.avx512bf16.dpbf16ps.512", floats.type, terms), slot)
-            for line, where in zip(slots, places):
-                for slot, place in zip(line, where):
-                    floats.store(c.read(slot, floats.type), to, place)
+            for line, where in zip(slots, offsets):
+                for slot, offset in zip(line, where):
+                    floats.store(c.read(slot, floats.type), to, offset)
 
     def numbers(self, c: IRBuilder, pairs: Scalar) -> Scalar:
         """Pairs as LLVM's vector of bfloat16."""

@@ -119,7 +119,7 @@ class HalfProduct:
         """The shapes of scratch memory, in words: a pool of what pieces of work pack."""
         return [(self.pool.spec.size // 4,)]
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
+    def native_calls(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Blocks of the result, each of which packs what it needs."""
         work = 2.0 * self.rows * self.depth * self.width / self.flops + (self.rows + self.width) * self.depth * PACKING
         values = [memory[0], self.left.value, self.right.value, result]
@@ -130,9 +130,9 @@ class HalfProduct:
         given, steps = (self.left, self.right)[side], self.steps[side]
         type = "float" if given.dtype == np.float32 else "i16"
         function = self.packing(c.module, type, steps[1] == 1 or self.depth == 1, bool(side))
-        place = c.add(c.add(given.offset, c.scale(first, steps[0])), c.scale(begin, steps[1]))
+        offset = c.add(c.add(given.offset, c.scale(first, steps[0])), c.scale(begin, steps[1]))
         sides = (0, c.scale(c.ceil_div(size, DEEP), 2))
-        matrix = c.address(f"%b{1 + side}", place, type)
+        matrix = c.address(f"%b{1 + side}", offset, type)
         c.call_function(function, to, matrix, *sides, size, depth, c.number(steps[0]), c.number(steps[1]), deep)
 
     def main(self, module: Module) -> str:
@@ -183,13 +183,13 @@ class HalfProduct:
                 begin, steps = c.scale(side, SIDE), c.scale(number, DEEP)
                 count, deep = c.max(c.min(c.sub(size, begin), SIDE), 0), c.min(c.sub(depth, steps), DEEP)
                 read = self.by_steps if contiguous else self.by_others
-                place = c.scale(c.add(c.mul(side, deepest), number), WORDS * self.parts)
+                offset = c.scale(c.add(c.mul(side, deepest), number), WORDS * self.parts)
 
-                def pack(converted: bool, read: Any = read, place: Scalar = place, sizes: Any = (begin, count, steps, deep)) -> list[Any]:
+                def pack(converted: bool, read: Any = read, offset: Scalar = offset, sizes: Any = (begin, count, steps, deep)) -> list[Any]:
                     found = read(c, type, *sizes, (step, deep_step), size, converted)
                     for part, own in enumerate(zip(*found)):
                         for at, each in enumerate(own if contiguous != across else words.transposed(own)):
-                            words.store(each, "%packed", c.add(place, part * WORDS + at * SIDE))
+                            words.store(each, "%packed", c.add(offset, part * WORDS + at * SIDE))
                     return found
 
                 found = pack(self.kernel.converts)
@@ -212,8 +212,8 @@ class HalfProduct:
         found = []
         for at in range(SIDE):
             row = c.min(c.add(begin, at), c.sub(size, 1))
-            place = c.add(c.mul(row, distances[0]), steps)
-            parts = [v.load("%matrix", c.add(place, part * v.count), mask) for part, mask in enumerate(masks)]
+            offset = c.add(c.mul(row, distances[0]), steps)
+            parts = [v.load("%matrix", c.add(offset, part * v.count), mask) for part, mask in enumerate(masks)]
             if type == "float":
                 even, odd = (v.shuffle(parts[0], range(first, DEEP, 2), parts[1]) for first in _PARTS)
                 found.append(self.kernel.pairs(c, type, even, odd, converted))
@@ -232,8 +232,8 @@ class HalfProduct:
             for part in _PARTS:
                 step = 2 * at + part
                 present = c.select(c.less(step, deep), count, c.integer(0))
-                place = c.add(c.mul(c.add(steps, step), distances[1]), begin)
-                both.append(v.load("%matrix", place, v.first(present)))
+                offset = c.add(c.mul(c.add(steps, step), distances[1]), begin)
+                both.append(v.load("%matrix", offset, v.first(present)))
             found.append(self.kernel.pairs(c, type, both[0], both[1], converted))
         return found
 
@@ -286,7 +286,7 @@ class HalfProduct:
         masks = [v.first(c.sub(wide, at * SIDE)) for at in _PARTS]
         with c.loop(high) as line:
             for at, mask in zip(_PARTS, masks):
-                place = c.add(c.mul(line, width), at * SIDE)
+                offset = c.add(c.mul(line, width), at * SIDE)
                 value = v.load(square, c.add(c.scale(line, DEEP), at * SIDE))
-                summed = c.binary("fadd", v.load(result, place, mask), value)
-                v.store(c.select(again, summed, value), result, place, mask)
+                summed = c.binary("fadd", v.load(result, offset, mask), value)
+                v.store(c.select(again, summed, value), result, offset, mask)

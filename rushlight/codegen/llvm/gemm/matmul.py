@@ -68,7 +68,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
     if deep_wins(rows, depth, width, spec.dtype.itemsize):
         deep = SplitDepth(a, b, -(-depth // DEEPEST))
         return builder.routine(
-            [a, b], [spec], node, lambda program, module, routine: deep.pieces(module, routine, routine.others[1:]),
+            [a, b], [spec], node, lambda program, module, routine: deep.native_calls(module, routine, routine.others[1:]),
             [Spec(each, spec.dtype) for each in deep.memory],
         )[0]  # fmt: skip
     generated = decide(generated_wins, rows, depth, width, spec.dtype.itemsize, layout(b)[0])
@@ -84,7 +84,7 @@ def matmul(builder: TensorIRBuilder, op: Gemm, spec: Any, node: Any) -> Any:
         if is_possible(unsplit):
             made += only_if(unsplit, packed(module, type, a, b, routine, memory.pop(0)))
         if is_possible(split):
-            made += only_if(split, by_depth.pieces(module, routine, memory))
+            made += only_if(split, by_depth.native_calls(module, routine, memory))
         return made + (only_if(1 - generated, [by_blas(module, a, b, routine)]) if isinstance(generated, SymbolicNumber) else [])
 
     shapes: list[Any] = [(Panels(Module(), type, depth, width).size,)] if is_possible(unsplit) else []
@@ -97,7 +97,7 @@ def in_blocks(builder: TensorIRBuilder, product: BlockedProduct | HalfProduct, s
     """A large product in blocks."""
 
     def write(program: Lowering, module: Module, routine: Routine) -> list[NativeCall]:
-        return product.pieces(module, routine, routine.others[1:])
+        return product.native_calls(module, routine, routine.others[1:])
 
     scratch = [Spec(each, product.dtype) for each in product.memory]
     made: list[Reference] = builder.routine([product.left, product.right], [spec], node, write, scratch)
@@ -109,11 +109,11 @@ def is_unpacked(type: str, a: Reference, b: Reference) -> bool:
     return b.strides[1] == 1 and unpacked_wins(type, a.shape[0], a.shape[1], b.shape[1]) and bool(b.strides[0] >= b.shape[1])
 
 
-def only_if(wanted: Any, pieces: list[NativeCall]) -> list[NativeCall]:
+def only_if(wanted: Any, native_calls: list[NativeCall]) -> list[NativeCall]:
     """Pieces for sizes for which they are wanted (1): for others (0), they are called for an empty range."""
     if not isinstance(wanted, SymbolicNumber):
-        return pieces
-    return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in pieces]
+        return native_calls
+    return [each._replace(extent=each.extent * wanted, nanoseconds=each.nanoseconds * wanted) for each in native_calls]
 
 
 def unpacked(module: Module, type: str, a: Reference, b: Reference, result: Any) -> NativeCall:
@@ -213,7 +213,7 @@ class SplitDepth:
         """The shapes of scratch memory: packed panels, and parts."""
         return [(self.workers, self.depth * self.columns), (self.parts - 1, self.left.shape[0], self.right.shape[1])]
 
-    def pieces(self, module: Module, routine: Routine, memory: list[Routine]) -> list[NativeCall]:
+    def native_calls(self, module: Module, routine: Routine, memory: list[Routine]) -> list[NativeCall]:
         """Multiply the parts, and sum them."""
         a, b, type, c = self.left, self.right, self.type, IRBuilder(module)
         (rows, depth), width, wide = a.shape, b.shape[1], self.columns

@@ -27,14 +27,12 @@ class PackedBlockProduct(BlockedProduct):
     def __init__(self, a: Reference, b: Reference, depth: int = DEPTH) -> None:
         super().__init__(a, b, depth=depth)
         self.panel = min(self.block[1], -(-PANEL // self.wide) * self.wide)
-        self.places = [
+        self.packed_sizes = [
             cache_lines(self.type, self.deep * each) for each in (self.block[0], self.panel)
-        ]  # of the packed rows, and of the panel
-        self.pool = ScratchPool(self.units, sum(self.places))
-        self.slots, self.begun = (
-            ("", ""),
-            (Scalar("0", "i64"), Scalar("0", "i64")),
-        )  # packing destinations and sources of the block being emitted
+        ]  # of the rows, and of a panel
+        self.pool = ScratchPool(self.units, sum(self.packed_sizes))
+        # Of the block that is being emitted: where its rows and its panel are packed, and the first row and column of them.
+        self.slots, self.starts = ("", ""), (Scalar("0", "i64"), Scalar("0", "i64"))
 
     def block_for(self, threads: int) -> tuple[int, int]:
         return balanced_block((self.rows, self.width), (2 * self.tile.rows, self.wide), MOST, threads, PACKED)
@@ -53,7 +51,7 @@ class PackedBlockProduct(BlockedProduct):
         strides, size = (self.right.strides, self.width) if side else (self.left.strides[::-1], self.rows)
         return strides[0] if self.depth > 1 else 1, strides[1] if size > 1 else 1
 
-    def pieces(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
+    def native_calls(self, module: Module, result: Any, memory: list[Any]) -> list[NativeCall]:
         """Blocks of the result."""
         work = 2.0 * self.rows * self.depth * self.width / FLOPS + self.depth * (self.rows + self.width) * PACKING
         values = [memory[0], self.left.value, self.right.value, result]
@@ -74,7 +72,7 @@ class PackedBlockProduct(BlockedProduct):
         c.rolled = True
         across = -(-self.width // wide)
         with self.pool.slot(c, "%b0") as slot, c.loop(FIRST, LAST) as unit:
-            self.slots = slot, c.address(slot, self.places[0], "i8")
+            self.slots = slot, c.address(slot, self.packed_sizes[0], "i8")
             row, column = c.scale(c.div(unit, across), high), c.scale(c.rem(unit, across), wide)
             rows, columns = c.min(high, c.sub(self.rows, row)), c.min(wide, c.sub(self.width, column))
             for accumulate in (False, True):
@@ -86,7 +84,7 @@ class PackedBlockProduct(BlockedProduct):
                         first = c.add(column, c.scale(panel, self.panel))
                         count = c.min(self.panel, c.sub(c.add(column, columns), first))
                         self.pack(c, 1, first, count, begin, deep)
-                        self.begun = row, first
+                        self.starts = row, first
                         with c.loop(c.ceil_div(rows, HIGH)) as block:
                             own = c.scale(block, HIGH)
                             several = c.min(HIGH, c.sub(rows, own))
@@ -102,10 +100,10 @@ class PackedBlockProduct(BlockedProduct):
         result: str, apart: bool = False,
     ) -> None:  # fmt: skip
         """Multiply some of the packed rows and columns."""
-        places = [
+        offsets = [
             c.address(slot, c.scale(c.sub(first, start), self.deep), self.type)
-            for slot, first, start in zip(self.slots, (row, column), self.begun)
+            for slot, first, start in zip(self.slots, (row, column), self.starts)
         ]
         to = result if apart else c.address(result, c.add(c.scale(row, self.width), column), self.type)
         sizes: dict[str, Any] = {"left_step": self.deep, "right_step": self.deep, "result_step": self.width}
-        kernel.call(c, places[0], places[1], to, rows=rows, columns=columns, depth=deep, **sizes)
+        kernel.call(c, offsets[0], offsets[1], to, rows=rows, columns=columns, depth=deep, **sizes)

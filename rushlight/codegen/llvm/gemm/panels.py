@@ -68,11 +68,13 @@ class Panels:
                 starts = range(0, wide, lanes)
                 masks = [v.first(c.sub(present, start)) for start in starts]
                 with c.loop(rows) as row:
-                    source, place = c.add(c.mul(row, row_step), column), c.add(here, c.scale(row, wide))
+                    source, offset = c.add(c.mul(row, row_step), column), c.add(here, c.scale(row, wide))
 
-                    def copy(masks: list[Mask | None], source: Scalar = source, place: Scalar = place) -> None:
+                    def copy(masks: list[Mask | None], source: Scalar = source, offset: Scalar = offset) -> None:
                         for start, mask in zip(starts, masks):  # zeros where there is no column
-                            v.store(v.load("%matrix", c.add(source, start), mask), "%panels", c.add(place, start), min(lanes, wide - start))
+                            v.store(
+                                v.load("%matrix", c.add(source, start), mask), "%panels", c.add(offset, start), min(lanes, wide - start)
+                            )
 
                     v.masked(masks, copy)
                 return
@@ -83,9 +85,9 @@ class Panels:
                     across, row = c.scale(block, lanes), c.scale(square, lanes)
                     begin = c.add(column, across)
                     lines = [v.load("%matrix", c.add(c.mul(c.add(begin, step), column_step), row)) for step in range(lanes)]
-                    place = c.add(here, c.add(c.scale(row, wide), across))
+                    offset = c.add(here, c.add(c.scale(row, wide), across))
                     for step, line in enumerate(v.transposed(lines)):
-                        v.store(line, "%panels", c.add(place, step * wide))
+                        v.store(line, "%panels", c.add(offset, step * wide))
                 right, below = c.scale(blocks, lanes), c.scale(squares, lanes)
                 parts = [((0, right), (below, rows)), ((right, present), (0, rows))]
             with c.not_vectorized():  # strided elements: vectors gain nothing

@@ -104,8 +104,8 @@ class TileWriter:
             with c.loop(group // (2 * HALF)) as block:
                 start = c.add(c.scale(number, group), c.scale(block, 2 * HALF))
                 for shift in range(0, HALF, vector.count):
-                    places = [c.add(start, shift + at) for at in (0, HALF)]
-                    factors = [[vector.load(each, place) for place in places] for each in self.left]
+                    offsets = [c.add(start, shift + at) for at in (0, HALF)]
+                    factors = [[vector.load(each, offset) for offset in offsets] for each in self.left]
                     for line, (low, high) in zip(totals, factors):
                         c.write(c.binary("fadd", c.read(line[0], vector.type), c.binary("fadd", low, high)), line[0])
                     at = c.add(c.div(start, 2), shift)
@@ -121,8 +121,8 @@ class TileWriter:
                             for value, factor in zip(values, pair):
                                 self.add(line[column], value, factor)
             for column, index in enumerate(self.columns):
-                place = c.add(scales.offset, c.add(c.scale(number, scales.strides[0]), c.scale(index, scales.strides[1])))
-                scale, zero = (vector.splat(c.load("%b2", c.add(place, at), "float")) for at in (0, 1))
+                offset = c.add(scales.offset, c.add(c.scale(number, scales.strides[0]), c.scale(index, scales.strides[1])))
+                scale, zero = (vector.splat(c.load("%b2", c.add(offset, at), "float")) for at in (0, 1))
                 for line, part, total in zip(sums, parts, totals):
                     self.add(line[column], scale, c.read(part[column], vector.type))
                     self.add(line[column], zero, c.read(total[0], vector.type))

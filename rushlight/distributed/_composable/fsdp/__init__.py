@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from ....core.missing import absents
+from ....core.missing import missing
 from ...fsdp import CPUOffloadPolicy, FSDPModule, MixedPrecisionPolicy, OffloadPolicy, UnshardHandle, fully_shard
 
-absents(
-    globals(),
-    "it is not written yet",
-)
+__getattr__ = missing(__name__)

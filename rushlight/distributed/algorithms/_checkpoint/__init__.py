@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from ....core.missing import absents
+from ....core.missing import missing
 
-_PARTS = ("checkpoint_wrapper",)
-absents(
-    globals(),
-    "it is not written yet",
-)
+__getattr__ = missing(__name__, lazy=("checkpoint_wrapper",))

@@ -1,4 +1,7 @@
-"""Communication hooks of ``DistributedDataParallel``."""
+"""Communication hooks of ``DistributedDataParallel``: how a bucket of gradients is reduced.
+
+In: a bucket.  Out: a future of its reduced gradients.  Read ``default_hooks.py`` first.
+"""
 
 from __future__ import annotations
 

@@ -5,8 +5,4 @@ from __future__ import annotations
 from ....core.missing import absents
 from .comm_mode import CommDebugMode
 
-absents(
-    globals(),
-    "print `placements` and `to_local()` of a DTensor instead",
-    functions="visualize_sharding",
-)
+absents(globals(), "print `placements` and `to_local()` of a DTensor instead", functions="visualize_sharding")

@@ -1,6 +1,7 @@
 """Kernels of single ops on CUDA, besides the ops' own kernels, which run on the array module.
 
-In: CuPy and an op's values.  Out: its results, or NotImplemented where a call is left to the op's own kernel.
+In: CuPy and an op's values.  Out: its results, or NotImplemented where a call is left to the op's own kernel.  Read ``rows.py`` first: a source
+with marks for types and sizes, the choice of a block, and the launch; Triton kernels are in files of their own (``flash.py``, ``split_product.py``).
 """
 
 from __future__ import annotations

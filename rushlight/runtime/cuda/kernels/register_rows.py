@@ -118,7 +118,7 @@ def arrangement(name: str, n: int, aligned: bool) -> tuple[int, int, int] | None
         group *= 2
     if group > 1024:
         return None
-    held = 1
-    while group * held * vector < n:
-        held *= 2
-    return group, held, vector
+    vectors = 1
+    while group * vectors * vector < n:
+        vectors *= 2
+    return group, vectors, vector

@@ -163,23 +163,23 @@ def takes(*arrays: Any) -> bool:
     )
 
 
-def source(name: str, dtype: np.dtype[Any], group: int, held: tuple[int, int] | None, extra: dict[str, str]) -> tuple[str, str]:
-    """The text of a kernel for rows of ``group`` threads, with the vectors each of them holds and their size, and how its arguments are packed."""
+def source(name: str, dtype: np.dtype[Any], group: int, vectors: tuple[int, int] | None, extra: dict[str, str]) -> tuple[str, str]:
+    """The text of a kernel for rows of ``group`` threads, with the vectors that each of them has in registers (their number and width), and how its arguments are packed."""
     parameters, format, body = _BODIES[name]
-    if held is not None:
+    if vectors is not None:
         body = register_rows.BODIES[name]
     text = (
         PRELUDE
         + _REDUCE
-        + (register_rows.TEXT if held is not None else "")
+        + (register_rows.TEXT if vectors is not None else "")
         + f'extern "C" __global__ void {name}({parameters}) {{\n    long long row = ROW;\n    if (row >= rows) return;\n{body}\n}}\n'
     )
     marks = {
         "T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "STORE": rounded("(x)", dtype), "GROUP": str(group),
         **extra, "RESULT": extra.get("RESULT", ""), "R": extra.get("R", ""),
     }  # fmt: skip
-    if held is not None:
-        marks["HELD"], marks["VECTOR"] = map(str, held)
+    if vectors is not None:
+        marks["HELD"], marks["VECTOR"] = map(str, vectors)
     for mark, value in marks.items():
         text = text.replace(f"@{mark}@", value)
     return text, format.replace("@", "d" if dtype == np.float64 else "f")
@@ -190,9 +190,9 @@ def kernel(cupy: Any, name: str, dtype: np.dtype[Any], n: int, aligned: bool = F
     key = (name, dtype, n, aligned, *extra.values())
     found = _chosen.get(key)
     if found is None:
-        held = register_rows.arrangement(name, n, aligned)
-        group = held[0] if held is not None else 32 if n <= _SHORT else 256 if n < _LONG else 1024
-        text, format = source(name, dtype, group, None if held is None else held[1:], extra)
+        vectors = register_rows.arrangement(name, n, aligned)
+        group = vectors[0] if vectors is not None else 32 if n <= _SHORT else 256 if n < _LONG else 1024
+        text, format = source(name, dtype, group, None if vectors is None else vectors[1:], extra)
         made = _kernels.get(text)
         if made is None:
             made = _kernels[text] = CudaKernel(cupy, text, name, format)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .random_words import UniformStream
+from .mersenne_twister import UniformStream
 
 _THIRD = float(np.float32(1.0) / np.float32(3.0))
 _SQUEEZE = float(np.float32(0.0331))
