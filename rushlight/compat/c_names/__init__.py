@@ -10,6 +10,7 @@ from ...__config__ import show
 from ...autograd import grad_mode
 from ...autograd.grad_mode import inference_mode
 from ...backends import cudnn
+from ...backends.cpu import get_cpu_capability as _get_cpu_capability
 from ...core.devices import device, get_default_device
 from ...core.dtypes import dtype as dtype_
 from ...core.errors import LinAlgError
@@ -48,6 +49,7 @@ from .cuda_names import (
 )
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
+from .function_states import _get_torch_function_state, _set_torch_function_state, _TorchFunctionState
 from .graph_names import (
     Block,
     Graph,
@@ -261,4 +263,8 @@ __all__ = [
     "_check_onnx_proto",
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
+    "_TorchFunctionState",
+    "_get_cpu_capability",
+    "_get_torch_function_state",
+    "_set_torch_function_state",
 ]
