@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import warnings
 from typing import Any
 
@@ -12,6 +13,7 @@ from ..core.devices import device_type_of
 from ..core.dtypes import complex128, dtype, float64, legacy_name
 from ..core.errors import NotSupported, OperationError, ShapeError
 from ..core.state import flags
+from .layout import memory_format
 
 
 def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
@@ -44,12 +46,19 @@ def is_set_to(self: Any, tensor: Any) -> bool:
 
 
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the one with the largest stride to the innermost."""
+    """The dimensions from the one with the largest stride to the innermost; refused, where asked for, if strides and sizes leave a choice.
+
+    A list of memory formats asks less: a tensor that is contiguous in exactly one of them has an order.
+    """
+    formats = [] if isinstance(ambiguity_check, bool) else ambiguity_check
+    if not isinstance(formats, list) or not all(isinstance(each, memory_format) for each in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = self.stride()
-    order = sorted(range(len(strides)), key=lambda dim: -strides[dim])
-    if ambiguity_check is True and len(set(strides)) < len(strides):
-        raise OperationError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
-    return tuple(order)
+    if ambiguity_check is True or formats:
+        ambiguous = 1 in self.shape or 0 in strides or any(first == second for first, second in itertools.pairwise(strides))
+        if ambiguous and (not formats or sum(self.is_contiguous(memory_format=each) for each in formats) != 1):
+            raise OperationError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return tuple(sorted(range(len(strides)), key=lambda dim: -strides[dim]))
 
 
 def const_data_ptr(self: Any) -> int:

@@ -27,11 +27,7 @@ from ..core.errors import ArgumentError, GradientError, NotSupported, OperationE
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import (
-    DisableTorchFunctionSubclass,
-    as_class,
-    dispatch_disabled,
-    dispatches_operators,
-    overrides_functions,
+    DisableTorchFunctionSubclass, as_class, check_tensor_class, dispatch_disabled, dispatches_operators, overrides_functions,
     watch_subclass,
 )  # fmt: skip
 from ..core.quantized import QuantizedArray
@@ -567,6 +563,7 @@ class Tensor(OpMethods):
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor as an instance of a subclass; gradients go through it to a leaf that it is made of."""
+        check_tensor_class(cls)
         if self._requires_grad and self._grad_fn is None and state.grad_enabled:
             with DisableTorchFunctionSubclass():
                 self = table["alias"].call(self)
