@@ -243,16 +243,17 @@ class _Check:
             for place in self.places if numerical and forward else ():
                 self.compare(by_forward[place], numerical[place], place, target, "Jacobian computed with forward mode")
 
-    def compare(self, analytical: np.ndarray, numerical: np.ndarray, place: int, target: Any, what: str) -> None:
-        """Refuse a Jacobian that is not the numerical one."""
+    def compare(self, analytical: np.ndarray, numerical: np.ndarray, place: int, target: Any, what: str, terms: float = 1.0) -> None:
+        """Refuse a Jacobian that is not the numerical one; `terms` says how many elements' worth of absolute error a sum of them may have."""
+        atol = self.atol * terms
         if not analytical.size:
             return
         expected = numerical.reshape(analytical.shape)
-        if np.allclose(analytical, expected, rtol=self.rtol, atol=self.atol):
+        if np.allclose(analytical, expected, rtol=self.rtol, atol=atol):
             return
         note = ""
         if np.iscomplexobj(analytical):
-            part = "real" if np.allclose(analytical.imag, expected.imag, rtol=self.rtol, atol=self.atol) else "imaginary"
+            part = "real" if np.allclose(analytical.imag, expected.imag, rtol=self.rtol, atol=atol) else "imaginary"
             note = f"While considering the {part} part of complex outputs only, "
         worst = np.unravel_index(np.argmax(np.abs(analytical - expected)), analytical.shape)
         raise GradcheckError(
@@ -286,6 +287,7 @@ class _Check:
             seed = _random(stream, output._array)
             weights = np.conj(seed).reshape(-1)
             expected = np.atleast_1d(np.real(np.dot(weights, numerical[place])))
+            terms = float(np.abs(direction).sum() * np.abs(seed).sum())
             if backward:
                 start = table["zeros_like"].call(output.detach())
                 _write(start, seed)
@@ -293,13 +295,13 @@ class _Check:
                 (again,) = grad(output, [target], [start], retain_graph=True, allow_unused=True)
                 gradient = np.zeros(target._array.shape) if found is None else _host(found)
                 reached = np.atleast_1d(np.real(np.sum(np.conj(gradient) * direction)))
-                self.compare(reached, expected, place, target, "Jacobian")
+                self.compare(reached, expected, place, target, "Jacobian", terms)
                 if found is not None and again is not None:
                     self.alike(gradient, _host(again))
             if forward:
                 by_forward = by_forward or _tangents(self.func, self.inputs, target, direction)
                 reached = np.atleast_1d(np.real(np.dot(weights, by_forward[place])))
-                self.compare(reached, expected, place, target, "Jacobian computed with forward mode")
+                self.compare(reached, expected, place, target, "Jacobian computed with forward mode", terms)
 
     def batched(self) -> None:
         """Refuse gradients for a batch of seeds that are not those for each seed."""
