@@ -364,9 +364,7 @@ def _check_undefined(func: Callable[..., Any], inputs: tuple[Any, ...], targets:
         except RuntimeError as error:
             raise _undefined_refused("Expected backward function to handle undefined output grads. ") from error
         if any(each is not None and _host(each).any() for each in found):
-            raise _undefined_refused(
-                "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
-            )
+            raise _undefined_refused("Expected all input grads to be undefined or zero when all output grads are undefined or zero. ")
 
 
 def _undefined_refused(what: str) -> GradcheckError:

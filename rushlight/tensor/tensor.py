@@ -27,7 +27,12 @@ from ..core.errors import ArgumentError, GradientError, NotSupported, OperationE
 from ..core.families import normalize_dim
 from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import (
-    DisableTorchFunctionSubclass, as_class, check_tensor_class, dispatch_disabled, dispatches_operators, overrides_functions,
+    DisableTorchFunctionSubclass,
+    as_class,
+    check_tensor_class,
+    dispatch_disabled,
+    dispatches_operators,
+    overrides_functions,
     watch_subclass,
 )  # fmt: skip
 from ..core.quantized import QuantizedArray

@@ -10,4 +10,20 @@ bfloat16, bool, byte, char, double, float, half, int, long, short = (
 )  # fmt: skip
 cdouble, cfloat, chalf = Tensor.cdouble, Tensor.cfloat, Tensor.chalf
 
-__all__ = ["bfloat16", "bool", "byte", "cdouble", "cfloat", "chalf", "char", "complex", "double", "float", "half", "int", "long", "polar", "short"]
+__all__ = [
+    "bfloat16",
+    "bool",
+    "byte",
+    "cdouble",
+    "cfloat",
+    "chalf",
+    "char",
+    "complex",
+    "double",
+    "float",
+    "half",
+    "int",
+    "long",
+    "polar",
+    "short",
+]
