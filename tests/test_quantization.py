@@ -460,3 +460,9 @@ def test_a_histogram_is_begun_anew():
     observer.reset_histogram(values, torch.tensor(1.0), torch.tensor(5.0))
     assert observer.histogram.tolist() == [2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 2.0]
     assert (observer.min_val.item(), observer.max_val.item()) == (1.0, 5.0)
+
+
+def test_modules_of_quantized_layers_have_the_names_of_the_package():
+    quantized = torch.ao.nn.quantized
+    assert quantized.MaxPool2d is torch.nn.MaxPool2d
+    assert "functional" not in quantized.__all__ and all(hasattr(quantized, each) for each in quantized.__all__)
