@@ -8,6 +8,7 @@ from ...core.devices import as_device, device
 from ...core.dtypes import dtype
 from ...core.missing import missing
 from ...nn import functional
+from ...ops.overloads import namespace
 from ...tensor import Tensor
 from ...tensor.layout import memory_format as memory_format_class
 from ..utils_internal import _flatten_dense_tensors as flatten_dense_tensors
@@ -36,6 +37,11 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     if rest and not isinstance(rest[0], (bool, memory_format_class)):
         raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(type(each).__name__ for each in args)})")
     return (None if place is None else as_device(place)), kind, blocking, order
+
+
+def gelu_(input: Any, *, approximate: str = "none") -> Any:
+    """The GELU, in place."""
+    return namespace("aten").gelu_(input, approximate=approximate)
 
 
 def __getattr__(name: str) -> Any:
