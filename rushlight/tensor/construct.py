@@ -450,6 +450,15 @@ class _Capsule:
         return kind, index
 
 
+class _Writable:
+    """The memory of an array that may be written to, although the array says otherwise."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor over the memory of another library's, passed by the DLPack protocol (types that NumPy knows)."""
     if isinstance(ext_tensor, TensorBase):
@@ -464,6 +473,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         shared = make(kind.from_dlpack(ext_tensor))
         return shared.to(device=device, copy=bool(copy))
     array = np.from_dlpack(ext_tensor) if copy is None else np.from_dlpack(ext_tensor, copy=copy)
+    if not array.flags.writeable and "numpy_dltensor_versioned" not in repr(array.base):
+        array = np.asarray(_Writable(array))  # a capsule of before DLPack 1.0 does not say so, and is made of memory that may be written to
     return finished(checked(array), device or "cpu")
 
 
