@@ -325,3 +325,12 @@ def test_constructor_of_a_class_of_tensors_is_marked_and_stays_as_it_is():
     assert mark_subclass_constructor_exportable_experimental(__init__) is __init__
     with pytest.raises(RuntimeError, match="__init__"):
         mark_subclass_constructor_exportable_experimental(len)
+
+
+def test_compiled_namespaces_are_the_public_ones():
+    assert c_names._linalg.linalg_svd is torch.linalg.svd and c_names._special.special_i0e is torch.special.i0e
+    assert c_names._fft.fft_rfft is torch.fft.rfft and c_names._VariableFunctions.matmul is torch.matmul
+    assert c_names._VariableFunctions.__and__(torch.tensor(6), 3).item() == 2
+    x = torch.tensor([1.0, -1.0])
+    assert c_names._nn.gelu_(x, approximate="tanh") is x and round(x[0].item(), 4) == 0.8412
+    assert not hasattr(c_names._linalg, "linalg_nothing") and not hasattr(c_names._nn, "nothing")

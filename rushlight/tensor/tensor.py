@@ -41,7 +41,7 @@ from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.upcast import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
-from .printing import format_tensor
+from .printing import format_tensor, node_name
 from .quantized import format_quantized
 from .sparse import LAYOUTS, format_sparse
 
@@ -533,7 +533,7 @@ class Tensor(OpMethods):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         array = self._array
-        name = None if self.grad_fn is None else self._grad_fn.name()
+        name = node_name(self)
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
             "class_name": type(self).__name__ if overrides_functions(type(self)) or dispatches_operators(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),

@@ -88,6 +88,7 @@ from .library_names import (
     _dispatch_has_kernel,
     _dispatch_has_kernel_for_dispatch_key,
 )
+from .namespaces import _fft, _linalg, _special, _VariableFunctions
 from .script_names import (
     AnyType,
     BoolType,
@@ -264,6 +265,10 @@ __all__ = [
     "_disabled_torch_dispatch_impl",
     "_disabled_torch_function_impl",
     "_TorchFunctionState",
+    "_VariableFunctions",
+    "_fft",
+    "_linalg",
+    "_special",
     "_get_cpu_capability",
     "_get_torch_function_state",
     "_set_torch_function_state",

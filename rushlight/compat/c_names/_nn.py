@@ -39,10 +39,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return (None if place is None else as_device(place)), kind, blocking, order
 
 
-def gelu_(input: Any, *, approximate: str = "none") -> Any:
-    """The GELU, in place."""
-    return namespace("aten").gelu_(input, approximate=approximate)
-
-
 def __getattr__(name: str) -> Any:
-    return getattr(functional, name) if not name.startswith("__") and hasattr(functional, name) else _absent(name)
+    for place in (functional, namespace("aten")):
+        if not name.startswith("__") and hasattr(place, name):
+            return getattr(place, name)
+    return _absent(name)

@@ -19,7 +19,17 @@ from ...core.families import broadcast_shapes
 from ...core.sparse import SPARSE, Compressed, Coordinates, check_device, rules, unsupported
 from . import reductions, shapes  # noqa: F401 - they register rules, too
 from .create import finished
-from .formats import coalesced, compressed_to_coordinates, coordinates_to_compressed, emptied, flat_index, is_blocked, like, lookup, values_at
+from .formats import (
+    coalesced,
+    compressed_to_coordinates,
+    coordinates_to_compressed,
+    emptied,
+    flat_index,
+    is_blocked,
+    like,
+    lookup,
+    values_at,
+)
 from .products import mm
 from .record import like_dense, recorded, renamed, wrapped
 from .values import is_sparse_tensor, places, same_places, to_dense, values_of, with_values
