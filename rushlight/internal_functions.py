@@ -15,6 +15,7 @@ from typing import Any
 from .amp import autocast_mode
 from .autograd.anomaly_mode import set_detect_anomaly
 from .core.declare import exports
+from .core.errors import ShapeError
 from .core.missing import absents
 from .core.schema import parse_schema
 from .jit import fork, wait
@@ -94,6 +95,8 @@ def batch_norm_backward_elemt(
 
 def batch_norm_update_stats(input: Any, running_mean: Any, running_var: Any, momentum: float) -> tuple[Any, Any]:
     """The mean and the variance of each channel; running ones are updated."""
+    if not input.numel():
+        raise ShapeError(f"input tensor must have at least one element, but got input_sizes = {list(input.shape)}")
     mean, variance = input.mean(_channels(input)), input.var(_channels(input), unbiased=False)
     count = input.numel() // input.shape[1]
     if running_mean is not None:

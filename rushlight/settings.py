@@ -26,12 +26,18 @@ def get_num_threads() -> int:
     return pool.threads
 
 
+def _check_threads(number: Any, function: str) -> None:
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"{function} expects an int, but got {type(number).__name__}")
+    if number <= 0:
+        raise RuntimeError(f"{function} expects a positive integer")
+    if number >= 2**63:
+        raise ValueError("Overflow when unpacking long long")
+
+
 def set_num_threads(number: int) -> None:
     """Set how many threads an operation may use.  NumPy's BLAS reads its own limit when it is loaded."""
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise TypeError(f"set_num_threads expects an int, but got {type(number).__name__}")
-    if number <= 0:
-        raise RuntimeError("set_num_threads expects a positive integer")
+    _check_threads(number, "set_num_threads")
     pool.threads = number
 
 
@@ -42,8 +48,7 @@ def get_num_interop_threads() -> int:
 
 def set_num_interop_threads(number: int) -> None:
     """Set the number of threads that may run operations in parallel."""
-    if number <= 0:
-        raise RuntimeError("Expected positive number of threads")
+    _check_threads(number, "set_num_interop_threads")
     _settings.interop_threads = number
 
 

@@ -151,6 +151,20 @@ def test_post_accumulate_hooks():
     handle.remove()
     (x * 2).backward()
     assert seen == [2.0]
+    x.register_post_accumulate_grad_hook(lambda t: t.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        (x * 2).backward()
+
+
+def test_grad_mode_on_a_class_is_that_of_making_an_object():
+    with pytest.warns(FutureWarning, match="Decorating classes is deprecated"):
+
+        @torch.no_grad()
+        class Made:
+            def __init__(self):
+                self.recorded = torch.is_grad_enabled()
+
+    assert not Made().recorded
 
 
 def test_retain_grad():

@@ -407,3 +407,42 @@ def test_gradient_checks_refuse_modes_that_exclude_each_other() -> None:
             function(torch.sin, x, **modes)
     assert check(torch.sin, x, check_backward_ad=False, check_forward_ad=True)
     assert twice(torch.sin, x, check_rev_over_rev=False, check_fwd_over_rev=True, check_undefined_grad=False)
+
+
+def test_gradcheck_passes_gradients_that_do_not_arrive():
+    class Doubled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            if grad is None and refuse:
+                raise RuntimeError("no gradient")
+            return None if grad is None else grad * 2
+
+    x = torch.ones(2, dtype=torch.float64, requires_grad=True)
+    refuse = False
+    assert torch.autograd.gradcheck(Doubled.apply, (x,))
+    refuse = True
+    with pytest.warns(UserWarning, match="undefined gradient support"), pytest.raises(RuntimeError, match="undefined output grads"):
+        torch.autograd.gradcheck(Doubled.apply, (x,))
+    assert torch.autograd.gradcheck(Doubled.apply, (x,), check_undefined_grad=False)
+
+
+def test_gradcheck_gives_every_differentiated_input_a_tangent():
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            ctx.save_for_forward(x, y)
+            return x * y
+
+        @staticmethod
+        def jvp(ctx, x_tangent, y_tangent):
+            x, y = ctx.saved_tensors
+            return x_tangent * y + x * y_tangent
+
+    x, y = (torch.rand(2, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    assert torch.autograd.gradcheck(Product.apply, (x, y), check_forward_ad=True, check_backward_ad=False)

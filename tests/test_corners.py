@@ -359,8 +359,11 @@ def test_orders_of_dimensions_that_are_ambiguous() -> None:
     assert torch.zeros(2, 3).expand(4, 2, 3).permute(1, 0, 2).dim_order() == (0, 1, 2)
     assert torch.zeros(2, 3).dim_order(ambiguity_check=True) == (0, 1)
     for ambiguous in (torch.zeros(1, 2, 3, 4), torch.zeros(2, 1), torch.zeros(2, 0, 3)):
-        with pytest.raises(RuntimeError, match="unique dim order.$"):
+        with pytest.raises(RuntimeError, match="cannot map to exact one"):
             ambiguous.dim_order(ambiguity_check=True)
+    with pytest.raises(RuntimeError, match="unique dim order.$"):
+        torch.zeros(2, 2).expand(2, 2, 2).dim_order(ambiguity_check=True)
+    assert torch.zeros(3).expand(3).dim_order(ambiguity_check=True) == (0,)
     assert torch.zeros(1, 2, 3, 4).dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
     with pytest.raises(RuntimeError, match="cannot map to exact one of the given memory formats"):
         torch.zeros(2, 1, 3, 4).dim_order(ambiguity_check=formats)
@@ -392,3 +395,38 @@ def test_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert y.grad is None
+
+
+def test_size_is_added_to_tuples_alone():
+    class Any:
+        def __add__(self, other):
+            return 42
+
+        __radd__ = __add__
+
+    size = torch.Size([1, 2])
+    assert size + (3,) == torch.Size([1, 2, 3]) and (3,) + size == torch.Size([3, 1, 2])
+    assert size + Any() == 42 and Any() + size == 42
+    with pytest.raises(TypeError, match=r"can only concatenate tuple \(not list\) to torch.Size"):
+        size + [3]
+    with pytest.raises(TypeError):
+        [3] + size
+
+
+def test_order_of_dimensions_that_is_ambiguous_is_refused_where_asked_for():
+    formats = [torch.contiguous_format, torch.channels_last]
+    assert torch.ones(2, 2, 1, 2).dim_order() == (0, 1, 2, 3)
+    assert torch.ones(2, 2, 1, 2).dim_order(ambiguity_check=formats) == (0, 1, 2, 3)
+    for tensor in (torch.ones(2, 2, 1, 2), torch.ones(2, 2).expand(3, 2, 2), torch.ones(1, 2)):
+        with pytest.raises(RuntimeError, match="unique dim order"):
+            tensor.dim_order(ambiguity_check=True)
+    for wrong in ("x", ["x"]):
+        with pytest.raises(TypeError, match="ambiguity_check"):
+            torch.ones(2).dim_order(ambiguity_check=wrong)
+
+
+def test_subclass_that_is_no_class_of_tensors_is_refused():
+    with pytest.raises(TypeError, match="does not inherit from Tensor"):
+        torch.ones(2).as_subclass(int)
+    with pytest.raises(TypeError, match="cls must be a type"):
+        torch.ones(2).as_subclass(object())

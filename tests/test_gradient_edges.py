@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rushlight as torch
+import rushlight.nn.functional as F
 from rushlight.autograd import graph
 
 
@@ -149,3 +150,24 @@ def test_materialized_gradients_can_be_differentiated_where_a_graph_is_asked_for
     (second,) = torch.autograd.grad(first, x, create_graph=True, materialize_grads=True)
     (third,) = torch.autograd.grad(second, x, materialize_grads=True)
     assert second.item() == third.item() == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_bounds_of_activations_of_half_precision_are_not_rounded_in_the_gradient(dtype):
+    at = torch.tensor([0.1, 0.3, -0.3, 0.7], dtype=torch.float32).to(dtype)
+    for function in (
+        lambda x: F.threshold(x, 0.1, 20.0),
+        lambda x: F.hardtanh(x, -0.3, 0.7),
+        lambda x: F.hardshrink(x, 0.3),
+        lambda x: F.softshrink(x, 0.3),
+    ):
+        narrow, wide = at.clone().requires_grad_(), at.float().requires_grad_()
+        function(narrow).sum().backward()
+        function(wide).sum().backward()
+        assert narrow.grad.tolist() == wide.grad.tolist()
+
+
+def test_not_a_number_is_not_counted_by_distances():
+    x = torch.tensor([[float("nan"), 1.0], [0.0, 0.0], [1.0, 2.0]])
+    assert [str(each) for each in torch.pdist(x, 0.0).tolist()] == ["nan", "nan", "2.0"]
+    assert [str(each) for each in torch.cdist(x, x, 0.0)[0].tolist()] == ["nan"] * 3

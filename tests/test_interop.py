@@ -347,3 +347,10 @@ def test_a_capsule_names_its_device_and_is_used_once() -> None:
 def test_a_resize_to_another_shape_counts_as_a_write() -> None:
     x = torch.rand(1, 2)
     assert x.resize_(1, 2)._version == 0 and x.resize_(2, 2)._version == 1 and x.resize_as_(torch.rand(3, 2))._version == 2
+
+
+def test_memory_of_a_bare_capsule_may_be_written_to() -> None:
+    x = torch.zeros(3)
+    y = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x))
+    y[0] = 5
+    assert x.tolist() == [5, 0, 0]

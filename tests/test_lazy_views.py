@@ -64,3 +64,10 @@ def test_numbers_that_are_read_and_exported():
     assert z[0, 0].item() == 1 - 2j and z.tolist()[1][0] == 5 - 6j
     with pytest.raises(BufferError, match="conjugate bit"):
         z.__dlpack__()
+
+
+def test_negative_view_is_not_read_as_another_type() -> None:
+    view = torch.tensor([1 + 2j]).conj().imag
+    assert view.is_neg() and view.view(torch.float32).tolist() == [-2]
+    with pytest.raises(RuntimeError, match="not supported for tensors with negative bit set"):
+        view.view(torch.int32)

@@ -490,3 +490,55 @@ def test_backward_returns_no_gradients_for_what_is_given_by_keyword_alone() -> N
     scaled(x, z=2.0).sum().backward()
     assert x.grad.tolist() == [7.0, 7.0]
     assert given == [((2,), {"y": 3, "z": 2.0})]
+
+
+@custom_op("tests::alone", mutates_args=())
+def alone(x: Tensor) -> tuple[Tensor]:
+    return (x.clone(),)
+
+
+@alone.register_fake
+def _(x: Tensor) -> tuple[Tensor]:
+    return (torch.empty_like(x),)
+
+
+def test_tuple_of_one_result_stays_a_tuple() -> None:
+    assert str(alone._opoverload._schema) == "tests::alone(Tensor x) -> ((Tensor))"
+    assert str(parse_schema("tests::alone(Tensor x) -> ((Tensor))")) == "tests::alone(Tensor x) -> ((Tensor))"
+    given: list[object] = []
+    alone.register_autograd(lambda ctx, *grads: given.extend(grads) or grads[0])
+    x = torch.ones(2, requires_grad=True)
+    made = alone(x)
+    assert isinstance(made, tuple) and len(made) == 1
+    made[0].sum().backward()
+    assert len(given) == 1 and x.grad.tolist() == [1, 1]
+    assert torch.compile(lambda each: alone(each * 2)[0] + 1, fullgraph=True)(torch.ones(2)).tolist() == [3, 3]
+    assert alone(torch.ones(2, device="meta"))[0].shape == (2,)
+    opcheck(alone, (torch.ones(3),))
+
+
+def test_backward_gets_gradients_in_the_structure_of_the_results() -> None:
+    @custom_op("tests::mixed", mutates_args=())
+    def mixed(x: Tensor) -> tuple[list[Tensor], Tensor, int]:
+        return [x.clone(), x * 2], x * 3, 2
+
+    given: list[object] = []
+    mixed.register_autograd(lambda ctx, *grads: given.extend(grads) or grads[0][0])
+    x = torch.ones(2, requires_grad=True)
+    parts, whole, count = mixed(x)
+    assert count == 2 and whole.tolist() == [3, 3]
+    parts[0].sum().backward()
+    assert isinstance(given[0], list) and [each.tolist() for each in given[0]] == [[1, 1], [0, 0]]
+    assert given[1].tolist() == [0, 0] and given[2] is None
+
+
+def test_backward_may_leave_out_arguments_that_have_their_defaults() -> None:
+    lib = Library("tests_defaults", "FRAGMENT")
+    lib.define("scaled(Tensor w, Tensor v, int x = 2, int u = 4) -> Tensor")
+    lib.impl("scaled", lambda w, v, x=2, u=4: w * x * u + v, "CPU")
+    torch.library.register_autograd("tests_defaults::scaled", lambda ctx, grad: (grad * 2, grad))
+    w, v = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    torch.ops.tests_defaults.scaled(w, v).sum().backward()
+    assert w.grad.tolist() == [2, 2] and v.grad.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="gradients"):
+        torch.ops.tests_defaults.scaled(w, v, 3).sum().backward()

@@ -269,3 +269,23 @@ def test_a_multiplicative_schedule_takes_functions_alone():
     for wrong in (3, [3]):
         with pytest.raises(TypeError, match="lr_lambda should be a function, but got int"):
             torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lr_lambda=wrong)
+
+
+def test_schedules_do_not_follow_tensors_that_they_were_made_with():
+    lr, high, momentum = torch.tensor(0.1), torch.tensor(0.2), torch.tensor(0.9)
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=lr)
+    cyclic = torch.optim.lr_scheduler.CyclicLR(optimizer, base_lr=lr, max_lr=high, base_momentum=torch.tensor(0.8), max_momentum=momentum)
+    for each in (lr, high, momentum):
+        each.mul_(0.5)
+    for _ in range(2):
+        optimizer.step()
+        cyclic.step()
+    (group,) = optimizer.param_groups
+    assert float(cyclic.base_lrs[0]) == pytest.approx(0.1) and float(cyclic.max_lrs[0]) == pytest.approx(0.2)
+    assert float(group["max_momentum"]) == pytest.approx(0.9)  # the momentum itself has moved
+    assert float(group["momentum"]) < 0.9
+
+    swa_lr = torch.tensor(0.05)
+    torch.optim.swa_utils.SWALR(optimizer, swa_lr=swa_lr)
+    swa_lr.mul_(0.5)
+    assert float(group["swa_lr"]) == pytest.approx(0.05)

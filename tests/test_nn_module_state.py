@@ -413,3 +413,26 @@ def test_a_lazy_module_of_ones_own() -> None:
 
     with pytest.raises(RuntimeError, match="not been fully initialized"):
         Forgetful()(torch.ones(1))
+
+
+def test_convolutions_begin_with_the_same_weights_in_every_memory_format():
+    for layer, memory_format in ((torch.nn.Conv2d(3, 6, 3), torch.channels_last), (torch.nn.Conv3d(3, 6, 3), torch.channels_last_3d)):
+        torch.manual_seed(42)
+        layer.reset_parameters()
+        plain = layer.weight.detach().clone()
+        layer.to(memory_format=memory_format)
+        torch.manual_seed(42)
+        layer.reset_parameters()
+        assert torch.equal(layer.weight, plain) and layer.weight.is_contiguous(memory_format=memory_format)
+
+
+def test_assigned_buffer_is_registered_by_a_method_without_persistent():
+    class Older(torch.nn.Module):
+        def register_buffer(self, name, tensor):
+            super().register_buffer(name, tensor)
+
+    module = Older()
+    module.kept = torch.nn.Buffer(torch.ones(2))
+    assert module.kept.tolist() == [1, 1] and "kept" in module.state_dict()
+    with pytest.raises(RuntimeError, match="non-persistent buffer"):
+        module.other = torch.nn.Buffer(torch.ones(2), persistent=False)

@@ -582,3 +582,16 @@ def test_warm_restarts_take_the_remainder_of_a_count_that_was_set() -> None:
         schedule.T_cur = count
         schedule.step()
         assert schedule.T_cur == (count + 1) % 4
+
+
+def test_sparse_adam_takes_a_rate_of_any_shape_and_refuses_complex_parameters():
+    def stepped(lr):
+        table = torch.nn.Parameter(torch.ones(4, 3))
+        optimizer = torch.optim.SparseAdam([table], lr=lr)
+        torch.nn.functional.embedding(torch.tensor([1, 2]), table, sparse=True).sum().backward()
+        optimizer.step()
+        return table.detach()
+
+    assert torch.equal(stepped(torch.tensor([[0.1]])), stepped(torch.tensor(0.1)))
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 0\]\]"):
+        torch.optim.SparseAdam([torch.nn.Parameter(torch.ones(2, dtype=torch.complex64))])

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rushlight
 from rushlight.core.dtypes import ALL, BY_NAME
 from rushlight.tensor import printing
 from rushlight.tensor.printing import format_tensor, get_printoptions, printoptions, set_printoptions
@@ -105,3 +106,11 @@ def test_a_type_that_no_tensor_has_is_refused():
 def test_examples_in_the_docstrings():
     result = doctest.testmod(printing)
     assert result.attempted >= 4 and result.failed == 0
+
+
+def test_view_whose_history_a_write_left_undefined_is_shown():
+    base = rushlight.ones(1, requires_grad=True).clone()
+    with rushlight.no_grad():
+        view = base[:]
+        view *= 2
+    assert repr(view) == "tensor([2.], grad_fn=<Invalid>)"

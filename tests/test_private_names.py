@@ -11,8 +11,9 @@ import pytest
 from support.processes import run_python
 
 import rushlight as torch
-from rushlight.compat import data_utils
+from rushlight.compat import c_names, data_utils, dtype_abbreviations, import_utils, torch_version
 from rushlight.compat.contextlib_internal import _DecoratorContextManager, _NoParamDecoratorContextManager
+from rushlight.compat.export_internal.wrappers import mark_subclass_constructor_exportable_experimental
 from rushlight.compat.make_functional import combine_state_for_ensemble, make_functional, make_functional_with_buffers
 from rushlight.compat.member_accessor import NamedMemberAccessor, swap_tensor
 from rushlight.compat.numbers import _amp_update_scale_, _assert_async, _softmax_backward_data, segment_reduce
@@ -315,3 +316,38 @@ def test_what_the_processor_can_do() -> None:
     assert found["architecture"] == platform.machine() and found["num_logical_cores"] == os.cpu_count()
     if platform.machine() == "x86_64" and sys.platform == "linux":
         assert found["sse2"] is True and found["cpu_name"]  # which every processor of this architecture has
+
+
+def test_states_of_torch_function():
+    states = c_names._TorchFunctionState
+    assert c_names._get_torch_function_state() == states.ENABLED
+    with c_names.DisableTorchFunctionSubclass():
+        assert c_names._get_torch_function_state() == states.SUBCLASSES_DISABLED
+        c_names._set_torch_function_state(states.ALL_DISABLED)
+        assert c_names._get_torch_function_state() == states.ALL_DISABLED
+    assert c_names._get_torch_function_state() == states.ENABLED
+
+
+def test_small_private_modules():
+    assert import_utils._check_module_exists("json") and not import_utils._check_module_exists("no_such_package")
+    assert dtype_abbreviations.dtype_abbrs[torch.float32] == "f32"
+    assert torch_version.parse("2.1") < torch_version.Version("2.10") and torch_version.parse("2.13").micro == 0
+    assert c_names._get_cpu_capability() == torch.backends.cpu.get_cpu_capability()
+
+
+def test_constructor_of_a_class_of_tensors_is_marked_and_stays_as_it_is():
+    def __init__(self):
+        """A constructor."""
+
+    assert mark_subclass_constructor_exportable_experimental(__init__) is __init__
+    with pytest.raises(RuntimeError, match="__init__"):
+        mark_subclass_constructor_exportable_experimental(len)
+
+
+def test_compiled_namespaces_are_the_public_ones():
+    assert c_names._linalg.linalg_svd is torch.linalg.svd and c_names._special.special_i0e is torch.special.i0e
+    assert c_names._fft.fft_rfft is torch.fft.rfft and c_names._VariableFunctions.matmul is torch.matmul
+    assert c_names._VariableFunctions.__and__(torch.tensor(6), 3).item() == 2
+    x = torch.tensor([1.0, -1.0])
+    assert c_names._nn.gelu_(x, approximate="tanh") is x and round(x[0].item(), 4) == 0.8412
+    assert not hasattr(c_names._linalg, "linalg_nothing") and not hasattr(c_names._nn, "nothing")

@@ -474,3 +474,9 @@ def test_functions_of_quantized_tensors_alone() -> None:
     assert normalised.int_repr().tolist() == [[[[0, 1, 3, 6], [8, 10, 14, 16]], [[18, 19, 20, 22], [23, 24, 25, 26]]]]
     with pytest.raises(RuntimeError, match="takes a quantized tensor"):
         torch.quantized_max_pool2d(torch.ones(1, 2, 2), 2)
+
+
+def test_modules_of_quantized_layers_have_the_names_of_the_package():
+    quantized = torch.ao.nn.quantized
+    assert quantized.MaxPool2d is torch.nn.MaxPool2d
+    assert "functional" not in quantized.__all__ and all(hasattr(quantized, each) for each in quantized.__all__)

@@ -250,3 +250,22 @@ def test_writes_are_seen_through_detached_tensors() -> None:
     assert y.to_dense().tolist() == [[3.0, 0.0], [0.0, 3.0]]
     x.values().fill_(7)
     assert y.to_dense()[0, 0] == 7
+
+
+def test_zeros_like_in_another_layout():
+    def made(tensor, layout):
+        zeros = torch.zeros_like(tensor, layout=getattr(torch, layout))
+        return str(zeros.layout).removeprefix("torch."), tuple(zeros.shape), zeros._nnz(), zeros.to_dense().abs().sum().item()
+
+    rows, blocks, places = torch.ones(2, 4).to_sparse_csr(), torch.eye(4).to_sparse_bsr((2, 2)), torch.eye(4).to_sparse()
+    for tensor, layouts in ((rows, "sparse_csc sparse_coo"), (blocks, "sparse_bsc sparse_coo"), (places, "sparse_csr sparse_csc")):
+        for layout in layouts.split():
+            assert made(tensor, layout) == (layout, tuple(tensor.shape), 0, 0.0)
+    for tensor, layout in ((rows, "sparse_bsr"), (blocks, "sparse_csr"), (places, "sparse_bsc")):
+        with pytest.raises(RuntimeError, match="different sparse layout"):
+            made(tensor, layout)
+
+
+def test_tensor_that_is_said_to_be_coalesced_and_is_not():
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        torch.sparse_coo_tensor(torch.tensor([[0, 0]]), torch.ones(2), (2,), is_coalesced=True, check_invariants=True)

@@ -74,3 +74,8 @@ def test_memory_whose_dimensions_are_in_another_order(tmp_path):
     again = rl.load(tmp_path / "x.pt")
     assert again.stride() == (51, 1, 17)
     assert rl.equal(again, x)
+
+
+def test_resize_to_strides_that_no_integer_holds_is_refused():
+    with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+        rl.empty(()).resize_([0, 4, 2305843009213693952])

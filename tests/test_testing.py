@@ -357,3 +357,7 @@ def test_floats_of_the_whole_range_of_a_type(dtype: rushlight.dtype, expected: l
     rushlight.manual_seed(3)
     limits = rushlight.finfo(dtype)
     assert make_tensor(3, dtype=dtype, device="cpu", low=limits.min, high=limits.max).tolist()[:2] == expected
+
+
+def test_make_tensor_is_no_view() -> None:
+    assert make_tensor(4, dtype=rushlight.complex64, device="cpu")._base is None

@@ -489,7 +489,8 @@ def accumulate(leaf: Any, gradient: Any) -> None:
             present.add_(gradient)
     if leaf._post_accumulate_hooks:
         for hook in list(leaf._post_accumulate_hooks.values()):
-            hook(leaf)
+            if hook(leaf) is not None:
+                raise GradientError("Tensor post accumulate grad hooks should return None.")
         if accumulator is not None and accumulator.post_hooks:
             _after(accumulator, (), gradient)
 

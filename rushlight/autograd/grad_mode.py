@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,12 @@ class _Mode:
 
     def __call__(self, function: Any) -> Any:
         if isinstance(function, type):
-            raise TypeError(f"{type(self).__name__} can't decorate a class; decorate its methods")
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions: only making an object is in the mode, and the name "
+                "stands for a function from now on. Decorate the method `__init__` alone for that, or the methods that are meant.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if function.__code__.co_flags & 32 if hasattr(function, "__code__") else False:
             return self._wrap_generator(function)
 

@@ -76,7 +76,7 @@ class Targets:
 class BackwardPass:
     """A backward pass that runs: what it starts from, what it computes the gradients of, and what is called at its end."""
 
-    __slots__ = ("callbacks", "depth", "roots", "targets")
+    __slots__ = ("__weakref__", "callbacks", "depth", "roots", "targets")
 
     def __init__(self, roots: list[Any], targets: Targets | None, depth: int) -> None:
         self.roots = roots

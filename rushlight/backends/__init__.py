@@ -36,5 +36,6 @@ __allow_nonbracketed_mutation = thawed
 
 sys.modules[__name__].__class__ = FlagModule
 __getattr__ = missing(
-    __name__, lazy=("cpu", "cuda", "cudnn", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack")
+    __name__,
+    lazy=("cpu", "cuda", "cudnn", "mha", "miopen", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized", "xnnpack"),
 )

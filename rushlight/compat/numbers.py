@@ -206,7 +206,7 @@ def _has_compatible_shallow_copy_type(input: Any, from_: Any) -> bool:
 def _addmm_activation(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False, out: Any = None) -> Any:
     """A product with a sum, and an activation of it."""
     made = exports["", "addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
-    made = exports["nn.functional", "gelu"](made, approximate="tanh") if use_gelu else made.relu()
+    made = exports["nn.functional", "gelu"](made) if use_gelu else made.relu()
     return made if out is None else out.resize_(made.shape).copy_(made)
 
 

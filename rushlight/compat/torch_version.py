@@ -54,6 +54,21 @@ class Version:
         self._text = version.strip()
         self.release = tuple(int(part) for part in _PARTS.fullmatch(version)["release"].split("."))  # type: ignore[index]
 
+    @property
+    def major(self) -> int:
+        """The first number of the release."""
+        return self.release[0]
+
+    @property
+    def minor(self) -> int:
+        """The second number of the release, or 0."""
+        return (*self.release, 0)[1]
+
+    @property
+    def micro(self) -> int:
+        """The third number of the release, or 0."""
+        return (*self.release, 0, 0)[2]
+
     def __str__(self) -> str:
         return self._text
 
@@ -77,6 +92,11 @@ class Version:
 
     def __ge__(self, other: Version) -> bool:
         return self._key >= other._key
+
+
+def parse(version: str) -> Version:
+    """A version from its text."""
+    return Version(version)
 
 
 def _as_text(other: Any) -> str:

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import rushlight
+
 from ..compiler import is_compiling
 from ..core.declare import exports
 from ..core.devices import as_device
@@ -54,6 +56,12 @@ def _get_device_module(device_type: str) -> Any:
 
 def _get_device_attr(get_member: Any) -> None:
     """None: there is no accelerator."""
+
+
+def _is_privateuse1_backend_available() -> bool:
+    """Whether the module of an extension's devices (`torch.privateuseone`) says that there is one."""
+    module = getattr(rushlight, "privateuseone", None)
+    return bool(module is not None and module.is_available())
 
 
 def _flatten_dense_tensors(tensors: Any) -> Any:

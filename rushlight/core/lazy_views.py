@@ -163,8 +163,9 @@ def run_view(name: str, array: LazyArray, run: Any) -> Any:
             "self.resolve_conj(); however, be warned that the resulting tensor will NOT alias the original."
         )
     found = run(array.memory)
-    if name == "view_dtype" and array.conjugated and found.dtype != array.dtype:
-        raise DtypeError("torch.Tensor.view is not supported for conjugate view tensors when converting to a different dtype.")
+    if name == "view_dtype" and found.dtype != array.dtype:
+        kind = "conjugate view tensors" if array.conjugated else "tensors with negative bit set"
+        raise DtypeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     if name == "conj_view":
         return marked(found.memory, not array.conjugated, array.negated)
     if name == "neg_view":

@@ -90,6 +90,16 @@ def overrides_functions(kind: type) -> bool:
     return found is not disabled
 
 
+def check_tensor_class(cls: Any) -> None:
+    """Raise for what is no class of tensors."""
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, TensorBase):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits from Tensor."
+        )
+
+
 def overloaded(values: Iterable[Any]) -> list[Any]:
     """The arguments to ask, one of each class: in order, but a subclass before its bases."""
     found: list[Any] = []

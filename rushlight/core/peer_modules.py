@@ -15,6 +15,7 @@ _MOVED = {
     "distributions.composition": "distributions.transforms",
     "ao.quantization.histogram": "ao.quantization.observer",
     "ao.nn.intrinsic": "ao.nn.intrinsic.modules.fused",
+    "ao.nn.quantized.quantize": "ao.nn.quantized.modules",
     **{f"ao.nn.quantized.{each}": f"ao.nn.quantized.modules.{each}" for each in ("conv", "functional_modules", "linear")},
     **{
         f"ao.nn.quantized.layers.{each}": f"ao.nn.quantized.modules.{file}"

@@ -35,7 +35,7 @@ class SchemaType:
     __slots__ = ("element", "kind_name", "size")
 
     def __init__(self, kind_name: str, element: SchemaType | None = None, size: int | None = None) -> None:
-        self.kind_name = kind_name  # a base, "List" or "Optional"
+        self.kind_name = kind_name  # a base, "List", "Optional", or "Tuple" of one result
         self.element = element
         self.size = size  # of a list with a given length, which one number may stand for
 
@@ -51,8 +51,8 @@ class SchemaType:
 
     @property
     def listed(self) -> bool:
-        """Whether this is a list, or None."""
-        return self.kind_name == "List" or (self.element is not None and self.optional and self.element.listed)
+        """Whether this is a list, a tuple of one, or None."""
+        return self.kind_name in ("List", "Tuple") or (self.element is not None and self.optional and self.element.listed)
 
     def text(self, alias: AliasInfo | None = None) -> str:
         """The type as a schema writes it."""
@@ -61,6 +61,8 @@ class SchemaType:
             return self.kind_name + shown
         if self.optional:
             return f"{self.element.text(alias)}?"
+        if self.kind_name == "Tuple":
+            return f"({self.element.text(alias)})"
         size = "" if self.size is None else self.size
         return f"{self.element.text()}[{size}]{shown}" if alias is not None and alias.of_list else f"{self.element.text(alias)}[{size}]"
 
@@ -106,6 +108,9 @@ class SchemaType:
             if isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, (str, bytes))):
                 return all(map(self.element.accepts, value))
             return self.size is not None and self.element.accepts(value)
+        if self.kind_name == "Tuple":
+            assert self.element is not None
+            return isinstance(value, (tuple, list)) and len(value) == 1 and self.element.accepts(value[0])
         return _ACCEPT.get(self.kind_name, _anything)(value)
 
 
@@ -462,6 +467,11 @@ class _Reader:
         while self.token != ")":
             if self.token == "...":
                 self.take()
+            elif self.token == "(":  # a tuple of one
+                self.take()
+                kind, alias = self.type()
+                self.take(")")
+                made.append(Argument("", SchemaType("Tuple", kind), alias=alias))
             else:
                 kind, alias = self.type()
                 named = re.fullmatch(r"[A-Za-z_]\w*", self.token)

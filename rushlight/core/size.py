@@ -37,9 +37,15 @@ class Size(tuple):
         return _new(Size, found) if isinstance(index, slice) else found
 
     def __add__(self, other: Any) -> Any:
-        return _new(Size, tuple.__add__(self, tuple(other)))
+        if not isinstance(other, tuple):
+            if hasattr(type(other), "__radd__"):
+                return NotImplemented
+            raise TypeError(f"can only concatenate tuple (not {type(other).__name__}) to torch.Size")
+        return _new(Size, tuple.__add__(self, other))
 
     def __radd__(self, other: Any) -> Any:
+        if not isinstance(other, tuple):
+            return NotImplemented
         return _new(Size, tuple(other) + tuple(self))
 
     def __mul__(self, times: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from ..amp.autocast_mode import is_autocast_enabled
@@ -202,6 +203,7 @@ class Definition:
         finally:
             state.grad_enabled = enabled
         results = _flat([output]) if isinstance(output, (list, tuple)) else (output,)
+        context._returned = _shaped(list(output) if isinstance(output, tuple) else [output], repeat(None))
         context._to_save = tuple(context._to_save)
         made = finish(formula, context, args, edges, results if isinstance(output, (list, tuple)) else output, requires)
         return _rebuilt(output, iter(made)) if isinstance(output, (list, tuple)) else made
@@ -341,9 +343,12 @@ class Definition:
                 raise OperationError(
                     f"Trying to backward through {name} but no autograd formula was registered. Please use register_autograd to add one."
                 )
-            made = backward(ctx, *_grouped(self.schema.returns, list(grads)))
+            made = backward(ctx, *_shaped(ctx._returned, iter(grads)))
             found = tuple(made) if isinstance(made, (tuple, list)) else (made,)
             values = ctx._structure[: self._positional]  # what is given by keyword alone is no tensor, and has no gradient
+            left_out = zip(self.schema.arguments[len(found) : len(values)], values[len(found) :])
+            if all(each.has_default and not isinstance(value, TensorBase) and each.default_value == value for each, value in left_out):
+                found += (None,) * (len(values) - len(found))  # arguments at the end that have their defaults
             if len(found) != len(values):
                 raise OperationError(
                     f"Expected the return from backward to be of the same structure as the inputs: {name} has {len(values)} inputs, and its "
@@ -398,19 +403,12 @@ def _flat(values: Any) -> tuple[Any, ...]:
 
 
 def _shaped(value: Any, items: Iterator[Any]) -> Any:
-    """For each tensor of an argument the next item; a list for a list."""
+    """For each item of a nested list or tuple the next of others; a list for a list."""
     return [_shaped(each, items) for each in value] if isinstance(value, (list, tuple)) else next(items)
 
 
 def _rebuilt(value: Any, items: Iterator[Any]) -> Any:
     return type(value)([_rebuilt(each, items) for each in value]) if isinstance(value, (list, tuple)) else next(items)
-
-
-def _grouped(returns: list[Argument], grads: list[Any]) -> list[Any]:
-    """Gradients of the results as backward gets them: a list for a list."""
-    if len(returns) == 1 and returns[0].type.listed:
-        return [grads]
-    return grads
 
 
 # -- the op that graphs know -----------------------------------------------------------------------------------------

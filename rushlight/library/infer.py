@@ -157,7 +157,8 @@ def _result_type(annotation: Any, refuse: Callable[[str], typing.NoReturn]) -> s
     if annotation is None or annotation is type(None):
         return "()"
     if typing.get_origin(annotation) is tuple:
-        return f"({', '.join(_one_result(each, refuse) for each in typing.get_args(annotation))})"
+        parts = [_one_result(each, refuse) for each in typing.get_args(annotation)]
+        return f"({', '.join(parts)})" if len(parts) != 1 else f"(({parts[0]}))"
     return _one_result(annotation, refuse)
 
 

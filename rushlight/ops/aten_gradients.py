@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.declare import table
 from .nn.convolution import _input_gradient, _weight_gradient
+from .pointwise.activations import unlike_half
 
 
 def _convolution_backward(
@@ -62,7 +63,7 @@ GRADIENTS: dict[str, Callable[..., Any]] = {
     "silu_backward": _silu,
     "sigmoid_backward": lambda grad_output, output: grad_output * (1 - output) * output,
     "tanh_backward": lambda grad_output, output: grad_output * (1 - output * output),
-    "threshold_backward": lambda grad_output, self, threshold: grad_output.masked_fill(self <= threshold, 0),
+    "threshold_backward": lambda grad_output, self, threshold: grad_output.masked_fill(unlike_half(self) <= threshold, 0),
     "native_dropout_backward": lambda grad_output, mask, scale: grad_output * mask * scale,
     "embedding_dense_backward": _embedding,
 }

@@ -68,7 +68,7 @@ class Adafactor(Optimizer):
             else:
                 state["variance"] = zeros_like(grad)
         state["step"] += 1
-        step, lr = state["step"].item(), float(group["lr"])
+        step, lr = float(state["step"]), float(group["lr"])
         eps1, eps2 = group["eps"]
         eps1 = finfo(param.dtype).eps if eps1 is None else eps1
         new = step ** group["beta2_decay"]

@@ -29,14 +29,11 @@ class SparseAdam(Optimizer):
             raise ValueError(f"Invalid epsilon value: {eps}")
         check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
-        number, sparse = 0, []
-        for group in self.param_groups:
-            for param in group["params"]:
-                if param._array.__class__ in SPARSE:
-                    sparse.append(number)
-                number += 1
-        if sparse:
+        places = [([i, j], param) for i, group in enumerate(self.param_groups) for j, param in enumerate(group["params"])]
+        if sparse := [place for place, param in places if param._array.__class__ in SPARSE]:
             raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors")
+        if complexes := [place for place, param in places if param._array.dtype.kind == "c"]:
+            raise ValueError(f"Complex params at indices {complexes}: SparseAdam does not support complex parameters")
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters by their gradients; a closure recomputes loss and gradients, and its loss is returned."""
@@ -71,7 +68,8 @@ class SparseAdam(Optimizer):
             buffer.add_(with_values(structure, each))
         mean, square = change[0] + old[0], change[1] + old[1]
         corrected = 1 - beta1 ** entries["step"], 1 - beta2 ** entries["step"]
-        rate = group["lr"] * corrected[1] ** 0.5 / corrected[0]
+        lr = group["lr"]
+        rate = (lr.reshape(()) if isinstance(lr, TensorBase) else lr) * corrected[1] ** 0.5 / corrected[0]
         param.add_(with_values(structure, -rate * (mean / (square.sqrt() + group["eps"]))))
 
 

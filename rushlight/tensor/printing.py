@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from rushlight.core.dtypes import BY_NUMPY
+from rushlight.core.errors import InPlaceError
 from rushlight.core.upcast import COMPLEX32, widened
 
 _PROFILES: dict[str, dict[str, Any]] = {
@@ -84,6 +85,14 @@ def printoptions(**options: Any) -> Iterator[None]:
         yield
     finally:
         vars(PRINT_OPTS).update(before)
+
+
+def node_name(tensor: Any) -> str | None:
+    """The name of the node that made a tensor, ``Invalid`` where a write has left its history undefined, None without one."""
+    try:
+        return None if tensor.grad_fn is None else str(tensor.grad_fn.name())
+    except InPlaceError:
+        return "Invalid"
 
 
 def format_tensor(

@@ -48,8 +48,8 @@ def is_set_to(self: Any, tensor: Any) -> bool:
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the one with the largest stride to the innermost.
 
-    ``ambiguity_check=True`` refuses a tensor that more than one order describes: of a size 1, or of equal strides next to each other.  A list of
-    memory formats takes it where exactly one of them describes it.
+    ``ambiguity_check=True`` refuses a tensor that more than one order describes: of a size 1, or of strides that are 0 or equal next to each other.
+    A list of memory formats takes sizes of 1 where exactly one of them describes the tensor.
     """
     if not isinstance(ambiguity_check, bool) and not (
         isinstance(ambiguity_check, list) and all(isinstance(each, memory_format) for each in ambiguity_check)
@@ -58,11 +58,13 @@ def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     if self.is_sparse:
         raise AttributeError(f"Can't get dim order on sparse type: {self.type()} Use Tensor.to_dense() to convert to a dense tensor first.")
     strides = self.stride()
-    if ambiguity_check and (1 in self.shape or any(one == other for one, other in pairwise(strides))):
+    if ambiguity_check is not False:
         formats = [] if ambiguity_check is True else ambiguity_check
-        if sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
-            reason = ", or cannot map to exact one of the given memory formats" if formats else ""
-            raise OperationError(f"The tensor does not have unique dim order{reason}.")
+        choice = 1 in self.shape or any(one == other for one, other in pairwise(strides))
+        if choice and sum(self.is_contiguous(memory_format=each) for each in formats) != 1:
+            raise OperationError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+        if 0 in strides and len(strides) > 1:
+            raise OperationError("The tensor does not have unique dim order.")
     order: list[int] = []
     for dim, stride in enumerate(strides):  # an expanded dimension (stride 0) keeps its place, as it does where elements are iterated
         at = len(order)

@@ -29,6 +29,7 @@ from ..core.node import HookTable, RemovableHandle, refresh
 from ..core.overrides import (
     DisableTorchFunctionSubclass,
     as_class,
+    check_tensor_class,
     dispatch_disabled,
     dispatches_operators,
     overrides_functions,
@@ -40,7 +41,7 @@ from ..core.sparse import SPARSE
 from ..core.state import flags, state
 from ..core.upcast import numbers
 from .layout import channels_last, channels_last_3d, contiguous_format, is_channels_last, strided, tidy_strides
-from .printing import format_tensor
+from .printing import format_tensor, node_name
 from .quantized import format_quantized
 from .sparse import LAYOUTS, format_sparse
 
@@ -532,7 +533,7 @@ class Tensor(OpMethods):
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         array = self._array
-        name = None if self.grad_fn is None else self._grad_fn.name()
+        name = node_name(self)
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
             "class_name": type(self).__name__ if overrides_functions(type(self)) or dispatches_operators(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
@@ -567,6 +568,7 @@ class Tensor(OpMethods):
 
     def as_subclass(self, cls: type) -> Any:
         """The same tensor as an instance of a subclass; gradients go through it to a leaf that it is made of."""
+        check_tensor_class(cls)
         if self._requires_grad and self._grad_fn is None and state.grad_enabled:
             with DisableTorchFunctionSubclass():
                 self = table["alias"].call(self)

@@ -103,15 +103,16 @@ def _draw(shape: Any, dtype: dtypes.dtype, low: float | None, high: float | None
     if _integral(dtype):
         return rushlight.randint(math.ceil(low), math.ceil(high), shape, dtype=dtypes.int64).to(dtype)
     if dtype.is_complex:
-        pairs = _uniform((*shape, 2), dtype.to_real(), low, high)
-        return rushlight.view_as_complex(pairs)
-    return _uniform(shape, dtype, low, high)
-
-
-def _uniform(shape: Any, dtype: dtypes.dtype, low: float, high: float) -> Tensor:
+        result = rushlight.empty(shape, dtype=dtype)
+        _fill(rushlight.view_as_real(result), low, high)
+        return result
     if dtype.itemsize == 1:  # numbers of 8 bits are not drawn as such
-        return _uniform(shape, dtypes.float32, low, high).to(dtype)
-    result = rushlight.empty(shape, dtype=dtype)
-    if high - low >= rushlight.finfo(dtype).max:  # uniform_ wants a range that its dtype can hold
+        return _fill(rushlight.empty(shape, dtype=dtypes.float32), low, high).to(dtype)
+    return _fill(rushlight.empty(shape, dtype=dtype), low, high)
+
+
+def _fill(result: Tensor, low: float, high: float) -> Tensor:
+    """Draw every element between two bounds."""
+    if high - low >= rushlight.finfo(result.dtype).max:  # uniform_ wants a range that its dtype can hold
         return result.uniform_(low / 2, high / 2).mul_(2)
     return result.uniform_(low, high)

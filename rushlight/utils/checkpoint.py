@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from ..autograd import Function, backward, enable_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..core.base import TensorBase
 from ..core.errors import GradientError
+from ..core.node import packed, save, unpack
 from ..core.random import default_generator
 from ..core.state import state
 from .selective_checkpoint import (  # noqa: F401  (names of this module)
@@ -22,6 +24,7 @@ from .selective_checkpoint import (  # noqa: F401  (names of this module)
     SelectiveCheckpointContext,
     check_backward_validity,
     create_selective_checkpoint_contexts,
+    current_group,
     get_device_states,
     noop_context_fn,
     set_checkpoint_debug_enabled,
@@ -118,61 +121,118 @@ def _random_state(saved: Any) -> Any:
         default_generator.set_state(present)
 
 
-class _Frame:
-    """What one checkpointed call keeps: how to run it again, and the tensors that the second run saves."""
+class _Place:
+    """What a node holds in place of a tensor that it saved: which one it was of those that the function saves."""
 
-    def __init__(self, run: Callable[[], Any], random_state: Any, context: Any, check: bool, early_stop: bool) -> None:
-        self.run = run
+    __slots__ = ("__weakref__", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class _Frame:
+    """What one checkpointed call keeps: how to run it again, and, for each backward pass, the tensors that the second run saved.
+
+    Tensors among the arguments are saved as a node saves them: hooks that are on, such as those of a checkpoint around this one, pack them, and a
+    write to them after the forward pass is an error in backward.
+    """
+
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any, random_state: Any, check: bool, early_stop: bool) -> None:
+        self.function, self.args, self.kwargs = function, [save(each) for each in args], kwargs
+        if state.saved_hooks:
+            self.args = [packed(each, state.saved_hooks[-1]) for each in self.args]
         self.random_state = random_state
-        self.context, self.check = context, check
+        self.context: Any = None
+        self.check = check
         self.autocasts = _autocasts()
         self.early_stop = _early_stop[-1] if _early_stop else early_stop
+        self.complete = False  # whether the forward pass has ended
+        self.mismatch_expected = False
         self.shapes: list[Any] = []
-        self.recomputed: list[Any] | None = None
+        self.places: list[weakref.ref[_Place]] = []
+        self.recomputed: weakref.WeakKeyDictionary[Any, dict[int, Any]] = weakref.WeakKeyDictionary()
 
-    def pack(self, tensor: Any) -> int:
+    def name(self) -> str:
+        """What errors call it that concern the saved arguments."""
+        return "torch.utils.checkpoint"
+
+    def pack(self, tensor: Any) -> _Place:
+        """The place of a tensor that is not kept."""
+        place = _Place(len(self.places))
+        self.places.append(weakref.ref(place))
         self.shapes.append((tuple(tensor._array.shape), tensor._array.dtype))
-        return len(self.shapes) - 1
+        return place
 
     pack.recomputes = True  # type: ignore[attr-defined]
 
-    def unpack(self, index: int) -> Any:
-        if self.recomputed is None:
-            saved: list[Any] = []
+    def unpack(self, place: _Place) -> Any:
+        """The tensor of a place, once in each backward pass: it is computed for that pass alone, and handed out for good."""
+        group = current_group()
+        running = group or state.backward_pass or _Place(-1)
+        if running not in self.recomputed:
+            self.recomputed[running] = self.recompute()
+        found = self.recomputed[running].pop(place.index, None)
+        if found is not None:
+            return found
+        if group is not None:
+            raise CheckpointError(
+                "Performing two backward calls that overlap (i.e. require the same saved activations) in order to compute gradients is not supported "
+                "while under the context of torch.utils.checkpoint.GraphExecGroup. If you need two backward calls that overlap, please move them "
+                "outside of the context of GraphExecGroup."
+            )
+        raise CheckpointError(
+            "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once in this backward pass. A backward that "
+            "calls ctx.saved_tensors may do so only once: keep what it gives in a variable."
+        )
 
-            def keep(tensor: Any) -> int:
-                if len(saved) == len(self.shapes):
-                    raise CheckpointError(
-                        "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
-                    )
-                saved.append(tensor.detach())
-                if self.early_stop and len(saved) == len(self.shapes):
-                    raise _StopRecomputation
-                return len(saved) - 1
+    def recompute(self) -> dict[int, Any]:
+        """Run the function again, and give the tensors that it saves, by place; without those that no node holds a place of any more."""
+        kept: dict[int, Any] = {}
+        count = 0
 
-            keep.recomputes = True  # type: ignore[attr-defined]
-            with contextlib.suppress(_StopRecomputation), contextlib.ExitStack() as stack:
-                for make in (lambda: _random_state(self.random_state), enable_grad, *self.autocasts):
-                    stack.enter_context(make())
-                if self.context is not None:
-                    stack.enter_context(self.context)
-                stack.enter_context(saved_tensors_hooks(keep, saved.__getitem__))
-                self.run()
-            if len(saved) != len(self.shapes):
+        def keep(tensor: Any) -> Any:
+            nonlocal count
+            detached, index = tensor.detach(), count
+            count += 1
+            if index >= len(self.places):
+                if not self.complete:  # a gradient inside of the function: what comes behind it has not been saved yet
+                    self.mismatch_expected = True
+                    return detached
                 raise CheckpointError(
-                    "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
-                    f"Number of tensors saved during forward: {len(self.shapes)}\n"
-                    f"Number of tensors saved during recomputation: {len(saved)}"
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward pass."
                 )
-            for position, (tensor, (shape, dtype)) in enumerate(zip(saved, self.shapes)):
-                if self.check and (tuple(tensor._array.shape) != shape or tensor._array.dtype != dtype):
-                    raise CheckpointError(
-                        "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
-                        f"the forward pass.\ntensor at position {position}: {shape} {dtype} against {tensor._array.shape} "
-                        f"{tensor._array.dtype}"
-                    )
-            self.recomputed = saved
-        return self.recomputed[index]
+            if self.places[index]() is not None:
+                self._compare(index, detached)
+                kept[index] = detached
+            if self.early_stop and count == len(self.places):
+                raise _StopRecomputation
+            return detached
+
+        keep.recomputes = True  # type: ignore[attr-defined]
+        args = [unpack(each, self) for each in self.args]
+        with contextlib.suppress(_StopRecomputation), contextlib.ExitStack() as stack:
+            for make in (lambda: _random_state(self.random_state), enable_grad, *self.autocasts):
+                stack.enter_context(make())
+            if self.context is not None:
+                stack.enter_context(self.context)
+            stack.enter_context(saved_tensors_hooks(keep, lambda tensor: tensor))
+            self.function(*args, **self.kwargs)
+        if count != len(self.places) and not self.mismatch_expected:
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.places)}\n"
+                f"Number of tensors saved during recomputation: {count}"
+            )
+        return kept
+
+    def _compare(self, index: int, tensor: Any) -> None:
+        """Raise where a recomputed tensor is of another shape or type than the first time."""
+        shape, dtype = self.shapes[index]
+        if self.check and (tuple(tensor._array.shape) != shape or tensor._array.dtype != dtype):
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than during "
+                f"the forward pass.\ntensor at position {index}: {shape} {dtype} against {tensor._array.shape} {tensor._array.dtype}"
+            )
 
 
 def is_recording() -> bool:
@@ -208,11 +268,13 @@ def checkpoint(
         return function(*args, **kwargs)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
-    first, second = (contextlib.nullcontext(), None) if context_fn is None else context_fn()
     random_state = default_generator.get_state() if preserve_rng_state else None
-    frame = _Frame(lambda: function(*args, **kwargs), random_state, second, determinism_check == "default", early_stop)
+    frame = _Frame(function, args, kwargs, random_state, determinism_check == "default", early_stop)
+    first, frame.context = (contextlib.nullcontext(), None) if context_fn is None else context_fn()
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        frame.complete = True
+        return result
     raise GradientError("torch.utils.checkpoint: context_fn suppressed an exception of the forward pass")
 
 
@@ -220,6 +282,12 @@ def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, preserve_rng_state: bool = True, **kwargs: Any
 ) -> Any:
     """Checkpoint a sequence of functions in ``segments`` segments; the last one is not checkpointed."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. Defaulting to use_reentrant=True.",
+            stacklevel=2,
+        )
+        use_reentrant = True
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def segment(start: int, end: int) -> Callable[[Any], Any]:
@@ -235,7 +303,6 @@ def checkpoint_sequential(
     for start in range(0, size * (segments - 1), size):
         end = start + size
         input = checkpoint(
-            segment(start, end), input, use_reentrant=True if use_reentrant is None else use_reentrant,
-            preserve_rng_state=preserve_rng_state,
+            segment(start, end), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state
         )  # fmt: skip
     return segment(end, len(functions))(input)

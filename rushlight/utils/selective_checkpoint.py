@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from ..core.state import state
 from ..ops.overloads import find_overload
 from . import trees
 
-__all__ = ["CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SelectiveCheckpointContext", "check_backward_validity",
+__all__ = ["CheckpointPolicy", "DefaultDeviceType", "GraphExecGroup", "SelectiveCheckpointContext", "check_backward_validity", "current_group",
            "create_selective_checkpoint_contexts", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled", "set_device_states"]  # fmt: skip
 
 
@@ -58,13 +59,24 @@ class DefaultDeviceType:
 
 
 class GraphExecGroup:
-    """Backward passes that use one recomputation: each backward pass recomputes once here, within the context or not."""
+    """A context of backward passes that use one recomputation between them; none of them may need what another has used."""
 
     def __enter__(self) -> GraphExecGroup:
+        if current_group() is not None:
+            raise RuntimeError("GraphExecGroup contexts cannot be nested.")
+        _group.current = self
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        """Nothing was changed."""
+        _group.current = None
+
+
+_group = threading.local()
+
+
+def current_group() -> GraphExecGroup | None:
+    """The group that backward passes of this thread belong to, or None."""
+    return getattr(_group, "current", None)
 
 
 def noop_context_fn() -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from ...__config__ import show
 from ...autograd import grad_mode
 from ...autograd.grad_mode import inference_mode
 from ...backends import cudnn
+from ...backends.cpu import get_cpu_capability as _get_cpu_capability
 from ...core.devices import device, get_default_device
 from ...core.dtypes import dtype as dtype_
 from ...core.errors import LinAlgError
@@ -51,6 +52,7 @@ from .cuda_names import (
 )
 from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .engine_names import _current_autograd_node, _current_graph_task_id, _will_engine_execute_node
+from .function_states import _get_torch_function_state, _set_torch_function_state, _TorchFunctionState
 from .graph_names import (
     Block,
     Graph,
@@ -89,6 +91,7 @@ from .library_names import (
     _dispatch_has_kernel,
     _dispatch_has_kernel_for_dispatch_key,
 )
+from .namespaces import _fft, _linalg, _special, _VariableFunctions
 from .script_names import (
     AnyType,
     BoolType,
@@ -272,4 +275,12 @@ __all__ = [
     "has_mkl",
     "has_openmp",
     "has_spectral",
+    "_TorchFunctionState",
+    "_VariableFunctions",
+    "_fft",
+    "_linalg",
+    "_special",
+    "_get_cpu_capability",
+    "_get_torch_function_state",
+    "_set_torch_function_state",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
+from ...autograd.gradcheck import UndefinedGrad as _UndefinedGrad
 from ...core.missing import missing
 from ...core.node import AccumulateGrad as AccumulateGrad_
 from ...core.node import RawSaved as SavedTensor
@@ -29,6 +30,14 @@ def _saved_tensors_hooks_enable() -> None:
     state.saved_hooks_disabled = None
 
 
+class UndefinedGrad:
+    """Views of tensors through which no gradient goes."""
+
+    def __call__(self, *inputs: Any) -> Any:
+        found = tuple(_UndefinedGrad.apply(each) for each in inputs)
+        return found[0] if len(found) == 1 else found
+
+
 class WeakTensorRef:
     """A tensor that may have ended: ``torch._C._WeakTensorRef``."""
 
@@ -40,4 +49,4 @@ class WeakTensorRef:
         return self._reference() is None
 
 
-__all__ = ["AccumulateGrad", "SavedTensor", "WeakTensorRef"]
+__all__ = ["AccumulateGrad", "SavedTensor", "UndefinedGrad", "WeakTensorRef"]

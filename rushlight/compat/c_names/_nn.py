@@ -8,6 +8,7 @@ from ...core.devices import as_device, device
 from ...core.dtypes import dtype
 from ...core.missing import missing
 from ...nn import functional
+from ...ops.overloads import namespace
 from ...tensor import Tensor
 from ...tensor.layout import memory_format as memory_format_class
 from ..utils_internal import _flatten_dense_tensors as flatten_dense_tensors
@@ -39,4 +40,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(functional, name) if not name.startswith("__") and hasattr(functional, name) else _absent(name)
+    for place in (functional, namespace("aten")):
+        if not name.startswith("__") and hasattr(place, name):
+            return getattr(place, name)
+    return _absent(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any
 
-from ...ao.nn.quantized.modules import quantize_weight
+from ...ao.nn.quantized.quantize import quantize_weight
 from ...ao.quantization.observer_insertion import remove_qconfig
 from ...core.declare import exports
 from ...core.dtypes import float16

@@ -6,6 +6,8 @@ import math
 from typing import Any
 
 from ...autograd import no_grad
+from ...ops.create.factories import empty_like
+from ...tensor.layout import contiguous_format
 from .. import functional as F
 from .. import init
 from ..parameter import UninitializedParameter
@@ -77,7 +79,11 @@ class _ConvNd(Module):
 
     def reset_parameters(self) -> None:
         """Draw new parameters, uniform within one over the square root of the number of inputs of an output."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.weight.is_contiguous():
+            init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        else:  # random numbers are drawn in the order of memory: those of a contiguous weight, whatever the format
+            with no_grad():
+                self.weight.copy_(init.kaiming_uniform_(empty_like(self.weight, memory_format=contiguous_format), a=math.sqrt(5)))
         if self.bias is not None:
             fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
             if fan_in != 0:

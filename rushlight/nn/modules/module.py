@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -162,7 +163,7 @@ class Module(StateMixin):
             if buffers is None:
                 raise AttributeError("cannot assign buffer before Module.__init__() call")
             _forget(name, fields, parameters, modules, fields["_non_persistent_buffers_set"])
-            self.register_buffer(name, value, value.persistent)
+            _register(self, name, value)
         elif buffers is not None and name in buffers:
             if value is not None and not isinstance(value, TensorBase):
                 raise TypeError(f"cannot assign '{_type_name(value)}' as buffer '{name}' (torch.nn.Buffer, torch.Tensor or None expected)")
@@ -540,6 +541,19 @@ def _type_name(value: Any) -> str:
         return str(value.type())  # type: ignore[attr-defined]
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _register(module: Module, name: str, value: Buffer) -> None:
+    """Register a Buffer that is assigned, also where the module's own ``register_buffer`` knows of persistent ones alone."""
+    if type(module).register_buffer is Module.register_buffer or "persistent" in inspect.signature(module.register_buffer).parameters:
+        module.register_buffer(name, value, value.persistent)
+    elif value.persistent:
+        module.register_buffer(name, value)
+    else:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the persistent argument is not "
+            "allowed."
+        )
 
 
 def _forget(name: str, *tables: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from ...autograd import no_grad
@@ -53,7 +54,10 @@ def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
 ) -> Any:
     """Scale the gradients down, in place, so that their norm as one vector is at most ``max_norm``; return what it was."""
+    generator = isinstance(parameters, Iterator)
     parameters, max_norm = _listed(parameters), float(max_norm)
+    if generator and not parameters:
+        warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
     gradients = [each.grad for each in parameters if each.grad is not None]
     total_norm = get_total_norm(gradients, norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)

@@ -76,7 +76,10 @@ def largest_difference(difference: Tensor) -> Tensor:
 def _distance(difference: Any, p: float) -> Any:
     if not difference._array.size or not difference._array.shape[-1]:
         return difference.sum(-1)
-    return largest_difference(difference) if p == math.inf else vector_norm(difference, p, -1, False)
+    if p == math.inf:
+        return largest_difference(difference)
+    norm = vector_norm(difference, p, -1, False)
+    return norm.masked_fill(difference.isnan().any(-1), math.nan) if p == 0 else norm  # a NaN is no element to count
 
 
 def _check_points(name: str, **tensors: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -280,6 +281,7 @@ def chain_matmul(*matrices: Sequence[Tensor]) -> Tensor:
     """The product of a chain of matrices in the cheapest order."""
     if not matrices:
         raise ShapeError("chain_matmul(): Expected one or more matrices")
+    warnings.warn("torch.chain_matmul is deprecated: use torch.linalg.multi_dot, which takes a list of tensors.", stacklevel=4)
     for index, each in enumerate(matrices):
         _dimensions(f"chain_matmul(): tensor {index}", each, 2)
     if len(matrices) == 1:

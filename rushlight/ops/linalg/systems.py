@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
 @composite(method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """The packed LU factors and the row exchanges; with ``get_infos`` also the first zero on the diagonal of U."""
+    warnings.warn("torch.lu is deprecated in favor of torch.linalg.lu_factor and torch.linalg.lu_factor_ex.", stacklevel=4)
     factors, pivots, info = linalg_lu_factor_ex(A, pivot=pivot, check_errors=False)
     return (factors, pivots, info) if get_infos else (factors, pivots)
 

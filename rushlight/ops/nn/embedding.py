@@ -203,6 +203,8 @@ def embedding_bag(
         raise DtypeError(f"Expected offsets to have one of the following scalar types: Long, Int; but got {offsets.dtype} instead")
     if mode not in ("sum", "mean", "max"):
         raise ValueRangeError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueRangeError("max mode does not support scaling the gradient by the frequency")
     if mode == "max" and sparse:
         raise ValueRangeError("max mode does not support sparse weights")
     if per_sample_weights is not None and mode != "sum":

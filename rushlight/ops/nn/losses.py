@@ -398,6 +398,11 @@ def kl_div(
     if kinds <= set("biu"):
         raise DtypeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else table["xlogy"].call(target, target) - target * input
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' divides only by the batch size, as "
+            "the definition of the KL divergence does.", stacklevel=4,
+        )  # fmt: skip
     if reduction == "batchmean":
         return loss.sum() / input._array.shape[0] if input._array.ndim else loss.sum()
     return reduced(loss, reduction)

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import sole_accelerator
-from ...core.dtypes import legacy_name
+from ...core.dtypes import LOW_PRECISION, float32, legacy_name
 from ...core.errors import OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import elementwise, normalize_dim
 from ...core.fast_paths import shortcut
@@ -74,10 +74,21 @@ def _variant(name: str, doc: str) -> Any:
 functional_relu = _variant("relu", "``max(input, 0)``.")
 
 
+def unlike_half(input: Any) -> Any:
+    """Numbers of half precision as float32, in which the forward pass has compared them: a bound is not rounded to the type of the input."""
+    return input.to(float32) if input._array.dtype in LOW_PRECISION else input
+
+
+def _beyond(input: Any, low: Any, high: Any) -> Any:
+    """Where the input is at or outside of two bounds."""
+    input = unlike_half(input)
+    return (input <= low) | (input >= high)
+
+
 @primitive(
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, min_val, max_val: xp.clip(input, input.dtype.type(min_val), input.dtype.type(max_val)),
-    vjp={"input": lambda g, input, min_val, max_val: table["where"].call((input <= min_val) | (input >= max_val), 0.0, g)},
+    vjp={"input": lambda g, input, min_val, max_val: table["where"].call(_beyond(input, min_val, max_val), 0.0, g)},
     namespace=None,
     method=False,
     out=False,
@@ -472,7 +483,7 @@ functional_hardswish = _variant("hardswish", "``input * hardsigmoid(input)``.")
     kernel=lambda xp, input, lambd: xp.where(
         (input >= input.dtype.type(-lambd)) & (input <= input.dtype.type(lambd)), input.dtype.type(0), input
     ),
-    vjp={"input": lambda g, input, lambd: table["where"].call((input >= -lambd) & (input <= lambd), 0.0, g)},
+    vjp={"input": lambda g, input, lambd: table["where"].call(unlike_half(input).abs() <= lambd, 0.0, g)},
     also=("nn.functional.hardshrink",),
 )
 def hardshrink(input: Tensor, lambd: Number = 0.5) -> Tensor:
@@ -488,7 +499,7 @@ def _softshrink_kernel(xp: Any, input: Any, lambd: Any) -> Any:
 @primitive(
     meta=elementwise(refuse="bool int complex"),
     kernel=_softshrink_kernel,
-    vjp={"input": lambda g, input, lambd: table["where"].call((input >= -lambd) & (input <= lambd), 0.0, g)},
+    vjp={"input": lambda g, input, lambd: table["where"].call(unlike_half(input).abs() <= lambd, 0.0, g)},
     namespace="nn.functional",
     name="softshrink",
     in_place=False,
@@ -514,7 +525,7 @@ def softsign(input: Tensor) -> Tensor:
 @primitive(
     meta=elementwise(refuse="bool complex"),
     kernel=lambda xp, input, threshold, value: xp.where(input <= input.dtype.type(threshold), input.dtype.type(value), input),
-    vjp={"input": lambda g, input, threshold: table["where"].call(input <= threshold, 0.0, g)},
+    vjp={"input": lambda g, input, threshold: table["where"].call(unlike_half(input) <= threshold, 0.0, g)},
     method=False,
 )
 def threshold(input: Tensor, threshold: Number, value: Number) -> Tensor:

@@ -440,6 +440,8 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     size = checked_size(sizes)
     if math.prod(size) * input._array.dtype.itemsize > 2**63 - 1:
         raise OperationError(f"Storage size calculation overflowed with sizes={list(size)}")
+    if math.prod(max(each, 1) for each in size) > 2**63 - 1:
+        raise OperationError("Stride calculation overflowed")
     array, storage, start = input._array, storage_of(input), input.storage_offset()
     strides = contiguous_strides(size)
     if memory_format is not None and memory_format.name in ("channels_last", "channels_last_3d"):

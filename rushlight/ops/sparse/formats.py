@@ -67,6 +67,8 @@ def check_places(array: Coordinates) -> None:
         if row.size and (row.min() < 0 or row.max() >= array.shape[dim]):
             wrong = int(row.min()) if row.min() < 0 else int(row.max())
             raise OperationError(f"size is inconsistent with indices: for dim {dim}, size is {array.shape[dim]} but found index {wrong}")
+    if array.coalesced and np.unique(flat_index(array.indices, array.shape)).size < array.indices.shape[1]:
+        raise OperationError("cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor")
 
 
 def dense(array: Any) -> Any:
@@ -249,11 +251,20 @@ def compressed_to(array: Compressed, layout: str, blocksize: Any = None) -> Comp
     return batched(made, array.shape[: array.batch_dim]) if array.batch_dim else made[0]
 
 
-def emptied(array: Compressed, dtype: Any) -> Compressed:
-    """A compressed array of the same shape in which no element is kept."""
+def emptied(array: Compressed, dtype: Any, layout: str | None = None) -> Compressed:
+    """A compressed array of the same shape in which no element is kept, also in the layout that goes by the other dimension."""
+    layout = layout or array.layout
     at = array.batch_dim
     shape = (*array.values.shape[:at], 0, *array.values.shape[at + 1 :])
-    return Compressed(array.layout, np.zeros_like(array.compressed), array.plain[..., :0].copy(), np.zeros(shape, dtype), array.shape)
+    by = at + layout.endswith("c")
+    lines = array.shape[by] // (array.values.shape[by + 1] if is_blocked(layout) else 1)
+    compressed = np.zeros((*array.compressed.shape[:-1], lines + 1), array.compressed.dtype)
+    return Compressed(layout, compressed, array.plain[..., :0].copy(), np.zeros(shape, dtype), array.shape)
+
+
+def is_blocked(layout: str) -> bool:
+    """Whether a compressed layout keeps blocks of elements."""
+    return layout in ("sparse_bsr", "sparse_bsc")
 
 
 def like(array: Any, values: Any) -> Any:

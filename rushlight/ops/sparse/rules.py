@@ -19,7 +19,17 @@ from ...core.families import broadcast_shapes
 from ...core.sparse import SPARSE, Compressed, Coordinates, check_device, rules, unsupported
 from . import reductions, shapes  # noqa: F401 - they register rules, too
 from .create import finished
-from .formats import coalesced, compressed_to_coordinates, coordinates_to_compressed, emptied, flat_index, like, lookup, values_at
+from .formats import (
+    coalesced,
+    compressed_to_coordinates,
+    coordinates_to_compressed,
+    emptied,
+    flat_index,
+    is_blocked,
+    like,
+    lookup,
+    values_at,
+)
 from .products import mm
 from .record import like_dense, recorded, renamed, wrapped
 from .values import is_sparse_tensor, places, same_places, to_dense, values_of, with_values
@@ -245,8 +255,7 @@ def empty_like(op: Any, args: tuple[Any, ...]) -> Any:
     if array.__class__ is not Compressed:
         return zeros_like(op, args)
     if layout is not None and layout.name != array.layout:
-        names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in (array.layout, layout.name)]
-        raise OperationError(f"empty_like with different sparse layout is not supported (self is {names[0]} but you requested {names[1]})")
+        raise _other_layout(array.layout, layout.name)
     check_device(op.public_name, None if device is None else available(device))
     kind = BY_NUMPY[array.dtype] if dtype is None else dtype
     return finished(make(like(array, np.empty(array.values.shape, kind.numpy))), requires_grad)
@@ -258,14 +267,31 @@ def zeros_like(op: Any, args: tuple[Any, ...]) -> Any:
     array = input._array
     check_device(op.public_name, None if device is None else available(device))
     kind = BY_NUMPY[array.dtype] if dtype is None else dtype
-    if getattr(layout, "name", None) == "strided":
+    own = "sparse_coo" if array.__class__ is Coordinates else array.layout
+    wanted = own if layout is None else layout.name
+    if wanted == "strided":
         return finished(make(np.zeros(array.shape, kind.numpy)), requires_grad)
     if array.__class__ is Coordinates:
         made: Any = Coordinates(
             np.empty((array.sparse_dim, 0), np.int64), np.empty((0, *array.values.shape[1:]), kind.numpy), array.shape, True
         )
-        return finished(make(made), requires_grad)
-    return finished(make(emptied(array, kind.numpy)), requires_grad)
+        if wanted != own:
+            if is_blocked(wanted) or made.sparse_dim != 2:
+                raise _other_layout(own, wanted)
+            made = coordinates_to_compressed(made, wanted)
+    elif wanted == "sparse_coo":
+        dense = array.values.shape[array.batch_dim + (3 if is_blocked(own) else 1) :]
+        made = Coordinates(np.empty((len(array.shape) - len(dense), 0), np.int64), np.empty((0, *dense), kind.numpy), array.shape, True)
+    elif is_blocked(wanted) != is_blocked(own):
+        raise _other_layout(own, wanted)
+    else:
+        made = emptied(array, kind.numpy, wanted)
+    return finished(make(made), requires_grad)
+
+
+def _other_layout(own: str, wanted: str) -> OperationError:
+    names = ["".join(part.title() for part in each.removesuffix("_coo").split("_")) for each in (own, wanted)]
+    return OperationError(f"empty_like with different sparse layout is not supported (self is {names[0]} but you requested {names[1]})")
 
 
 @rules.register("randn_like", "rand_like")

@@ -39,15 +39,15 @@ def assign(group: dict[str, Any], name: str, value: Any) -> None:
 
 
 def for_each_group(name: str, value: Any, optimizer: Optimizer) -> list[Any]:
-    """One value for every group, from one for all or a list."""
+    """One value for every group, from one for all or a list; tensors are copied, so that later changes leave the schedule alone."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [copied(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, param_groups has {count}."
         )
-    return list(value)
+    return [copied(each) for each in value]
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, _enable_get_lr_call, assign, check_optimizer, for_each_group
+from .base import LRScheduler, _enable_get_lr_call, assign, check_optimizer, copied, for_each_group
 
 
 def _uses_beta1(optimizer: Optimizer) -> bool:
@@ -59,7 +59,7 @@ class CyclicLR(LRScheduler):
             self.max_momentums = for_each_group("max_momentum", max_momentum, optimizer)
             if last_epoch == -1:
                 for low, high, group in zip(self.base_momentums, self.max_momentums, optimizer.param_groups):
-                    _set_momentum(group, high, self.use_beta1)
+                    _set_momentum(group, copied(high), self.use_beta1)
                     group["max_momentum"] = high
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)
@@ -203,7 +203,7 @@ class OneCycleLR(LRScheduler):
                 lows = for_each_group("base_momentum", base_momentum, optimizer)
                 highs = for_each_group("max_momentum", max_momentum, optimizer)
                 for low, high, group in zip(lows, highs, optimizer.param_groups):
-                    _set_momentum(group, high, self.use_beta1)
+                    _set_momentum(group, copied(high), self.use_beta1)
                     group["max_momentum"] = high
                     group["base_momentum"] = low
         super().__init__(optimizer, last_epoch)

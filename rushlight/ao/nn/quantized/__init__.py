@@ -9,7 +9,8 @@ import importlib
 from typing import Any
 
 from ....core.missing import missing
-from . import functional
+from ....nn.modules.pooling import MaxPool2d as MaxPool2d  # it works on quantized tensors as it is
+from . import functional as functional
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
 from .layers import (
@@ -33,7 +34,7 @@ from .layers import (
 )
 from .linear import Linear
 from .linear import LinearPackedParams as LinearPackedParams
-from .modules import DeQuantize, Quantize
+from .quantize import DeQuantize, Quantize
 
 _missing = missing(__name__, lazy=("dynamic",))
 
@@ -48,5 +49,5 @@ __all__ = [
     "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "DeQuantize",
     "Dropout", "ELU", "Embedding", "EmbeddingBag", "FXFloatFunctional", "FloatFunctional", "GroupNorm", "Hardswish", "InstanceNorm1d",
     "InstanceNorm2d", "InstanceNorm3d", "LayerNorm", "LeakyReLU", "Linear", "PReLU", "QFunctional", "Quantize", "ReLU6", "Sigmoid",
-    "Softmax", "functional",
+    "Softmax",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from ....ops.quantized.quantize import _make_per_tensor_quantized_tensor
 from ....tensor.construct import tensor
 from .. import intrinsic as nni
 from ..intrinsic import qat as nniqat
-from .modules import QuantizedModule, observed_output, quantize_weight
+from .quantize import QuantizedModule, observed_output, quantize_weight
 
 
 class _ConvNd(QuantizedModule):

@@ -18,7 +18,7 @@ from ....tensor.construct import tensor
 from ...quantization.observer import default_weight_observer
 from .. import intrinsic as nni
 from . import linear as static
-from .modules import quantize_weight
+from .quantize import quantize_weight
 
 
 def weight_type(mod: Any) -> Any:

@@ -16,7 +16,7 @@ from ....ops.quantized.functions import (
     quantized_mul_scalar,
 )
 from ....tensor.construct import tensor
-from .modules import observed_output
+from .quantize import observed_output
 
 
 class FloatFunctional(nn.Module):

@@ -11,7 +11,7 @@ from ....ops.quantized import functions as ops
 from ....ops.quantized.layers import quantized_embedding
 from ....ops.quantized.quantize import quantize_per_channel, quantize_per_tensor
 from ....tensor.construct import tensor
-from .modules import QuantizedModule, observed_output, quantize_weight
+from .quantize import QuantizedModule, observed_output, quantize_weight
 
 
 class ReLU6(nn.ReLU):
