@@ -353,3 +353,17 @@ def test_a_module_that_is_a_container_indexes_itself_by_a_computed_key():
             return chosen.forward(x)
 
     assert rl.equal(jit.script(Table({"one": AddsOne()}))(rl.ones(2), "one"), rl.full((2,), 2.0))
+
+
+def test_an_object_says_what_is_scripted_in_its_place():
+    class Adds:
+        def __call__(self, *numbers):
+            return sum(numbers)
+
+        def __prepare_scriptable__(self):
+            def added(a: int, b: int) -> int:
+                return a + b
+
+            return added
+
+    assert jit.script(Adds())(1, 2) == 3

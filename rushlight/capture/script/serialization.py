@@ -87,7 +87,7 @@ SPACES["math"] = {name: value for name, value in vars(math).items() if inspect.i
 SPACES["helper"] = dict(graph_functions.FUNCTIONS)
 SPACES["library"] = _Library()
 METHODS |= {name for name in dir(runtime.tensor_type) if not name.startswith("_")} - {"numpy", "data_ptr", "share_memory_"}
-METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split(), "unpack"}
+METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split(), "unpack", "manual_seed"}
 
 
 class ScriptWriter:
