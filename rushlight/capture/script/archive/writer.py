@@ -45,6 +45,7 @@ from ..frontend.types import (
     type_of,
 )  # fmt: skip
 from ..hooks import TABLES, ScriptHook
+from ..interfaces import interfaces_of
 from ..lower.attributes import declared
 from ..lower.compiler import ScriptParameter, Signature
 from ..run.library_modules import CALL, needs_python
@@ -332,8 +333,10 @@ class ProgramWriter:
         for table, names in hooks.items():
             if names and is_root:  # those of others are called by the code
                 lines.append(f"  {table} = [{''.join(quoted(name) + ', ' for name in names)}]\n")
+        interfaces = interfaces_of(module)
         for name, (_, kind) in values.items():
-            text = children[name].qualified if name in children else self.type_text(kind, name)
+            held = interfaces.get(name) if name in children else kind
+            text = children[name].qualified if held is None else self.type_text(held, name)
             lines.append(
                 f"  {name} : {text}\n"
                 if name.isidentifier() and not keyword.iskeyword(name)
