@@ -19,7 +19,7 @@ from ...core.declare import Op
 from ...core.missing import is_own
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..trace.jit_trace import ENABLED, TracedFunction
+from ..trace.traced import ENABLED, TracedFunction
 from . import module_part, serialization
 from .compilation_unit import CompilationUnit, calling
 from .freeze import freeze, optimize_for_inference, run_frozen_optimizations

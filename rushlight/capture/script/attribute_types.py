@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..trace.jit_trace import TracedModule
+from ..trace.traced import TracedModule
 from .frontend.type_checks import checker
 from .frontend.types import ANY, FLOAT, NONE, OBJECT, UnknownAnnotation, from_annotation, type_of
 from .interfaces import check_interface, interfaces_of

@@ -14,7 +14,7 @@ from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
 from ..control.python_functions import power
-from ..trace.jit_trace import TracedModule
+from ..trace.traced import TracedModule
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
 from .interfaces import interfaces_of

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...graph import Graph
 from ..listing import listed
-from ..trace.jit_trace import save
+from ..trace.traced import save
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import ScriptError
 from .frontend.types import Type

@@ -15,7 +15,7 @@ from ....ops import provide
 from ....ops.overloads import namespaces
 from ....ops.quantized.rnn import quantized_gru, quantized_lstm
 from ....tensor.construct import tensor
-from ...trace.jit_trace import fork, wait
+from ...trace.fork import fork, wait
 from ..frontend.annotations import annotate
 from ..frontend.errors import ScriptError
 from ..frontend.types import (

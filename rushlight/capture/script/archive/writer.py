@@ -24,7 +24,7 @@ from ....serialization.names import path_of
 from ....serialization.records import ArchiveWriter
 from ....serialization.saving import replacing
 from ...graph_module import GraphModule
-from ...trace.jit_trace import TracedFunction, TracedModule, extra_files
+from ...trace.traced import TracedFunction, TracedModule, TracedPart, extra_files
 from ..frontend.types import (
     ANY,
     NONE,
@@ -254,7 +254,7 @@ class ProgramWriter:
             return module
         if id(module) not in self.stand_ins:
             made = module
-            if self.library_text(module) is None and not isinstance(module, (ModuleList, ModuleDict)):
+            if self.library_text(module) is None and not isinstance(module, (ModuleList, ModuleDict, TracedPart)):
                 made = self.scripted_layer(module)
             self.stand_ins[id(module)] = made
         return self.stand_ins[id(module)]
@@ -311,6 +311,9 @@ class ProgramWriter:
             if isinstance(module, TracedModule):
                 found.update({name: traced_program(each.graph, name) for name, each in module.methods.items()})
             return found
+        if isinstance(module, TracedPart):
+            own = module.own_graph()
+            return {} if own is None else {"forward": traced_program(own, "forward")}
         return dict(getattr(module, "_script_programs", {}))
 
     def written(self, module: Any) -> WrittenModule:
@@ -355,6 +358,8 @@ class ProgramWriter:
         self.current.pop()
         place = path_of(kind) if self.is_library(kind) else (kind.__module__, kind.__name__)
         module_name, class_name = place or ("", kind.__name__)
+        if isinstance(original, TracedPart):
+            module_name, class_name = "", original.original_name
         text = "".join(lines)
         qualified = self.texts.get((class_name, text))
         if qualified is None:

@@ -24,7 +24,8 @@ from ....nn.modules.module import Module
 from ....nn.modules.utils import _pair, _quadruple, _single, _triple
 from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
-from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
+from ...trace.fork import fork, wait
+from ...trace.traced import TracedFunction, TracedModule
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
