@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any
 
+from ...capture.script.aten_graph.tensor_type import Sized
 from ...capture.script.frontend.script_containers import ScriptDict as ScriptDict_
 from ...capture.script.frontend.script_containers import ScriptList as ScriptList_
 from ...capture.script.frontend.type_checks import checker
@@ -19,6 +20,7 @@ from ...capture.script.frontend.types import (
     NUMBER,
     OBJECT,
     STR,
+    TENSOR,
     Type,
     type_of,
 )
@@ -79,7 +81,7 @@ def _exchange(name: str, value: Any) -> Any:
 
 def _jit_assert_is_instance(obj: Any, type: Type) -> None:
     """Raise a RuntimeError where a value is not of a type of scripts."""
-    check = checker(type)
+    check = checker(TENSOR if isinstance(type, Sized) else type)
     if check is not None and not check(obj):
         raise RuntimeError(f"Expected a value of type '{type}' but instead found a value of type '{type_of(obj)}'")
 

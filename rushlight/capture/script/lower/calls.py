@@ -76,8 +76,6 @@ _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script size
 class Calls(Construction):
     """Compiles calls."""
 
-    # -- calls ---------------------------------------------------------------------------------------------------
-
     def call(self, node: ast.Call) -> Any:
         """A call of anything."""
         special = self.special_form(node)
@@ -141,6 +139,8 @@ class Calls(Construction):
             kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
             literal = isinstance(node.args[1], (ast.List, ast.ListComp, ast.Dict, ast.DictComp))
             value = self.expression(self.hinted(node.args[1], kind) if literal else node.args[1])  # type: ignore[attr-defined]
+            if isinstance(value, ScriptValue) and value.type == TENSOR and found is annotate:
+                value = self.converted(value, kind)
             if not isinstance(value, ScriptValue) or not (assignable(value.type, kind) or found is typing.cast):
                 raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
             return ScriptValue(kind, value.arg)
