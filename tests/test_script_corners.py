@@ -367,3 +367,16 @@ def test_an_object_says_what_is_scripted_in_its_place():
             return added
 
     assert jit.script(Adds())(1, 2) == 3
+
+    def plain(a: int) -> int:
+        return a + 1
+
+    def decorated(*numbers):
+        return plain(*numbers)
+
+    decorated.__prepare_scriptable__ = lambda: plain
+
+    def calls(a: int) -> int:
+        return 2 * decorated(a)
+
+    assert jit.script(decorated)(1) == 2 and jit.script(calls)(1) == 4

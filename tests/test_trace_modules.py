@@ -148,3 +148,17 @@ def test_methods_are_traced_by_trace_module():
     made = jit.trace_module(module, {"forward": torch.ones(3, 2), "twice": torch.ones(1)})
     assert made._c._has_method("twice") and not made._c._has_method("half")
     assert jit.trace_module(module, {"twice": torch.ones(1)})._c._method_names() == ["twice"]
+
+
+def test_modules_that_take_packed_sequences():
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.RNN(2, 3)
+
+        def forward(self, x, lengths):
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+            return nn.utils.rnn.pad_packed_sequence(self.rnn(packed)[0])[0]
+
+    module, x, lengths = Recurrent(), torch.randn(4, 2, 2), torch.tensor([4, 3])
+    assert torch.equal(jit.trace(module, (x, lengths), check_trace=False)(x, lengths), module(x, lengths))

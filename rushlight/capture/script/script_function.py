@@ -179,6 +179,8 @@ class RecursiveCompiler(FunctionCompiler):
 
 def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:
     """Script a function; the same one again where that was done before."""
+    if hasattr(function, "__prepare_scriptable__"):  # says what is scripted in its place
+        function = function.__prepare_scriptable__()
     if isinstance(function, ScriptFunction):
         return function
     if mark_of(function) in (IGNORED, UNUSED):

@@ -76,7 +76,7 @@ class CallRecorder:
             return self.tracer.node_of(value)
         if isinstance(value, (tuple, list)):
             values = [self.nodes_in(each) for each in value]
-            return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
+            return tuple.__new__(type(value), values) if hasattr(value, "_fields") else type(value)(values)  # its own may check tensors
         if isinstance(value, dict):
             return {key: self.nodes_in(each) for key, each in value.items()}
         return self.tracer.argument(value)

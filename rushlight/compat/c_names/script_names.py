@@ -86,6 +86,13 @@ def _jit_assert_is_instance(obj: Any, type: Type) -> None:
         raise RuntimeError(f"Expected a value of type '{type}' but instead found a value of type '{type_of(obj)}'")
 
 
+def _jit_set_autocast_mode(enabled: bool) -> bool:
+    """Have scripts take notice of ``autocast``, which they always do here; returns what was set before, which is True."""
+    if not enabled:
+        raise NotImplementedError("scripts can't ignore autocast: leave its context out")
+    return True
+
+
 def _jit_set_emit_hooks(module_hook: Any, function_hook: Any) -> None:
     """Accepted: nothing calls back when a program was compiled."""
 
