@@ -304,3 +304,20 @@ def test_a_scaler_that_is_off() -> None:
     scaler.step(optimizer)
     scaler.update()
     assert weight.tolist() == pytest.approx([0.9, 0.9])
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_trace_under_autocast_has_its_casts(cached):
+    model = rushlight.nn.Linear(3, 2)
+    x = rushlight.randn(4, 3)
+    with rushlight.autocast("cpu"):
+        if cached:
+            model(x)  # keeps a cast of the weight, which is no constant of the trace
+        traced = rushlight.jit.trace(model, x)
+        expected = model(x)
+    result = traced(x)
+    assert result.dtype == expected.dtype == rushlight.bfloat16 and rushlight.equal(result, expected)
+    with rushlight.no_grad():
+        traced.weight.zero_()
+        traced.bias.zero_()
+    assert not traced(x).any()

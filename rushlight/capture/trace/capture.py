@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...amp.autocast_mode import clear_autocast_cache, put_beneath
 from ...core.base import Spec, TensorBase, make
 from ...core.errors import CaptureError
 from ...core.state import state
@@ -129,8 +130,10 @@ def capture(
         kwargs = {name: replaced.get(name, value) for name, value in (kwargs or {}).items()}
     recorder = CallRecorder(tracer) if calls else None
     with tracer, Scopes(tracer, root, recorder):
+        put_beneath(tracer)
         result = program(*args, **(kwargs or {}))
         output, shown = output_of(tracer, result)
+        clear_autocast_cache()  # of what has no data in this run
     tracer.graph.output(output)
     live = live_nodes(tracer)
     tracer.graph.eliminate_dead_code(lambda node: node in live or (node.graph is not tracer.graph and node.is_impure()))

@@ -71,7 +71,7 @@ class _Single:
 IntType, FloatType, BoolType, StringType, NoneType, AnyType, NumberType, ComplexType, DeviceObjType = map(
     _Single, (INT, FLOAT, BOOL, STR, NONE, ANY, NUMBER, COMPLEX, DEVICE)
 )
-_settings = {"optimize": True, "inline": False, "warn": True, "runs": 1}
+_settings = {"optimize": True, "inline": False, "warn": True, "runs": 1, "autocast": True}
 
 
 def _exchange(name: str, value: Any) -> Any:
@@ -87,10 +87,8 @@ def _jit_assert_is_instance(obj: Any, type: Type) -> None:
 
 
 def _jit_set_autocast_mode(enabled: bool) -> bool:
-    """Have scripts take notice of ``autocast``, which they always do here; returns what was set before, which is True."""
-    if not enabled:
-        raise NotImplementedError("scripts can't ignore autocast: leave its context out")
-    return True
+    """Kept: scripts and traces run under ``autocast`` as other programs do, whatever is set.  Returns what was set before."""
+    return bool(_exchange("autocast", enabled))
 
 
 def _jit_set_emit_hooks(module_hook: Any, function_hook: Any) -> None:
