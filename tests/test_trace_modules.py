@@ -162,3 +162,15 @@ def test_modules_that_take_packed_sequences():
 
     module, x, lengths = Recurrent(), torch.randn(4, 2, 2), torch.tensor([4, 3])
     assert torch.equal(jit.trace(module, (x, lengths), check_trace=False)(x, lengths), module(x, lengths))
+
+
+@pytest.mark.parametrize("form", ["traced", "read", "archive"])
+def test_parts_of_a_tensor_are_as_many_as_they_were(form):
+    class Parts(nn.Module):
+        def forward(self, x):
+            return x.split(1)[-1] + sum(row.sum() for row in x)
+
+    traced = FORMS[form](jit.trace(Parts(), torch.ones(2, 3)))
+    assert traced(torch.ones(2, 4)).tolist() == [[9.0] * 4]
+    with pytest.raises(RuntimeError, match="too many values to unpack"):  # the last of three would be another one
+        traced(torch.ones(3, 3))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import warnings
 from typing import Any
 
 from ...core.base import TensorBase
 from ...core.errors import CaptureError, RushlightError
 from ...graph import Graph
-from ...graph.node import all_nodes
+from ...graph.node import all_graphs, all_nodes
 from ...nn.modules.module import Module
+from ..control.python_functions import unpack
 from ..graph_module import GraphModule, targets
 from ..tracer.tracer import TracerWarning, tensors_in
 from .capture import bind_arguments, capture, class_of, holds_empty_list, holds_tensor
@@ -121,6 +123,8 @@ def _traced(
         )
     if outplace:
         drop_writes(captured.graph)
+    for graph in all_graphs(captured.graph):
+        check_counts(graph)
     parts = {}
     for node in all_nodes(captured.graph):
         if node.op == "get_attr":
@@ -135,6 +139,24 @@ def _traced(
         made.take_calls({path: (class_of(func.get_submodule(path)).__name__, call) for path, call in captured.calls.items() if path})
         return made
     return TracedFunction(GraphModule(parts, captured.graph, "TracedFunction"), getattr(func, "__name__", type(func).__name__))
+
+
+_BY_SIZE = frozenset(
+    "split unsafe_split split_with_sizes unsafe_split_with_sizes chunk unsafe_chunk tensor_split hsplit vsplit dsplit unbind".split()
+)
+
+
+def check_counts(graph: Graph) -> None:
+    """Have the parts of a tensor taken as many as they were in the trace: the sizes of another input may give more or fewer."""
+    for node in list(graph.nodes):
+        if node.op == "call_function" and getattr(getattr(node.target, "op", None), "name", "") in _BY_SIZE:
+            items = [user for user in node.users if user.target is operator.getitem and user.args[0] is node]
+            if len(items) == len(node.users) and items:
+                with graph.inserting_after(node):
+                    parts = graph.call_function(unpack, (node, len(node.meta["val"])))
+                parts.meta.update({key: node.meta[key] for key in ("val", "source", "module") if key in node.meta})
+                for each in items:
+                    each.args = (parts, each.args[1])
 
 
 def _refuse(module: Module | None) -> None:

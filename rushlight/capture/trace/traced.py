@@ -168,7 +168,7 @@ def interpreted(call: Callable[..., Any], graph: Graph, name: str, args: tuple[A
     """Call what was traced; what does not fit its arguments is an error of the program."""
     try:
         return call(*args, **kwargs)
-    except (KeyError, IndexError, TypeError) as error:
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         if state.capture is not None:
             raise
         wrong = misfit(graph, name, len(args), kwargs)
