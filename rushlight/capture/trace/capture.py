@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -177,15 +178,27 @@ def holds_empty_list(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (any(map(holds_empty_list, value)) or (isinstance(value, list) and not value))
 
 
-def bind_arguments(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any], whole: bool = True) -> list[tuple[str, Any]]:
-    """The arguments with the names of the parameters that take them; ``whole=False`` where there may be more that are not given here."""
+_names: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
+
+
+def parameter_names(forward: Any, count: int) -> list[str]:
+    """Names of the first parameters of a Module's forward, its own left out."""
+    named = _names.get(forward)
+    if named is None:
+        parameters = list(inspect.signature(forward).parameters.values())[1:]
+        named = _names[forward] = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return named[:count] + [f"input_{at}" for at in range(len(named), count)]
+
+
+def bind_arguments(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The arguments with the names of the parameters that take them."""
     called = program.forward if isinstance(program, Module) else program
     try:
         signature = inspect.signature(called)
     except (TypeError, ValueError):
         return [*((f"input_{index}", each) for index, each in enumerate(args)), *kwargs.items()]
     try:
-        bound = (signature.bind if whole else signature.bind_partial)(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise CaptureError(f"the example inputs do not fit {getattr(program, '__name__', type(program).__name__)}: {error}") from None
     found: list[tuple[str, Any]] = []
@@ -227,7 +240,7 @@ class Scopes:
                     running.origin = {**running.origin, "module": path}
                 self.tracer.classes.setdefault(path, class_of(module))
                 if self.recorder is not None and running is self.tracer:
-                    self.recorder.enter(path, bind_arguments(module, args, {}, False))
+                    self.recorder.enter(path, list(zip(parameter_names(type(module).forward, len(args)), args)))
 
         def leave(module: Any, args: Any, kwargs: Any, result: Any) -> None:
             running = self.running()
