@@ -76,7 +76,9 @@ class CallRecorder:
             return self.tracer.node_of(value)
         if isinstance(value, (tuple, list)):
             values = [self.nodes_in(each) for each in value]
-            return tuple.__new__(type(value), values) if hasattr(value, "_fields") else type(value)(values)  # its own may check tensors
+            if hasattr(value, "_fields"):
+                return tuple.__new__(type(value), values)  # type: ignore[type-var]  # its own may check tensors
+            return type(value)(values)
         if isinstance(value, dict):
             return {key: self.nodes_in(each) for key, each in value.items()}
         return self.tracer.argument(value)
