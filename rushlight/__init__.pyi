@@ -10,7 +10,7 @@ from rushlight.amp.autocast_mode import autocast as autocast
 from rushlight.amp.grad_scaler import GradScaler as GradScaler
 from rushlight.autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from rushlight.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from rushlight.capture.trace.jit_trace import Future as _Future
+from rushlight.capture.trace.fork import Future as _Future
 from rushlight.core.devices import device as device, get_default_device as get_default_device, set_default_device as set_default_device
 from rushlight.core.dtypes import can_cast as can_cast, dtype as _dtype, dtype as dtype, finfo as finfo, get_default_dtype as get_default_dtype, iinfo as iinfo, promote_types as promote_types, set_default_dtype as set_default_dtype
 from rushlight.core.errors import NotSupported as NotSupported, RushlightError as RushlightError

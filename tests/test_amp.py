@@ -304,3 +304,47 @@ def test_a_scaler_that_is_off() -> None:
     scaler.step(optimizer)
     scaler.update()
     assert weight.tolist() == pytest.approx([0.9, 0.9])
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_trace_under_autocast_has_its_casts(cached):
+    model = rushlight.nn.Linear(3, 2)
+    x = rushlight.randn(4, 3)
+    with rushlight.autocast("cpu"):
+        if cached:
+            model(x)  # keeps a cast of the weight, which is no constant of the trace
+        traced = rushlight.jit.trace(model, x)
+        expected = model(x)
+    result = traced(x)
+    assert result.dtype == expected.dtype == rushlight.bfloat16 and rushlight.equal(result, expected)
+    with rushlight.no_grad():
+        traced.weight.zero_()
+        traced.bias.zero_()
+    assert not traced(x).any()
+
+
+@rushlight.jit.script
+def chosen(x, weight):
+    if bool(x.sum() > 0):
+        y = x @ weight
+    else:
+        y = x @ weight + 1
+    for _ in range(2):
+        y = y @ weight
+    return y
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_branches_and_loops_of_a_trace_have_the_casts_around_them(inside):
+    def program(x, weight):
+        if inside:
+            with rushlight.autocast("cpu"):
+                return weight.t() @ chosen(x, weight)
+        return weight.t() @ chosen(x, weight)
+
+    x, weight = rushlight.randn(2, 2).abs(), rushlight.randn(2, 2)
+    with rushlight.autocast("cpu"):
+        traced = rushlight.jit.trace(program, (x, weight))
+        expected = program(x, weight), program(-x, weight)
+    assert expected[0].dtype == rushlight.bfloat16
+    assert rushlight.equal(traced(x, weight), expected[0]) and rushlight.equal(traced(-x, weight), expected[1])

@@ -436,3 +436,11 @@ def test_cholesky_solve_with_a_zero_on_the_diagonal_gives_infinite_solutions() -
     assert torch.cholesky_solve(right, factor).tolist() == [[np.inf], [-np.inf]]
     assert torch.cholesky_solve(right, factor.T, upper=True).tolist() == [[np.inf], [-np.inf]]
     assert torch.cholesky_solve(right, torch.zeros(2, 2)).isnan().all()
+
+
+def test_tensordot_takes_a_tensor_of_dimensions():
+    a, b = torch.arange(60.0).reshape(3, 4, 5), torch.arange(24.0).reshape(4, 3, 2)
+    assert torch.equal(torch.tensordot(a, b, torch.tensor([[1, 0], [0, 1]])), torch.tensordot(a, b, ([1, 0], [0, 1])))
+    c = torch.arange(40.0).reshape(4, 5, 2)
+    for dims in (torch.tensor([2]), torch.tensor(2)):
+        assert torch.equal(torch.tensordot(a, c, dims), torch.tensordot(a, c, 2))

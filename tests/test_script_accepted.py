@@ -13,6 +13,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight import Tensor, nn
 from rushlight.compat.c_names import _get_tracing_state
+from rushlight.compat.c_names.script_names import _jit_assert_is_instance
 from rushlight.compat.trace_graph import _get_trace_graph
 from rushlight.nn.common_types import _size_2_t
 from rushlight.nn.modules.utils import _pair, _quadruple, _single, _triple
@@ -356,3 +357,30 @@ def test_a_script_is_not_traced():
         return x
 
     assert torch.jit.script(traced)(torch.ones(1)).item() == 1
+
+
+def test_annotate_of_a_tensor_as_a_number():
+    def as_float(x):
+        return torch.jit.annotate(float, x)
+
+    result = torch.jit.script(as_float)(torch.tensor(1.5))
+    assert result == 1.5 and isinstance(result, float)
+
+
+def test_comments_of_types_in_a_body_after_that_of_the_signature():
+    def added(a, b):
+        # type: (int, int) -> int
+        # type: int
+        return a + b
+
+    assert str(torch.jit.script(added).schema) == "added(int a, int b) -> int"
+
+
+def test_a_value_is_of_the_type_of_a_value_in_a_graph():
+    def twice(x):
+        return 2 * x
+
+    kind = list(torch.jit.trace(twice, torch.ones(2)).graph.outputs())[0].type()
+    _jit_assert_is_instance(torch.ones(3), kind)
+    with pytest.raises(RuntimeError, match="Expected a value of type"):
+        _jit_assert_is_instance(3, kind)

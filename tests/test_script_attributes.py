@@ -34,9 +34,9 @@ class _Typed(nn.Module):
         (
             "sub",
             torch.jit.script(nn.ReLU()),
-            r"Expected a value of type 'Linear\(in_features=2, out_features=2\)' for field 'sub', but found 'ReLU",
+            r"Expected a value of type '__torch__.*Linear \(in_features=2, out_features=2\)' for field 'sub', but found '__torch__.*ReLU",
         ),
-        ("sub", torch.jit.script(nn.Linear(2, 5)), "for field 'sub', but found 'Linear"),
+        ("sub", torch.jit.script(nn.Linear(2, 5)), "for field 'sub', but found '__torch__.*Linear"),
         ("factor", 6, "Can't set constant 'factor' which has value:5"),
         ("count", 6.5, "Could not cast attribute 'count' to type int"),
         ("count", "six", "Could not cast attribute 'count' to type int"),

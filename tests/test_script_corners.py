@@ -376,3 +376,30 @@ def test_a_schema_has_arguments_and_results() -> None:
     assert [each.default_value for each in schema.arguments if each.has_default_value()] == [None, "ab", None]
     assert [str(each.type) for each in schema.returns] == ["Tuple[Tensor, int]"]
     assert schema.arguments[1].type.kind() == "OptionalType" and schema.arguments[1].type.getElementType().kind() == "DictType"
+
+
+def test_an_object_says_what_is_scripted_in_its_place():
+    class Adds:
+        def __call__(self, *numbers):
+            return sum(numbers)
+
+        def __prepare_scriptable__(self):
+            def added(a: int, b: int) -> int:
+                return a + b
+
+            return added
+
+    assert jit.script(Adds())(1, 2) == 3
+
+    def plain(a: int) -> int:
+        return a + 1
+
+    def decorated(*numbers):
+        return plain(*numbers)
+
+    decorated.__prepare_scriptable__ = lambda: plain
+
+    def calls(a: int) -> int:
+        return 2 * decorated(a)
+
+    assert jit.script(decorated)(1) == 2 and jit.script(calls)(1) == 4

@@ -249,3 +249,64 @@ def test_inference_has_no_dropout_and_folds_batch_norms() -> None:
     assert "dropout" not in plain.code
     with pytest.raises(RuntimeError, match="freeze"):
         jit.run_frozen_optimizations(scripted)
+
+
+def test_functions_of_the_library_are_scripted_themselves():
+    x = torch.tensor([-1.0, 2.0])
+    relu = jit.script(nn.functional.relu)
+    assert torch.equal(relu(x), torch.tensor([0.0, 2.0])) and relu.name == "relu"
+    assert str(relu.schema) == "relu(Tensor input, bool inplace=False) -> Tensor"
+    assert jit.script(nn.functional.relu) is relu
+    margin = jit.script(nn.functional.triplet_margin_loss)
+    assert margin(torch.zeros(1, 2), torch.ones(1, 2), torch.zeros(1, 2), margin=0.5).item() == pytest.approx(0.5 + 2**0.5, abs=1e-5)
+
+    stream = io.BytesIO()
+    jit.save(relu, stream)
+    stream.seek(0)
+    assert torch.equal(jit.load(stream)(x), torch.tensor([0.0, 2.0]))
+
+
+def drawn(generator: torch.Generator, other: torch.Generator | None = None):
+    return torch.randn(2, generator=generator if other is None else other)
+
+
+def drawn_here(x):
+    generator = torch.Generator()
+    generator.manual_seed(3)
+    return x.normal_(0.0, 1.0, generator=generator)
+
+
+def test_generators_are_arguments_and_made_in_scripts():
+    scripted = jit.script(drawn)
+    expected = torch.tensor([0.8033, 0.1748])
+    assert torch.allclose(scripted(torch.Generator().manual_seed(3)), expected, atol=1e-4)
+    assert torch.allclose(scripted(torch.Generator(), torch.Generator().manual_seed(3)), expected, atol=1e-4)
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Generator' for argument 'generator'"):
+        scripted(3)
+
+    stream = io.BytesIO()
+    jit.save(jit.script(drawn_here), stream)
+    stream.seek(0)
+    assert torch.allclose(jit.load(stream)(torch.zeros(2)), expected, atol=1e-4)
+
+
+@jit._overload
+def shifted(x: float, y: str) -> float: ...
+
+
+@jit._overload
+def shifted(x: float, y: float) -> float: ...  # noqa: F811
+
+
+def shifted(x, y=2.0):  # noqa: F811
+    if isinstance(y, str):
+        return 4.0 - x
+    else:
+        return x + y
+
+
+def test_a_default_of_one_overload_is_none_of_another():
+    def calls():
+        return shifted(1.5), shifted(1.5, "hi"), shifted(1.5, 5.0)
+
+    assert jit.script(calls)() == (3.5, 2.5, 6.5)

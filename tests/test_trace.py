@@ -459,3 +459,14 @@ def test_detach_in_place_is_part_of_a_trace():
         x = torch.full((2,), 3.0, requires_grad=True)
         torch.jit.trace(f, (example,))(x).sum().backward()
         assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_leading_dimensions_of_size_one_do_not_count_where_a_trace_writes_by_indices():
+    def put(x, where, value):
+        x = x.clone()
+        x[where] = value
+        return x
+
+    example = (torch.zeros(3), torch.tensor([0, 2]), torch.ones(1, 1, 2))
+    traced = torch.jit.trace(put, example)
+    assert traced(torch.zeros(4), torch.tensor([1, 2, 3]), torch.ones(1, 1, 3)).tolist() == [0.0, 1.0, 1.0, 1.0]

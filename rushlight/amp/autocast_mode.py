@@ -82,6 +82,15 @@ class _Casting:
         return dispatch(op, args)
 
 
+def put_beneath(interceptor: Any) -> None:
+    """Have an interceptor that was just put in see what the autocasts around it make of calls: the casts, too, none of which was made before."""
+    stack = state.interceptors
+    at = stack.index(interceptor)
+    while at and isinstance(stack[at - 1], _Casting):
+        stack[at - 1], stack[at], at = stack[at], stack[at - 1], at - 1
+    clear_autocast_cache()
+
+
 def _device_kind(args: tuple[Any, ...]) -> str:
     """The kind of device that a call is on: that of its first tensor."""
     first = next(_tensors(args), None)

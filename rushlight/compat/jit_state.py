@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..capture.trace.jit_trace import ENABLED as _enabled
-from ..capture.trace.jit_trace import EnabledProxy
+from ..capture.trace.traced import ENABLED as _enabled
+from ..capture.trace.traced import EnabledProxy
 
 
 def disable() -> None:

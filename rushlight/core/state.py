@@ -17,7 +17,7 @@ Registries, filled on import and by extensions:
     ``backends.registry``       back-ends by name
     ``schedule.lowering``       lowerings by target
     ``capture.compile``         ``annotations.marks`` (functions marked by users), ``vm.interpreter.HANDLERS``, ``record.registry``
-    ``capture.script``          ``frontend.types.CLASS_MAKERS``; ``capture.trace.jit_trace``: ``WRITERS`` and ``READERS`` of files
+    ``capture.script``          ``frontend.types.CLASS_MAKERS``; ``capture.trace.traced``: ``WRITERS`` and ``READERS`` of files
     ``onnx.registration``       symbolic functions of users
     ``serialization``           ``safe_globals`` (what files may name), ``locations`` (where storages are restored)
     ``utils.trees``             containers that are trees

@@ -41,7 +41,9 @@ from ..capture.script.fusion_flags import (
 )
 from ..capture.script.overloads import _overload as _overload
 from ..capture.script.overloads import _overload_method as _overload_method
-from ..capture.trace.jit_trace import Future, TracedFunction, TracedModule, TracingCheckError, fork, load, save, trace, trace_module, wait
+from ..capture.trace.fork import Future, fork, wait
+from ..capture.trace.jit_trace import TracingCheckError, trace, trace_module
+from ..capture.trace.traced import TracedFunction, TracedModule, load, save
 from ..capture.tracer.tracer import TracerWarning
 from ..core.errors import CaptureError
 from ..core.missing import missing as _missing

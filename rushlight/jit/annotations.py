@@ -8,7 +8,7 @@ from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union  #
 
 from ..capture.script import annotate
 from ..capture.script.frontend.types import Broadcasting
-from ..capture.trace.jit_trace import Future
+from ..capture.trace.fork import Future
 from ..core.missing import missing
 from ..tensor import Tensor
 

@@ -120,7 +120,9 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             value = make(on_device(np.asarray(value, self._array.dtype), self.device))
     shape = value._array.shape
     if shape and shape[0] == 1 and (indices or len(shape) > target._array.ndim):  # leading dimensions of size 1 do not count
-        value = _without_leading_ones(value, None if indices else len(shape) - target._array.ndim)
+        rank = _rank_of_indexed(target, indices)
+        if not indices or len(shape) > rank:
+            value = _without_leading_ones(value, len(shape) - rank)
     if value._array.shape == target._array.shape:
         _check_overlap(target._array, value)
     if value._storage is not None and value._storage is target._storage and value._array.shape != target._array.shape and not indices:
@@ -135,14 +137,21 @@ def setitem(self: Any, index: Any, value: Any) -> None:
             raise
 
 
-def _without_leading_ones(value: Any, excess: int | None) -> Any:
-    """A value without its leading dimensions of size 1: without as many as it has too many, or, where that is not said, without all fixed ones.
+def _rank_of_indexed(target: Any, indices: Any) -> int:
+    """How many dimensions what tensors of indices (None for whole dimensions) pick has."""
+    given = [each for each in indices if each is not None]
+    if not given:
+        return int(target._array.ndim)
+    masks = [each._array.dtype in _MASK_KINDS for each in given]
+    used = sum(each._array.ndim if mask else 1 for each, mask in zip(given, masks))
+    return int(target._array.ndim) - used + max(1 if mask else each._array.ndim for each, mask in zip(given, masks))
 
-    A dynamic size that is 1 in a capture may be larger in another run.
-    """
+
+def _without_leading_ones(value: Any, excess: int) -> Any:
+    """A value without those of its leading dimensions of size 1 that are too many."""
     shape = tuple(value.shape if state.capture is not None else value._array.shape)
-    ones = next((at for at, size in enumerate(shape) if int.__ne__(size, 1) or (excess is None and size.__class__ is not int)), len(shape))
-    return value.reshape(shape[ones if excess is None else min(ones, excess) :]) if ones else value
+    ones = next((at for at, size in enumerate(shape) if int.__ne__(size, 1)), len(shape))
+    return value.reshape(shape[min(ones, excess) :]) if ones else value
 
 
 def delitem(self: Any, index: Any) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..capture.trace.jit_trace import TracedFunction, load
+from ..capture.trace.traced import TracedFunction, load
 from ..core.dtypes import BY_NAME
 from ..core.errors import ArgumentError
 from ..graph import Graph, Node

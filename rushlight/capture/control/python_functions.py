@@ -280,3 +280,13 @@ SUBSTITUTES: dict[Any, Callable[..., Any]] = {
         )
     },
 }  # fmt: skip
+
+
+def unpack(value: Any, count: int) -> tuple[Any, ...]:
+    """The items of a sequence of a known length: the right side of ``a, b = value``."""
+    items = tuple(value)
+    if len(items) < count:
+        raise ValueError(f"not enough values to unpack (expected {count}, got {len(items)})")
+    if len(items) > count:
+        raise ValueError(f"too many values to unpack (expected {count})")
+    return items

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...amp.autocast_mode import clear_autocast_cache
 from ...core.base import Spec, TensorBase, make
 from ...core.errors import CaptureError
 from ...core.state import flags, state
@@ -42,14 +43,17 @@ class RegionTracer(BodyTracer):
         self.touched: dict[int, Any] = {}  # by id: all arrays that were written to, also on paths that are not taken
 
     def __enter__(self) -> RegionTracer:
-        self._around = list(state.interceptors)
-        state.interceptors[:] = [each for each in state.interceptors if each is not self.parent]
+        around = self._around = list(state.interceptors)
         super().__enter__()
+        if self.parent in around:  # whose place it takes, also beneath autocasts
+            state.interceptors[:] = [self if each is self.parent else each for each in around]
+        clear_autocast_cache()  # of casts that are values of the graph around, or (at the end) of this one
         return self
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         state.interceptors[:] = self._around
+        clear_autocast_cache()
 
     # -- values of the graph around ------------------------------------------------------------------------------
 

@@ -19,9 +19,9 @@ from ...core.declare import Op
 from ...core.missing import is_own
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..trace.jit_trace import ENABLED, TracedFunction
+from ..trace.traced import ENABLED, TracedFunction
 from . import module_part, serialization
-from .compilation_unit import CompilationUnit
+from .compilation_unit import CompilationUnit, calling
 from .freeze import freeze, optimize_for_inference, run_frozen_optimizations
 from .frontend.annotations import Attribute, annotate, export, ignore, is_instance, is_scripting, script_method, unused
 from .frontend.errors import Error, NotSupportedError, ScriptError, UnusedCallError
@@ -79,6 +79,8 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
         return obj
     if isinstance(obj, Module):
         return scripted(prepared(obj), {}, root=True)
+    if not isinstance(obj, type) and hasattr(obj, "__prepare_scriptable__"):
+        return script(obj.__prepare_scriptable__(), None, _frames_up + 1, None, example_inputs)
     if isinstance(obj, type):
         if issubclass(obj, enum.Enum) or (issubclass(obj, tuple) and hasattr(obj, "_fields")):
             return obj
@@ -93,8 +95,10 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     if inspect.ismethod(obj):
         raise NotSupportedError(f"the method '{obj.__name__}' can't be scripted alone: mark it with jit.export and script the Module")
     if is_of_package(obj):
+        if obj.__class__ is FunctionType:
+            return script_function(calling(obj))
         raise NotSupportedError(
-            f"'{getattr(obj, '__name__', obj)}' is a function of the package: write a function that calls it, and script that"
+            f"'{getattr(obj, '__name__', obj)}' is no function that scripts can read: write a function that calls it, and script that"
         )
     if not inspect.isfunction(obj):
         kind = type(obj)

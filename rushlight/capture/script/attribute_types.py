@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.state import state
 from ...nn.modules.module import Module
-from ..trace.jit_trace import TracedModule
+from ..trace.traced import TracedModule
 from .frontend.type_checks import checker
 from .frontend.types import ANY, FLOAT, NONE, OBJECT, UnknownAnnotation, from_annotation, type_of
 from .interfaces import check_interface, interfaces_of
@@ -25,13 +25,15 @@ def checked_attribute(module: Any, name: str, value: Any) -> Any:
 
 
 def _check_submodule(module: Any, name: str, value: Any) -> None:
+    if state.scripted:  # which was checked when the program was compiled
+        return
     wanted = interfaces_of(module).get(name)
-    if wanted is not None:
-        check_interface(wanted, value, name)
     if not hasattr(value, "_script_programs") and not isinstance(value, TracedModule):
         raise RuntimeError(
             f"Cannot re-assign modules in a ScriptModule with non-scripted module, tried to replace existing module '{name}': {value}"
         )
+    if wanted is not None:
+        check_interface(wanted, value, name)
     before = module._modules.get(name)
     if wanted is None and before is not None and _compiled_for(before) != _compiled_for(value):
         raise RuntimeError(f"Expected a value of type '{_shown(before)}' for field '{name}', but found '{_shown(value)}'")
@@ -45,7 +47,7 @@ def _compiled_for(module: Any) -> Any:
 
 def _shown(module: Any) -> str:
     kind, constants = _compiled_for(module)
-    return f"{kind.__name__}({', '.join(f'{name}={value!r}' for name, value in sorted(constants.items()))})"
+    return f"__torch__.{kind.__module__}.{kind.__name__} ({', '.join(f'{name}={value!r}' for name, value in sorted(constants.items()))})"
 
 
 def _cast(module: Any, name: str, value: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 import __future__
 
+import functools
+import inspect
 import linecache
 import math
 import sys
@@ -12,7 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from ...core.declare import PACKAGE
-from .frontend.errors import ScriptError
+from .frontend.errors import NotSupportedError, ScriptError
 from .frontend.types import TYPE_NAMES
 from .script_function import script_function
 
@@ -27,11 +29,11 @@ _SYNTAX_ERRORS = {
 }  # what PyTorch's parser says of what Python's refuses
 
 
-def functions_in(text: str, around: Any = None) -> dict[str, Any]:
+def functions_in(text: str, around: Any = None, further: dict[str, Any] | None = None) -> dict[str, Any]:
     """The functions that a text defines, whose source can be read as that of any other; names are those of the frame that gives it, too."""
     text = textwrap.dedent(text)
     file = f"<string {next(_numbers)}>"
-    names: dict[str, Any] = {**TYPE_NAMES, "torch": sys.modules[PACKAGE], "math": math, "__name__": file}
+    names: dict[str, Any] = {**TYPE_NAMES, "torch": sys.modules[PACKAGE], "math": math, "__name__": file, **(further or {})}
     try:
         code = compile(text, file, "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     except SyntaxError as error:
@@ -44,6 +46,32 @@ def functions_in(text: str, around: Any = None) -> dict[str, Any]:
     exec(code, names, defined)
     names.update(defined)
     return {name: value for name, value in defined.items() if isinstance(value, FunctionType)}
+
+
+_LITERALS = (int, float, bool, str, type(None))
+_IN_ANNOTATIONS = frozenset(("Tensor", "int", "float", "bool", "str", "None", "Any"))
+
+
+@functools.cache
+def calling(function: Any) -> Any:
+    """A function of the user's language that calls one of the package with all of its parameters, so that it can be scripted."""
+    parts, given = [], []
+    for each in inspect.signature(function).parameters.values():
+        default = "" if each.default is each.empty else f" = {each.default!r}"
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) or (default and not isinstance(each.default, _LITERALS)):
+            raise NotSupportedError(
+                f"'{function.__name__}' takes a variable number of arguments, or has a default that is no number and no text: write a function that "
+                "calls it, and script that"
+            )
+        if each.kind is each.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        hint = "Tensor" if each.annotation is each.empty else str(each.annotation)
+        known = set(hint.replace("|", " ").split()) <= _IN_ANNOTATIONS
+        parts.append(f"{each.name}: {hint if known else 'Any'}{default}")
+        given.append(f"{each.name}={each.name}" if each.kind is each.KEYWORD_ONLY else each.name)
+    name = function.__name__
+    text = f"def {name}({', '.join(parts)}):\n    return _function({', '.join(given)})\n"
+    return functions_in(text, None, {"_function": function})[name]
 
 
 class CompilationUnit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+from collections.abc import Set
 from typing import Any
 
 from ...core.base import TensorBase
@@ -13,9 +14,10 @@ from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
 from ..control.python_functions import power
-from ..trace.jit_trace import TracedModule
+from ..trace.traced import TracedModule
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
+from .interfaces import interfaces_of
 from .lower.compiler import ScriptParameter, Signature
 from .run.library_modules import CALL, needs_python
 from .run.program import ScriptProgram
@@ -48,26 +50,34 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
     made = RecursiveScriptModule()
     made.__dict__["_script_original"] = mod._script_class
     made.training = False
-    for name in preserved_attrs or ():
-        if name in mod._script_programs:
-            continue
-        _preserve(mod, made, name)
-    names = [
-        *(["forward"] if "forward" in mod._script_programs else []),
-        *(name for name in preserved_attrs or () if name in mod._script_programs),
-    ]
     whole = expanded(mod)
-    graphs = {name: inlined(mod._script_programs[name].graph, whole) for name in dict.fromkeys(names)}
-    written = _aliased(mod, set().union(*map(_written, graphs.values())))
+    swapped = _swapped(whole)
+    methods: dict[str, list[str]] = {"": ["forward"] if "forward" in mod._script_programs else []}  # by the paths of their Modules
+    for name in dict.fromkeys(preserved_attrs or ()):
+        way, _, last = name.rpartition(".")
+        if last in getattr(_at(mod, way), "_script_programs", ()):
+            methods.setdefault(way, []).append(last)
+        else:
+            _preserve(mod, made, name)
+    graphs = {
+        (way, name): inlined(_at(mod, way)._script_programs[name].graph, _at(whole, way), "", _below_path(swapped, way))
+        for way, names in methods.items()
+        for name in names
+    }
+    written = _aliased(mod, {f"{way}.{path}" if way else path for (way, _), graph in graphs.items() for path in _written(graph)})
     for path in written:  # which stay as they are
         _preserve(mod, made, path)
-    for name, graph in graphs.items():
-        program = mod._script_programs[name]
-        _constants(graph, mod, made, {*written, *(preserved_attrs or ())})
+    kept = {*written, *(preserved_attrs or ())}
+    for (way, name), graph in graphs.items():
+        if way and _below(way, kept):
+            continue  # in a Module that stays as it is
+        owner, holder = _at(mod, way), _holder(mod, made, way)
+        signature = owner._script_programs[name].signature
+        _constants(graph, owner, holder, _below_path(kept, way))
         fold(graph)
         graph.eliminate_dead_code()
         graph.lint()
-        made._script_adopt(name, ScriptProgram(graph, Signature(name, program.signature.parameters, program.signature.result)))
+        holder._script_adopt(name, ScriptProgram(graph, Signature(name, signature.parameters, signature.result)))
     made.__dict__["_script_frozen"] = True
     if optimize_numerics:
         optimise(made)
@@ -118,10 +128,34 @@ def _aliased(mod: Module, written: set[str]) -> set[str]:
     return written | {path for path, places in held.items() if places & touched}
 
 
+def _swapped(mod: Any) -> frozenset[str]:
+    """The paths of Modules that methods put others in the place of."""
+    found = set()
+    for path, part in mod.named_modules():
+        for program in part.__dict__.get("_script_programs", {}).values():
+            for way, name in _set_names(program.graph):
+                owner = part
+                for each in filter(None, way.split(".")):
+                    owner = owner._modules[each]
+                if name in owner._modules:
+                    if name in interfaces_of(owner):
+                        raise RuntimeError(
+                            f"Freezing does not support SetAttr on an interface type. SetAttr is done on '{name}': which Module stands there is known "
+                            "only when the program runs"
+                        )
+                    found.add(".".join(filter(None, (path, way, name))))
+    return frozenset(found)
+
+
+def _set_names(graph: Graph) -> list[tuple[str, str]]:
+    """The attributes that a graph sets: the path of the Module, and the name."""
+    setters = [node for node in all_nodes(graph) if node.op == "call_module" and node.target.endswith("__setattr__")]
+    return [(node.target.removesuffix("__setattr__").rstrip("."), node.args[0]) for node in setters]
+
+
 def _written(graph: Graph) -> set[str]:
     """The paths of attributes that a graph without calls sets, or writes to in place."""
-    setters = [node for node in all_nodes(graph) if node.op == "call_module" and node.target.endswith("__setattr__")]
-    return mutated(graph) | {f"{node.target.removesuffix('__setattr__')}{node.args[0]}" for node in setters}
+    return mutated(graph) | {".".join(filter(None, each)) for each in _set_names(graph)}
 
 
 def expanded(mod: Any) -> Any:
@@ -155,18 +189,36 @@ def _as_script(mod: TracedModule) -> ScriptModule:
     return made
 
 
-def _preserve(mod: Any, made: Any, path: str) -> None:
-    """An attribute that stays what it is: at its own place, with Modules on the way that hold nothing else."""
-    *way, last = path.split(".")
-    for part in way:
-        mod = mod._modules.get(part)
-        if mod is None:
-            break
+def _at(mod: Any, path: str) -> Any:
+    """The Module at a path; None where there is none."""
+    for part in filter(None, path.split(".")):
+        mod = None if mod is None else mod._modules.get(part)
+    return mod
+
+
+def _below_path(paths: Any, way: str) -> frozenset[str]:
+    """Those of several paths that are below a Module, as it names them."""
+    return frozenset(path[len(way) + 1 if way else 0 :] for path in paths if not way or path.startswith(way + "."))
+
+
+def _holder(mod: Any, made: Any, way: str) -> Any:
+    """The Module of the frozen one at the place of another one, made with those on the way where it is not there: they hold nothing else."""
+    for part in filter(None, way.split(".")):
+        mod = mod._modules[part]
         if part not in made._modules:
             made._modules[part] = holder = RecursiveScriptModule()
             holder.__dict__["_script_original"] = mod.__dict__.get("_script_original", type(mod))
             holder.training = False
         made = made._modules[part]
+    return made
+
+
+def _preserve(mod: Any, made: Any, path: str) -> None:
+    """An attribute that stays what it is, at its own place."""
+    way, _, last = path.rpartition(".")
+    root, mod = mod, _at(mod, way)
+    if mod is not None:
+        made = _holder(root, made, way)
     if mod is None or not hasattr(mod, last):
         raise ScriptError(f"preserved_attrs names '{path}', which the Module does not have")
     for table in ("_parameters", "_buffers", "_modules"):
@@ -176,14 +228,14 @@ def _preserve(mod: Any, made: Any, path: str) -> None:
     made.__dict__[last] = getattr(mod, last)
 
 
-def _constants(graph: Graph, mod: Any, made: Any, kept: set[str]) -> None:
+def _constants(graph: Graph, mod: Any, made: Any, kept: Set[str]) -> None:
     """Attributes as constants: plain ones in the graph, tensors as attributes that are no parameters."""
     for node in list(graph.nodes):
         for body in node.bodies.values():
             _constants(body, mod, made, kept)
-        if node.op == "call_module" and not node.target.endswith("__setattr__"):
+        if node.op == "call_module" and not node.target.endswith("__setattr__") and not _below(node.target, kept):
             _kept(node, mod, made)
-        if node.op != "get_attr" or node.target in kept or any(node.target.startswith(each + ".") for each in kept):
+        if node.op != "get_attr" or _below(node.target, kept):
             continue
         value = mod
         for part in node.target.split("."):
@@ -195,6 +247,11 @@ def _constants(graph: Graph, mod: Any, made: Any, kept: set[str]) -> None:
             name = "_frozen_" + node.target.replace(".", "_")
             made.__dict__[name] = value.detach() if isinstance(value, TensorBase) else copy.deepcopy(value)
             node.target = name
+
+
+def _below(path: str, kept: Set[str]) -> bool:
+    """Whether a path is one of several, or below one."""
+    return path in kept or any(path.startswith(each + ".") for each in kept)
 
 
 def _kept(node: Node, mod: Any, made: Any) -> None:

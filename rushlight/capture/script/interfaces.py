@@ -9,7 +9,7 @@ from typing import Any
 from ...nn.modules.module import Module
 from .frontend.errors import ScriptError
 from .frontend.types import NONE, InterfaceType
-from .lower.attributes import declared
+from .lower.attributes import declared, interface_in
 from .lower.compiler import FunctionCompiler, Signature
 from .script_function import caller_frames
 
@@ -70,8 +70,4 @@ def check_interface(wanted: InterfaceType, module: Any, name: str) -> None:
 def interfaces_of(made: Any) -> dict[str, Any]:
     """The attributes of a Module that are annotated with an interface."""
     hints = declared(made)[0]
-    return {
-        name: vars(each)["_script_interface"]
-        for name, each in hints.items()
-        if isinstance(each, type) and "_script_interface" in vars(each)
-    }
+    return {name: found for name, each in hints.items() if (found := interface_in(each)) is not None}

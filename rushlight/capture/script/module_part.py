@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.base import TensorBase
 from ...nn.modules.module import Module
-from ..trace.jit_trace import WRITERS, TracedModule
+from ..trace.traced import WRITERS, TracedModule
 from .freeze import freeze
 from .frontend.types import OBJECT, type_of
 from .run.program import ScriptProgram
@@ -104,7 +104,7 @@ class ModulePart:
 
     def _has_method(self, name: str) -> bool:
         """Whether there is a scripted method of a name."""
-        return name in self._programs() or (name == "forward" and isinstance(self._module, TracedModule))
+        return name in self._method_names()
 
     def _get_method(self, name: str) -> Any:
         """A scripted method."""
@@ -116,7 +116,10 @@ class ModulePart:
 
     def _method_names(self) -> list[str]:
         """The names of scripted methods."""
-        return [*self._programs()] or (["forward"] if isinstance(self._module, TracedModule) else [])
+        module = self._module
+        if not isinstance(module, TracedModule):
+            return [*self._programs()]
+        return [*([] if "forward" in module.__dict__ else ["forward"]), *module.methods]
 
     def _get_methods(self) -> list[Any]:
         """The scripted methods."""

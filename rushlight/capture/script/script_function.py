@@ -13,7 +13,7 @@ from typing import Any
 from ...core.schema import FunctionSchema
 from ...graph import Graph
 from ..listing import listed
-from ..trace.jit_trace import save
+from ..trace.traced import save
 from .frontend.annotations import IGNORED, UNUSED, mark_of
 from .frontend.errors import ScriptError
 from .frontend.types import Type
@@ -180,6 +180,8 @@ class RecursiveCompiler(FunctionCompiler):
 
 def script_function(function: Any, frames: tuple[Any, ...] = (), examples: dict[str, Type] | None = None) -> ScriptFunction:
     """Script a function; the same one again where that was done before."""
+    if hasattr(function, "__prepare_scriptable__"):  # says what is scripted in its place
+        function = function.__prepare_scriptable__()
     if isinstance(function, ScriptFunction):
         return function
     if mark_of(function) in (IGNORED, UNUSED):

@@ -19,7 +19,7 @@ from ...nn.modules.module import Module
 from ...nn.parameter import is_lazy
 from ..graph_module import GraphModule
 from ..listing import listed
-from ..trace.jit_trace import ENABLED, TracedModule, save
+from ..trace.traced import ENABLED, TracedModule, save
 from .attribute_types import checked_attribute
 from .compilation_unit import functions_in
 from .frontend.annotations import EXPORTED, IGNORED, METHOD, UNUSED, Attribute, mark_of

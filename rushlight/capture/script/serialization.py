@@ -31,7 +31,8 @@ from ...ops.quantized import Packed
 from ...ops.quantized.rnn import CellParameters
 from ..graph_data import METHODS, SPACES, decode, encode, from_data, to_data
 from ..graph_module import GraphModule
-from ..trace.jit_trace import READERS, WRITERS, TracedFunction, TracedModule
+from ..trace.module_calls import ModuleCall
+from ..trace.traced import READERS, WRITERS, TracedFunction, TracedModule, TracedPart
 from .frontend.types import class_type, parse_type
 from .hooks import TABLES, ScriptHook
 from .ir import graph_functions
@@ -87,7 +88,7 @@ SPACES["math"] = {name: value for name, value in vars(math).items() if inspect.i
 SPACES["helper"] = dict(graph_functions.FUNCTIONS)
 SPACES["library"] = _Library()
 METHODS |= {name for name in dir(runtime.tensor_type) if not name.startswith("_")} - {"numpy", "data_ptr", "share_memory_"}
-METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split(), "unpack"}
+METHODS |= {*STR_METHODS, *LIST_METHODS, *"keys values items get pop setdefault update clear copy popitem".split(), "unpack", "manual_seed"}
 
 
 class ScriptWriter:
@@ -180,13 +181,16 @@ class ScriptWriter:
         }
         if isinstance(module, GraphModule):
             row["traced"], row["class"] = to_data(module.graph), type(module).__name__
+            if isinstance(module, TracedModule):
+                row["calls"] = {each: [name, call.data()] for each, (name, call) in module.__dict__["_script_calls"].items()}
         elif isinstance(module, ScriptModule):
             row["class"] = module._script_class.__name__
             row["methods"] = {name: self.program(program) for name, program in module._script_programs.items()}
             if hasattr(module, CALL):
                 row["library"] = library_path(module._script_class)
         else:
-            row["library"] = f"{home_module(type(module))}.{type(module).__qualname__}"
+            kind = Module if isinstance(module, TracedPart) else type(module)
+            row["library"] = f"{home_module(kind)}.{kind.__qualname__}"
         row["attributes"] = self.attributes(module, place)
         hooks = {
             when: [self.program(hook._program) for hook in module.__dict__[table].values() if isinstance(hook, ScriptHook)]
@@ -360,6 +364,8 @@ class ScriptReader:
                 made._non_persistent_buffers_set.add(name)
         for name, child in row["children"].items():
             made._modules[name] = None if child is None else self.module(child, place + name)
+        if "calls" in row:
+            made.take_calls({str(each): (str(name), ModuleCall.of(call)) for each, (name, call) in row["calls"].items()})
         for name, value in row["attributes"].items():
             made.__dict__[name] = self.attribute(value, place + name)
         for name, method in row.get("methods", {}).items():

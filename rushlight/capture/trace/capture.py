@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ...amp.autocast_mode import clear_autocast_cache, put_beneath
 from ...core.base import Spec, TensorBase, make
 from ...core.errors import CaptureError
 from ...core.state import state
@@ -19,6 +21,7 @@ from ..control.dynamic_lists import list_input, optional_input, output_of
 from ..control.python_functions import Maybe
 from ..tracer.fake_tensors import without_data
 from ..tracer.tracer import Tracer
+from .module_calls import CallRecorder, ModuleCall
 
 
 class Captured:
@@ -33,6 +36,7 @@ class Captured:
         self.tracer = tracer
         self.inputs = inputs
         self.result = result
+        self.calls: dict[str, ModuleCall] = {}  # of the Modules inside, by their paths
         self.outputs = outputs  # the result, with one tensor in the place of a list of unknown length
 
 
@@ -49,6 +53,7 @@ def capture(
     optional: Callable[[str], bool] = lambda name: False,
     numbers: Callable[[str], str] = lambda name: "",
     root: Module | None = None,
+    calls: bool = False,
     **options: Any,
 ) -> Captured:
     """Run a program on example inputs and record what it does.
@@ -58,7 +63,7 @@ def capture(
     takes no time to compute, and raises where the program asks for a value; ``listed(name, items)`` says which lists are inputs of any
     length, ``optional(name)`` which inputs may be None in another run; ``numbers(name)`` which arguments that are Python numbers are inputs:
     "followed" ones are symbolic numbers in the run, those called "tensor" tensors without dimensions, "fixed" ones keep their value; ``root`` is the Module of
-    a program that is one of its methods; ``options`` are those of :class:`~rushlight.capture.tracer.tracer.Tracer`.
+    a program that is one of its methods; with ``calls=True`` those of the Modules inside are noted; ``options`` are those of :class:`~rushlight.capture.tracer.tracer.Tracer`.
     """
     root = program if isinstance(program, Module) else root
     known = [] if root is None else [*root.named_parameters(remove_duplicate=False), *root.named_buffers(remove_duplicate=False)]
@@ -124,13 +129,18 @@ def capture(
     if replaced:
         args = tuple([replaced.get(name, value) for name, value in bound[: len(args)]])
         kwargs = {name: replaced.get(name, value) for name, value in (kwargs or {}).items()}
-    with tracer, Scopes(tracer, root):
+    recorder = CallRecorder(tracer) if calls else None
+    with tracer, Scopes(tracer, root, recorder):
+        put_beneath(tracer)
         result = program(*args, **(kwargs or {}))
         output, shown = output_of(tracer, result)
+        clear_autocast_cache()  # of what has no data in this run
     tracer.graph.output(output)
     live = live_nodes(tracer)
     tracer.graph.eliminate_dead_code(lambda node: node in live or (node.graph is not tracer.graph and node.is_impure()))
-    return Captured(tracer, inputs, result, shown)
+    captured = Captured(tracer, inputs, result, shown)
+    captured.calls = {} if recorder is None else recorder.finished()
+    return captured
 
 
 def live_nodes(tracer: Tracer) -> set[Node]:
@@ -168,6 +178,18 @@ def holds_empty_list(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and (any(map(holds_empty_list, value)) or (isinstance(value, list) and not value))
 
 
+_names: weakref.WeakKeyDictionary[Any, list[str]] = weakref.WeakKeyDictionary()
+
+
+def parameter_names(forward: Any, count: int) -> list[str]:
+    """Names of the first parameters of a Module's forward, its own left out."""
+    named = _names.get(forward)
+    if named is None:
+        parameters = list(inspect.signature(forward).parameters.values())[1:]
+        named = _names[forward] = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    return named[:count] + [f"input_{at}" for at in range(len(named), count)]
+
+
 def bind_arguments(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
     """The arguments with the names of the parameters that take them."""
     called = program.forward if isinstance(program, Module) else program
@@ -199,7 +221,8 @@ def class_of(module: Any) -> type:
 class Scopes:
     """Tells a tracer which Module is running, by hooks that hold for all Modules."""
 
-    def __init__(self, tracer: Tracer, root: Any) -> None:
+    def __init__(self, tracer: Tracer, root: Any, recorder: CallRecorder | None = None) -> None:
+        self.recorder = recorder
         self.tracer = tracer
         self.around: list[tuple[Any, Any]] = []  # for each Module that is running: its tracer, and what ran around it
         self.paths = {id(module): path for path, module in root.named_modules()} if isinstance(root, Module) else {}
@@ -216,14 +239,18 @@ class Scopes:
                 if running.origin is not None:  # of a scripted program, which calls this Module
                     running.origin = {**running.origin, "module": path}
                 self.tracer.classes.setdefault(path, class_of(module))
+                if self.recorder is not None and running is self.tracer:
+                    self.recorder.enter(path, list(zip(parameter_names(type(module).forward, len(args)), args)))
 
-        def leave(module: Any, args: Any, result: Any) -> None:
+        def leave(module: Any, args: Any, kwargs: Any, result: Any) -> None:
             running = self.running()
             if running is not None and self.around and self.around[-1][0] is running:
+                if self.recorder is not None and running is self.tracer:
+                    self.recorder.leave(kwargs, result)
                 running.modules.pop()
                 _, running.origin = self.around.pop()
 
-        self.hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, always_call=True)]
+        self.hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, with_kwargs=True, always_call=True)]
         return self
 
     def running(self) -> Any:

@@ -123,6 +123,7 @@ from .script_names import (
     _jit_get_num_profiled_runs,
     _jit_get_tracer_state_warn,
     _jit_has_cpp_tests,
+    _jit_set_autocast_mode,
     _jit_set_emit_hooks,
     _jit_set_inline_everything_mode,
     _jit_set_num_profiled_runs,

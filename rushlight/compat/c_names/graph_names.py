@@ -15,7 +15,7 @@ from ...capture.script.aten_graph.tensor_type import Sized
 from ...capture.script.freeze import expanded
 from ...capture.script.script_module import ScriptModule
 from ...capture.script.transform.inline import inlined
-from ...capture.trace.jit_trace import TracedFunction
+from ...capture.trace.traced import TracedFunction
 from ...graph import Graph as CapturedGraph
 from ...onnx.ir import OnnxGraph, OnnxNode, OnnxValue
 from ...onnx.ir import TensorType as OnnxTensorType

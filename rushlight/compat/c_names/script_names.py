@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any
 
+from ...capture.script.aten_graph.tensor_type import Sized
 from ...capture.script.frontend.script_containers import ScriptDict as ScriptDict_
 from ...capture.script.frontend.script_containers import ScriptList as ScriptList_
 from ...capture.script.frontend.type_checks import checker
@@ -19,6 +20,7 @@ from ...capture.script.frontend.types import (
     NUMBER,
     OBJECT,
     STR,
+    TENSOR,
     Type,
     type_of,
 )
@@ -69,7 +71,7 @@ class _Single:
 IntType, FloatType, BoolType, StringType, NoneType, AnyType, NumberType, ComplexType, DeviceObjType = map(
     _Single, (INT, FLOAT, BOOL, STR, NONE, ANY, NUMBER, COMPLEX, DEVICE)
 )
-_settings = {"optimize": True, "inline": False, "warn": True, "runs": 1}
+_settings = {"optimize": True, "inline": False, "warn": True, "runs": 1, "autocast": True}
 
 
 def _exchange(name: str, value: Any) -> Any:
@@ -79,9 +81,14 @@ def _exchange(name: str, value: Any) -> Any:
 
 def _jit_assert_is_instance(obj: Any, type: Type) -> None:
     """Raise a RuntimeError where a value is not of a type of scripts."""
-    check = checker(type)
+    check = checker(TENSOR if isinstance(type, Sized) else type)
     if check is not None and not check(obj):
         raise RuntimeError(f"Expected a value of type '{type}' but instead found a value of type '{type_of(obj)}'")
+
+
+def _jit_set_autocast_mode(enabled: bool) -> bool:
+    """Kept: scripts and traces run under ``autocast`` as other programs do, whatever is set.  Returns what was set before."""
+    return bool(_exchange("autocast", enabled))
 
 
 def _jit_set_emit_hooks(module_hook: Any, function_hook: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...capture.graph_data import NAMERS, from_data, to_data
 from ...capture.graph_module import assign
-from ...capture.trace.jit_trace import READERS, WRITERS
+from ...capture.trace.traced import READERS, WRITERS
 from ...core.errors import CaptureError
 from ...nn.parameter import Parameter
 from .control_flow import choose, map_sequence, repeat, scan, scan_batch

@@ -17,7 +17,7 @@ from .matmul_onnx import einsum_form
 def _contracted_dims(a: Any, b: Any, dims: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What the ``dims`` of ``tensordot`` mean: dimensions of a and of b, pair by pair."""
     if isinstance(dims, Tensor):
-        dims = dims.tolist()
+        dims = dims.tolist() if dims.numel() > 1 else dims.item()
     if isinstance(dims, int):
         if dims < 0:
             raise ShapeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -15,7 +15,7 @@ from ....ops import provide
 from ....ops.overloads import namespaces
 from ....ops.quantized.rnn import quantized_gru, quantized_lstm
 from ....tensor.construct import tensor
-from ...trace.jit_trace import fork, wait
+from ...trace.fork import fork, wait
 from ..frontend.annotations import annotate
 from ..frontend.errors import ScriptError
 from ..frontend.types import (
@@ -28,6 +28,7 @@ from ..frontend.types import (
     ClassType,
     EnumType,
     InterfaceType,
+    ModuleKind,
     TupleType,
     Type,
     assignable,
@@ -448,11 +449,24 @@ class ArchiveCompiler(Operators):
             return self.attribute(base, name.value, node)
         return super().reflected(function, node)
 
+    def module_kind(self, module: Any) -> Type:
+        """The type of a Module as a value."""
+        described = self.reader.class_of(module)
+        if described is None:
+            return super().module_kind(module)
+
+        def signature_of(name: str) -> Any:
+            program = self.reader.method(module, name, self, described.definition)
+            return None if program is None else program.signature
+
+        return ModuleKind(described.qualified, described, signature_of)
+
     def set_attribute(self, owner: ModuleValue, target: ast.Attribute, value: ScriptValue) -> None:
         """``self.name = value``."""
         described = self.reader.class_of(owner.module)
         kind = None if described is None else self.reader.attribute_type(described, target.attr)
-        if kind is None or not assignable(value.type, kind):
+        same = isinstance(kind, ModuleClass) and isinstance(value.type, ModuleKind) and value.type.kind is kind.described
+        if kind is None or not (same or assignable(value.type, kind)):
             raise ScriptError(
                 f"the attribute '{target.attr}' is of type {kind}, and is set to a value of type {value.type}", self.source, target
             )

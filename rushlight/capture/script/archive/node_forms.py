@@ -121,7 +121,8 @@ def _checked(text: GraphText, node: Node, depth: int) -> None:
 
 def _unpacked(text: GraphText, node: Node, depth: int) -> None:
     value, count = node.args
-    if isinstance(text.type_of(value), ListType):
+    op = getattr(getattr(value, "target", None), "op", None)  # of a trace, whose nodes have no types
+    if isinstance(text.type_of(value), ListType) or getattr(op, "returns", None) == "list":
         parts = [text.fresh() for _ in range(count)]
         text.put(depth, f"{', '.join(parts)}, = {text.used(value)}")
         text.assign(node, f"({', '.join(parts)},)", depth)

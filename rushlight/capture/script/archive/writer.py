@@ -24,7 +24,7 @@ from ....serialization.names import path_of
 from ....serialization.records import ArchiveWriter
 from ....serialization.saving import replacing
 from ...graph_module import GraphModule
-from ...trace.jit_trace import TracedFunction, TracedModule, extra_files
+from ...trace.traced import TracedFunction, TracedModule, TracedPart, extra_files
 from ..frontend.types import (
     ANY,
     NONE,
@@ -45,6 +45,7 @@ from ..frontend.types import (
     type_of,
 )  # fmt: skip
 from ..hooks import TABLES, ScriptHook
+from ..interfaces import interfaces_of
 from ..lower.attributes import declared
 from ..lower.compiler import ScriptParameter, Signature
 from ..run.library_modules import CALL, needs_python
@@ -253,7 +254,7 @@ class ProgramWriter:
             return module
         if id(module) not in self.stand_ins:
             made = module
-            if self.library_text(module) is None and not isinstance(module, (ModuleList, ModuleDict)):
+            if self.library_text(module) is None and not isinstance(module, (ModuleList, ModuleDict, TracedPart)):
                 made = self.scripted_layer(module)
             self.stand_ins[id(module)] = made
         return self.stand_ins[id(module)]
@@ -310,6 +311,9 @@ class ProgramWriter:
             if isinstance(module, TracedModule):
                 found.update({name: traced_program(each.graph, name) for name, each in module.methods.items()})
             return found
+        if isinstance(module, TracedPart):
+            own = module.own_graph()
+            return {} if own is None else {"forward": traced_program(own, "forward")}
         return dict(getattr(module, "_script_programs", {}))
 
     def written(self, module: Any) -> WrittenModule:
@@ -332,8 +336,10 @@ class ProgramWriter:
         for table, names in hooks.items():
             if names and is_root:  # those of others are called by the code
                 lines.append(f"  {table} = [{''.join(quoted(name) + ', ' for name in names)}]\n")
+        interfaces = interfaces_of(module)
         for name, (_, kind) in values.items():
-            text = children[name].qualified if name in children else self.type_text(kind, name)
+            held = interfaces.get(name) if name in children else kind
+            text = children[name].qualified if held is None else self.type_text(held, name)
             lines.append(
                 f"  {name} : {text}\n"
                 if name.isidentifier() and not keyword.iskeyword(name)
@@ -352,6 +358,8 @@ class ProgramWriter:
         self.current.pop()
         place = path_of(kind) if self.is_library(kind) else (kind.__module__, kind.__name__)
         module_name, class_name = place or ("", kind.__name__)
+        if isinstance(original, TracedPart):
+            module_name, class_name = "", original.original_name
         text = "".join(lines)
         qualified = self.texts.get((class_name, text))
         if qualified is None:

@@ -7,6 +7,7 @@ import builtins
 import inspect
 import linecache
 import operator
+import re
 import textwrap
 import weakref
 from types import CodeType, SimpleNamespace
@@ -219,8 +220,17 @@ def source_lines(function: Any) -> tuple[list[str], int, ast.Module]:
 
 
 def parsed(text: str) -> ast.Module:
-    """The syntax tree of a text, with comments that say types."""
-    return compile(text, "<unknown>", "exec", _SYNTAX)  # type: ignore[return-value]
+    """The syntax tree of a text, with comments that say types; of those on lines of their own, where Python allows one alone, the first counts."""
+    try:
+        return compile(text, "<unknown>", "exec", _SYNTAX)  # type: ignore[return-value]
+    except SyntaxError:
+        lines = text.splitlines(keepends=True)
+        comments = [at for at, line in enumerate(lines) if re.match(r"\s*#\s*type:", line)]
+        if len(comments) < 2:
+            raise
+        for at in comments[1:]:
+            lines[at] = lines[at].replace("type:", "type ", 1)
+        return compile("".join(lines), "<unknown>", "exec", _SYNTAX)  # type: ignore[return-value]
 
 
 def dedented(lines: list[str]) -> str:

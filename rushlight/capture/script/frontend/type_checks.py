@@ -10,6 +10,7 @@ from typing import Any
 from ....core.base import TensorBase
 from ....core.devices import device
 from ....core.dtypes import dtype
+from ....core.random import Generator
 from .types import (
     BOOL,
     COMPLEX,
@@ -110,4 +111,5 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "number": lambda value: isinstance(value, (int, float, complex)),
     "dtype": lambda value: isinstance(value, (dtype, int)),
     "Device": lambda value: isinstance(value, (device, str)),
+    "Generator": lambda value: isinstance(value, Generator),
 }

@@ -80,18 +80,11 @@ class CompoundType(Type):
         return hash(repr(self))
 
 
-TENSOR, INT, FLOAT, BOOL, STR = KnownKind("Tensor"), KnownKind("int"), KnownKind("float"), KnownKind("bool"), KnownKind("str")
-COMPLEX, NONE, DEVICE, DTYPE, NUMBER = (
-    KnownKind("complex"),
-    KnownKind("NoneType"),
-    KnownKind("Device"),
-    KnownKind("dtype"),
-    KnownKind("number"),
-)
-GENERATOR, ANY, NEVER, OBJECT, SLICE = KnownKind("Generator"), KnownKind("Any"), KnownKind("Never"), KnownKind("object"), KnownKind("slice")
-SIMPLE = {
-    each.name: each for each in (TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT, SLICE)
-}
+_SIMPLE = [
+    KnownKind(name) for name in "Tensor int float bool str complex NoneType Device dtype number Generator Any Never object slice".split()
+]
+TENSOR, INT, FLOAT, BOOL, STR, COMPLEX, NONE, DEVICE, DTYPE, NUMBER, GENERATOR, ANY, NEVER, OBJECT, SLICE = _SIMPLE
+SIMPLE = {each.name: each for each in _SIMPLE}
 
 
 _KINDS_OF_SIMPLE = {
@@ -300,6 +293,27 @@ class InterfaceType(CompoundType):
         return None
 
 
+class ModuleKind(CompoundType):
+    """A scripted Module as a value, by its class: ``signature_of`` says what its methods take and return."""
+
+    __slots__ = ("kind", "path", "signature_of")
+
+    def __init__(self, path: str, kind: Any, signature_of: Callable[[str], Any]) -> None:
+        self.path = path
+        self.kind = kind
+        self.signature_of = signature_of
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"__torch__.{self.path.removeprefix('__torch__.')}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ModuleKind) and other.kind is self.kind
+
+    def __hash__(self) -> int:
+        return hash(id(self.kind))
+
+
 CLASS_MAKERS: list[Callable[..., ClassType]] = []  # what scripts a class: see script_class.py
 
 
@@ -407,6 +421,8 @@ def from_annotation(annotation: Any, resolve: Callable[[str], Any] | None = None
             return EnumType(annotation)
         if issubclass(annotation, TensorBase):
             return TENSOR
+        if issubclass(annotation, Generator):
+            return GENERATOR
         if issubclass(annotation, Module) and "_script_interface" not in vars(annotation):
             return ANY
         found = class_type(annotation)
@@ -448,7 +464,7 @@ for _mapping in (dict, typing.Dict):  # noqa: UP006
     _BARE[_mapping] = "Attempted to use Dict without contained types. Please add contained type, e.g. Dict[int, int]"
 _PLAIN: dict[Any, Type] = {
     int: INT, float: FLOAT, bool: BOOL, str: STR, complex: COMPLEX, typing.Any: ANY, object: ANY, device: DEVICE, dtype: DTYPE,
-    Generator: GENERATOR, Size: ListType(INT), TensorBase: TENSOR,
+    Size: ListType(INT), TensorBase: TENSOR,
 }  # fmt: skip
 
 
@@ -475,6 +491,8 @@ def type_of(value: Any) -> Type:
         return NONE
     if isinstance(value, TensorBase):
         return TENSOR
+    if isinstance(value, Generator):
+        return GENERATOR
     if isinstance(value, enum.Enum):
         return EnumType(kind)
     if isinstance(value, bool):
@@ -564,7 +582,7 @@ def assignable(given: Type, wanted: Type) -> bool:
     if wanted == NUMBER:
         return given in (INT, FLOAT, BOOL, COMPLEX)
     if isinstance(wanted, InterfaceType):
-        return isinstance(given, (ClassType, InterfaceType)) and wanted.lacks(getattr(given, "described", given)) is None
+        return isinstance(given, (ClassType, InterfaceType, ModuleKind)) and wanted.lacks(getattr(given, "described", given)) is None
     return given == NUMBER and wanted in (INT, FLOAT, BOOL, COMPLEX)
 
 

@@ -17,7 +17,7 @@ from ....graph import has_side_effect
 from ....graph.control import UNSET
 from ....nn.modules.module import Module
 from ...control.branches import capture_warning
-from ...control.python_functions import is_traced, power
+from ...control.python_functions import is_traced, power, unpack
 from ...control.region_tracer import RegionTracer
 from ...graph_module import UNDER_CAPTURE
 from ..frontend.conversions import from_python
@@ -25,16 +25,6 @@ from ..frontend.errors import RaisedInScript, UnusedCallError
 from ..frontend.type_checks import is_exactly
 from ..frontend.types import ANY, class_type, parse_type
 from . import type_numbers
-
-
-def unpack(value: Any, count: int) -> tuple[Any, ...]:
-    """The items of a sequence of a known length: the right side of ``a, b = value``."""
-    items = tuple(value)
-    if len(items) < count:
-        raise ValueError(f"not enough values to unpack (expected {count}, got {len(items)})")
-    if len(items) > count:
-        raise ValueError(f"too many values to unpack (expected {count})")
-    return items
 
 
 def range_length(start: Any, stop: Any, step: Any) -> Any:

@@ -142,8 +142,8 @@ class AttributeLowering(ObjectLowering):
         if name in module._modules:
             found = self.child(base, name, node)
             hint = declared(module)[0].get(name)
-            if isinstance(found, ModuleValue) and isinstance(hint, type):
-                found.interface = vars(hint).get("_script_interface")
+            if isinstance(found, ModuleValue):
+                found.interface = interface_in(hint)
             return found
         if name in module.__dict__ and not name.startswith("_script"):
             return self.data_attribute(base, name, module.__dict__[name], node)
@@ -253,6 +253,8 @@ class AttributeLowering(ObjectLowering):
         tables = (module._parameters, module._buffers)
         if any(name in table for table in tables):
             wanted: Type = TENSOR if any(table.get(name) is not None for table in tables) else OptionalType(TENSOR)
+        elif name in module._modules:
+            wanted = interface_in(declared(module)[0].get(name)) or self.module_kind(module._modules[name])
         elif name in module.__dict__:
             hint = declared(module)[0].get(name)
             wanted = from_annotation(hint, self.source.evaluate) if hint is not None else type_of(module.__dict__[name])
@@ -289,6 +291,13 @@ class AttributeLowering(ObjectLowering):
         if found is None:
             return ScriptValue(NONE, None)
         return ModuleValue(found, base.below(key)) if isinstance(found, Module) else self.emit(base.below(key), (), TENSOR, op="get_attr")
+
+
+def interface_in(hint: Any) -> InterfaceType | None:
+    """The interface that an annotation is; None of others."""
+    if isinstance(hint, InterfaceType):
+        return hint
+    return vars(hint).get("_script_interface") if isinstance(hint, type) else None
 
 
 def is_plain_class(kind: type) -> bool:

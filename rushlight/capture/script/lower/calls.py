@@ -24,7 +24,8 @@ from ....nn.modules.module import Module
 from ....nn.modules.utils import _pair, _quadruple, _single, _triple
 from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
-from ...trace.jit_trace import TracedFunction, TracedModule, fork, wait
+from ...trace.fork import fork, wait
+from ...trace.traced import TracedFunction, TracedModule
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
 from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
@@ -74,8 +75,6 @@ _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script size
 
 class Calls(Construction):
     """Compiles calls."""
-
-    # -- calls ---------------------------------------------------------------------------------------------------
 
     def call(self, node: ast.Call) -> Any:
         """A call of anything."""
@@ -140,6 +139,8 @@ class Calls(Construction):
             kind = self.type_from(node.args[0])  # type: ignore[attr-defined]
             literal = isinstance(node.args[1], (ast.List, ast.ListComp, ast.Dict, ast.DictComp))
             value = self.expression(self.hinted(node.args[1], kind) if literal else node.args[1])  # type: ignore[attr-defined]
+            if isinstance(value, ScriptValue) and value.type == TENSOR and found is annotate:
+                value = self.converted(value, kind)
             if not isinstance(value, ScriptValue) or not (assignable(value.type, kind) or found is typing.cast):
                 raise ScriptError(f"expected a value of type {kind}, and found type {self.type_name(value)}", self.source, node)
             return ScriptValue(kind, value.arg)

@@ -18,6 +18,7 @@ from ..frontend.types import (
     TENSOR,
     BroadcastingListType,
     DictType,
+    InterfaceType,
     KnownKind,
     ListType,
     OptionalType,
@@ -89,7 +90,7 @@ class Signature:
                     compiler.source,
                     node,
                 )
-            value = compiler.plain(given, node)
+            value = compiler.plain(compiler.with_modules(given) if isinstance(parameter.type, InterfaceType) else given, node)
             if implicit:
                 value = compiler.converted(value, parameter.type)
             if isinstance(parameter.type, BroadcastingListType) and value.type == parameter.type.element:
@@ -242,6 +243,8 @@ class FunctionCompiler(Statements):
         for at, each in enumerate(named):
             if self.declared is not None and each.arg in self.examples:  # of an overload, whatever its implementation says
                 kind = self.examples[each.arg]
+                if each.arg in defaults and not assignable(type_of(defaults[each.arg]), kind):
+                    del defaults[each.arg]  # of another overload
             elif each.annotation is not None and each.arg not in unsaid:
                 kind = self.hint(hints.get(each.arg, each.annotation), each.annotation)
             elif each.type_comment:

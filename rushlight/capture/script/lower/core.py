@@ -26,6 +26,7 @@ from ..frontend.types import (
     TENSOR,
     DictType,
     ListType,
+    ModuleKind,
     TupleType,
     Type,
     common,
@@ -148,6 +149,27 @@ class Core:
             else "this cannot be used as a value"
         )
         raise ScriptError(f"{reason}: {what} in a script can be called, or write what it stands for", self.source, node)
+
+    def with_modules(self, result: Any) -> Any:
+        """What may be a Module, or a tuple with some in it, where these are values: returned, assigned to attributes, given to functions."""
+        if isinstance(result, ModuleValue) and result.path and not result.children:
+            kind = result.interface or self.module_kind(result.module)
+            return self.emit(result.path, (), kind, op="get_attr")
+        if isinstance(result, Unrolled):
+            parts = [self.with_modules(each) for each in result.items]
+            if all(isinstance(each, ScriptValue) for each in parts):
+                return ScriptValue(TupleType(tuple(each.type for each in parts)), tuple(each.arg for each in parts))
+        return result
+
+    def module_kind(self, module: Any) -> Type:
+        """The type of a Module as a value."""
+
+        def signature_of(name: str) -> Any:
+            method = module._script_method(name) if hasattr(module, "_script_method") else None
+            return getattr(method, "_script_signature", None)
+
+        kind = getattr(module, "_script_class", type(module))
+        return ModuleKind(f"{kind.__module__}.{kind.__name__}", kind, signature_of)
 
     def wrap(self, found: Any, node: ast.AST) -> Any:
         """A Python object from outside as something the program can use."""

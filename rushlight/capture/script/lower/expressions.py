@@ -96,6 +96,10 @@ class Expressions(Conditions):
         result = self.expression(node)
         return result if result.__class__ is ScriptValue else self.plain(result, node)
 
+    def result_value(self, node: ast.expr) -> ScriptValue:
+        """The value of an expression that is returned, which may be a Module."""
+        return self.plain(self.with_modules(self.expression(node)), node)
+
     # -- names and constants -------------------------------------------------------------------------------------
 
     def on_Constant(self, node: ast.Constant) -> ScriptValue:

@@ -89,7 +89,7 @@ class Statements(SimpleStatements):
         """The one return, at the end."""
         if isinstance(node.value, ast.IfExp):
             node.value.wanted = self.return_type  # type: ignore[attr-defined]
-        value = self.materialized(self.value(node.value)) if node.value is not None else ScriptValue(NONE, None)
+        value = self.result_value(node.value) if node.value is not None else ScriptValue(NONE, None)
         if self.return_type is not None:
             value = self.returned(value, node.value if node.value is not None else node)
         self.result_type = self.return_type or value.type
@@ -119,7 +119,7 @@ class Statements(SimpleStatements):
         else:
             if node.name == VALUE and isinstance(node.value, ast.IfExp):
                 node.value.wanted = self.return_type  # type: ignore[attr-defined]
-            value = self.materialized(self.value(node.value))
+            value = self.result_value(node.value)
             if node.name == VALUE and self.return_type is not None:
                 value = self.returned(value, node.value)
             self.assign_name(node.name, value)
@@ -220,7 +220,8 @@ class Statements(SimpleStatements):
             if not isinstance(owner, ModuleValue):
                 words = "attributes can be assigned to of self, its Modules and objects of scripted classes alone"
                 raise ScriptError(words, self.source, target)
-            self.set_attribute(owner, target, self.plain(value, target))
+            held = self.with_modules(value) if target.attr in owner.module._modules else value
+            self.set_attribute(owner, target, self.plain(held, target))
         elif isinstance(target, ast.Starred):
             raise NotSupportedError("a starred target may stand only among others on the left side", self.source, target)
         else:
