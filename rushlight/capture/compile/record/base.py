@@ -354,7 +354,7 @@ class CaptureState(Semantics):
         ):
             if source is not None:
                 self.guards.value(source, value)
-        elif isinstance(value, FunctionType):
+        elif isinstance(value, (FunctionType, functools._lru_cache_wrapper)):
             if source is not None:
                 self.guards.identity(source, value)
         elif isinstance(value, MethodType):

@@ -58,6 +58,7 @@ from .callables import (
     asks_files,
     class_attribute,
     is_callback,
+    is_generated,
     is_users,
     is_users_callback,
     iterates_in_python,
@@ -67,7 +68,7 @@ from .callables import (
 )
 from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
-from .getters import GETTERS, copied_mapping, inlined_getter
+from .getters import GETTERS, converted_by_method, copied_mapping, inlined_getter
 from .graph_breaks import Break
 from .new_modules import LEAVES, new_leaves
 from .registry import flagged, handler_of, marked
@@ -309,6 +310,8 @@ class Recorder(ContainerRecorder):
             return copied
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
+        if (inlined := converted_by_method(self, kind, args, kwargs)) is not None:
+            return inlined
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex, enum.Enum)):
             self.specialize(*args, *kwargs.values())
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
@@ -369,7 +372,7 @@ class Recorder(ContainerRecorder):
             return None  # an enum
         new, init = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
         new = new.__func__ if isinstance(new, staticmethod) else new
-        if isinstance(new, FunctionType) and new.__code__.co_filename != "<string>" and self.should_inline(new):
+        if isinstance(new, FunctionType) and not is_generated(new) and self.should_inline(new):
             return Inline(operator_forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
         if isinstance(init, FunctionType) and self.should_inline(init):
             plain = kind.__new__ is object.__new__

@@ -50,6 +50,12 @@ class FailOnRecompileLimitHit(Unsupported):
     code = "RL417"
 
 
+class RecompileError(Unsupported):
+    """A program needs a second graph, and ``error_on_recompile`` is set."""
+
+    code = "RL418"
+
+
 class ConstraintViolation(RushlightError, RuntimeError):
     """A program specializes a size that was marked as dynamic."""
 
