@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from ....core.missing import missing
+from ....nn.modules.pooling import MaxPool2d as MaxPool2d
 from . import functional
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .functional_modules import FloatFunctional, FXFloatFunctional, QFunctional
