@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import rushlight as torch
+from rushlight.compat import checks
 
 LOG: list[Any] = []
 
@@ -247,3 +248,46 @@ def test_conversions_refuse_what_methods_give(convert: Callable[..., Any]) -> No
     with pytest.raises(TypeError) as given:
         torch.compile(lambda x: (x + 1, convert(Wrong())), backend="eager", fullgraph=True)(torch.ones(1))
     assert str(given.value) == str(expected.value)
+
+
+class Tagged(type):
+    """A metaclass by which instances are told by their tag."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Plain) and instance.tag == "child"
+
+
+class Plain:
+    def __init__(self, tag: str = "default") -> None:
+        self.tag = tag
+
+
+class Made(Plain, metaclass=Tagged):
+    def __new__(cls) -> Any:
+        return Plain(tag="child")
+
+
+def test_init_is_called_of_instances_alone() -> None:
+    """What ``__new__`` gives is initialized if its class derives from this one, whatever the metaclass says of it."""
+    assert torch.compile(lambda x: (x, Made().tag), backend="eager", fullgraph=True)(torch.ones(1))[1] == "child"
+
+
+def test_checks_with_messages() -> None:
+    """``torch._check`` and its like are looked into: messages are made where a check fails, in any call."""
+    made = []
+
+    def message(x: Any) -> Callable[[], str]:
+        return lambda: made.append(1) or f"{x.shape[0]} is too small"  # type: ignore[func-returns-value]
+
+    def program(x: Any) -> Any:
+        checks._check(x.shape[0] > 3, message(x))
+        try:
+            checks._check_with(IndexError, x.shape[0] > 100, lambda: "expected")
+        except IndexError as error:
+            return x + len(str(error))
+
+    compiled = torch.compile(program, backend="eager", fullgraph=True)
+    assert compiled(torch.ones(4)).tolist() == [9.0] * 4 and compiled(torch.ones(5)).tolist() == [9.0] * 5 and not made
+    with pytest.raises(RuntimeError, match="3 is too small"):
+        compiled(torch.ones(3))
+    assert made == [1]

@@ -77,7 +77,7 @@ from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_argum
 # Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
 _PARTS_LOOKED_INTO = (
     f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.nn.attention", f"{PACKAGE}.autograd.function",
-    f"{PACKAGE}.compat.higher_order", f"{PACKAGE}.func.modules", f"{PACKAGE}.capture.control.scans",
+    f"{PACKAGE}.compat.higher_order", f"{PACKAGE}.compat.checks", f"{PACKAGE}.func.modules", f"{PACKAGE}.capture.control.scans",
 )  # fmt: skip
 # Parts whose functions call what they are given, or wrap it, and do nothing else with it: it is interpreted.
 _PARTS_WITH_CALLBACKS = (f"{PACKAGE}.compat.pytree", f"{PACKAGE}.utils.trees", f"{PACKAGE}.graph.node", f"{PACKAGE}.autograd.grad_mode")

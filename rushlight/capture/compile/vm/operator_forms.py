@@ -20,7 +20,7 @@ def instantiate(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def instantiate_anew(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The same for a class with a ``__new__`` of its own."""
     instance = kind.__new__(kind, *args, **kwargs)
-    if isinstance(instance, kind):
+    if kind in type(instance).__mro__:  # whatever a metaclass says of it
         type(instance).__init__(instance, *args, **kwargs)
     return instance
 
