@@ -346,3 +346,26 @@ def test_flags_are_joined_in_one_graph() -> None:
         expected, same = chosen(torch.zeros(1), number)
         assert result.item() == expected.item()
         assert parts is same
+
+
+class Counting(type):
+    """A metaclass that counts the instances of each class."""
+
+    made = 0
+
+    def __call__(cls, *args: Any) -> Any:
+        instance = super().__call__(*args)
+        instance.number = cls.made
+        cls.made += 1
+        return instance
+
+
+class Numbered(metaclass=Counting):
+    """It has neither ``__init__`` nor ``__new__``."""
+
+    number: int
+
+
+def test_a_metaclass_is_called_once_of_classes_without_init() -> None:
+    compiled = torch.compile(lambda x: x + Numbered().number, backend="eager", fullgraph=True)
+    assert [compiled(torch.zeros(1)).item() for _ in range(4)] == [0.0, 1.0, 2.0, 3.0] and Numbered.made == 4

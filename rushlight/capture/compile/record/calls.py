@@ -325,9 +325,9 @@ class Recorder(ContainerRecorder):
             return replacement(frame, *args, **kwargs)
         if kind is autocast and self.careful:
             raise Break("state", name=kind.__name__)
-        return self.track_fresh(self.native_class(kind, args, kwargs))
+        return self.track_fresh(self.native_class(kind, args, kwargs, by_type))
 
-    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a class that is not inlined."""
         root = home_module(kind).partition(".")[0]
         if kind in _OF_MODULES and not kwargs and len(args) <= 1 and not _global_module_registration_hooks:  # they only keep what they get
@@ -361,7 +361,7 @@ class Recorder(ContainerRecorder):
             or issubclass(kind, functools._lru_cache_wrapper)
         ):
             raise Break("native", name=kind.__name__)
-        return kind(*args, **kwargs)
+        return type.__call__(kind, *args, **kwargs) if by_type else kind(*args, **kwargs)
 
     def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where neither is written in Python."""
