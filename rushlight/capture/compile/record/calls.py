@@ -70,7 +70,7 @@ from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
 from .getters import GETTERS, converted_by_method, copied_mapping, inlined_getter
 from .graph_breaks import Break
-from .new_modules import LEAVES, new_leaves
+from .new_modules import LEAVES, new_leaves, refuse_destructor
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_arguments, tensor_of
 
@@ -354,17 +354,14 @@ class Recorder(ContainerRecorder):
                 made, kwargs = plain_arguments(self, args[kept:], kwargs)
                 args = [*args[:kept], *made]
         known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
-        if (
-            (not known and not is_users(kind))
-            or kind.__name__ in IMPURE
-            or kind is memoryview
-            or issubclass(kind, functools._lru_cache_wrapper)
-        ):
+        no_users = not known and not is_users(kind)
+        if no_users or kind.__name__ in IMPURE or kind is memoryview or issubclass(kind, functools._lru_cache_wrapper):
             raise Break("native", name=kind.__name__)
         return type.__call__(kind, *args, **kwargs) if by_type else kind(*args, **kwargs)
 
     def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where neither is written in Python."""
+        refuse_destructor(self, kind)
         caller = class_attribute(type(kind), "__call__")
         if isinstance(caller, FunctionType) and not by_type:
             if self.should_inline(caller):

@@ -263,7 +263,7 @@ class CapturedFunction:
                     deferred.compute()
                 if recorder.tracer.symbols or recorder.numbers:
                     outcome = Desymbolizer(recorder).outcome(outcome)
-                if stop is not None and stop.kind == "slow":
+                if stop is not None and stop.kind in ("slow", "destructor"):
                     self.give_up(key, "it can't be captured", stop.describe(stop.frame))
                     outcome = self.interpreter.finish(outcome)
             except BaseException:  # of the capture: the program never leaves the contexts that it has entered
