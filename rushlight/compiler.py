@@ -147,7 +147,7 @@ class OptimizedModule(Module):
         return iter(self._orig_mod)
 
     def __bool__(self) -> bool:
-        return True
+        return bool(self._orig_mod)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *dir(self._orig_mod)})

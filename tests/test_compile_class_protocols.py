@@ -346,3 +346,57 @@ def test_flags_are_joined_in_one_graph() -> None:
         expected, same = chosen(torch.zeros(1), number)
         assert result.item() == expected.item()
         assert parts is same
+
+
+class Counting(type):
+    """A metaclass that counts the instances of each class."""
+
+    made = 0
+
+    def __call__(cls, *args: Any) -> Any:
+        instance = super().__call__(*args)
+        instance.number = cls.made
+        cls.made += 1
+        return instance
+
+
+class Numbered(metaclass=Counting):
+    """It has neither ``__init__`` nor ``__new__``."""
+
+    number: int
+
+
+def test_a_metaclass_is_called_once_of_classes_without_init() -> None:
+    compiled = torch.compile(lambda x: x + Numbered().number, backend="eager", fullgraph=True)
+    assert [compiled(torch.zeros(1)).item() for _ in range(4)] == [0.0, 1.0, 2.0, 3.0] and Numbered.made == 4
+
+
+class Ending:
+    """Its end is seen."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __del__(self) -> None:
+        LOG.append(self.name)
+
+
+def test_a_program_that_makes_objects_with_a_destructor_is_not_captured() -> None:
+    """What ``__del__`` does comes when the object goes, in every call."""
+
+    def program(x: Any) -> Any:
+        ending = Ending("end")
+        y = x + 1
+        del ending
+        LOG.append("after")
+        return y
+
+    LOG.clear()
+    compiled = torch.compile(program, backend="eager")
+    with pytest.warns(UserWarning, match="an instance of Ending is made, whose __del__ runs when it goes"):
+        compiled(torch.ones(1))
+    for _ in range(2):
+        compiled(torch.ones(1))
+    assert LOG == ["end", "after"] * 3
+    with pytest.raises(Unsupported, match="an instance of Ending"):
+        torch.compile(program, fullgraph=True)(torch.ones(1))

@@ -9,6 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import compiler, nn
+from rushlight.fx.experimental.proxy_tensor import make_fx
 from rushlight.testing.compiling import CompileCounter
 from rushlight.utils.checkpoint import checkpoint
 
@@ -348,3 +349,34 @@ def test_cond_refuses_what_is_no_branch_or_no_tuple():
     for operands in (x, {"x": x}):
         with pytest.raises(RuntimeError, match="Expect operands to be a tuple of possibly nested dict/list/tuple"):
             torch.cond(pred, torch.sin, torch.neg, operands)
+
+
+def test_cond_of_a_batch_of_conditions() -> None:
+    """Under vmap each example takes its own way: both branches are computed."""
+
+    def chosen(x: Any, y: Any) -> Any:
+        return torch.cond(x.sum() < y.sum(), lambda x, y: {"a": x * y}, lambda x, y: {"a": -y}, (x, y))["a"]
+
+    x, y = torch.arange(6.0).reshape(3, 2), torch.full((3, 2), 3.0)
+    expected = [[0.0, 3.0], [6.0, 9.0], [-3.0, -3.0]]
+    assert torch.vmap(chosen)(x, y).tolist() == expected
+    assert torch.compile(torch.vmap(chosen), backend="eager")(x, y).tolist() == expected
+    gradient = torch.func.grad(lambda x: torch.vmap(chosen)(x, y).sum())(x)
+    assert gradient.tolist() == [[3.0, 3.0], [3.0, 3.0], [0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="Unmatched output spec"):
+        torch.vmap(lambda x: torch.cond(x.sum() > 0, lambda x: (x, x), lambda x: x, (x,)))(x)
+
+
+def test_make_fx_of_branches_with_parameters() -> None:
+    """Parameters in branches are attributes of the graph; the gradient of a branch, which would be the one that is taken now, is refused."""
+
+    def program(pred: Any, x: Any) -> Any:
+        return torch.cond(pred, lambda x: LAYER(x), lambda x: x * LAYER.weight[0], (x,)) + LAYER.bias
+
+    x = torch.arange(3.0)
+    for pred in (torch.tensor(True), torch.tensor(False)):
+        graph = make_fx(program)(pred, x)
+        for each in (torch.tensor(True), torch.tensor(False)):
+            assert torch.allclose(graph(each, x), program(each, x))
+    with pytest.raises(RuntimeError, match="make_fx does not record the gradient of cond"):
+        make_fx(lambda pred, x: torch.autograd.grad(program(pred, x).sum(), LAYER.weight))(torch.tensor(True), x)

@@ -220,3 +220,39 @@ def test_modes_are_left_where_a_body_is_abandoned(function: Any) -> None:
         assert x.grad is not None
         assert torch.is_grad_enabled() and not torch.is_autocast_enabled("cpu") and not torch.is_inference_mode_enabled()
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.float32
+
+
+class Filled(torch.autograd.Function):
+    """Makes tensors of plain values in both directions."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        factor = torch.tensor([2.0])
+        factor += 1
+        weights = torch.softmax(x.masked_fill(mask, torch.tensor(torch.finfo(x.dtype).min)), -1)
+        ctx.save_for_backward(weights)
+        return weights * factor
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (weights,) = ctx.saved_tensors
+        factor = torch.tensor([1.5])
+        factor *= 2
+        return weights * (g - (g * weights).sum(-1, keepdim=True)) * factor, None
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "native"])
+def test_tensors_of_plain_values_in_functions(backend: str) -> None:
+    """They are constants of the whole graph, of which each body has its own."""
+
+    def program(x: Any, mask: Any) -> Any:
+        return Filled.apply(x + 1, mask) * torch.tensor(2.0) + Filled.apply(x, ~mask)
+
+    compiled = torch.compile(program, backend=backend, fullgraph=True)
+    mask = torch.tensor([[True, False, False], [False, True, False]])
+    for step in range(3):
+        x = torch.arange(6.0).reshape(2, 3).sub(step).requires_grad_()
+        results = [run(x, mask) for run in (program, compiled)]
+        gradients = [torch.autograd.grad((each * torch.arange(6.0).reshape(2, 3)).sum(), x)[0] for each in results]
+        assert torch.allclose(*results) and torch.allclose(*gradients)
+        assert torch.allclose(program(x.detach(), mask), compiled(x.detach(), mask))

@@ -40,6 +40,14 @@ class StartOfDerivative(Node):
         return (gradient,)
 
 
+def start_from(tensor: Any) -> StartOfDerivative:
+    """A node for another tensor of the same values, by which its gradients are those of this one."""
+    node = StartOfDerivative()
+    node.inputs, node.saved, node.sequence = (edge_of(tensor),), (), next_sequence()
+    node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
+    return node
+
+
 def fresh(tensor: Any, recorded: bool) -> Any:
     """The same values as a new variable to differentiate by, on the old graph if that is ``recorded``."""
     if BY_NUMPY[tensor._array.dtype].category < FLOATING:
@@ -49,10 +57,7 @@ def fresh(tensor: Any, recorded: bool) -> Any:
     result = alias(tensor, tensor._array)
     result._requires_grad = True
     if recorded and tensor._requires_grad:
-        node = StartOfDerivative()
-        node.inputs, node.saved, node.sequence = (edge_of(tensor),), (), next_sequence()
-        node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
-        result._grad_fn = node
+        result._grad_fn = start_from(tensor)
         # Writing to it would change the caller's tensor: that is refused, as it is for a leaf.
         result._view = View(tensor, (), storage_of(tensor).version, "function")
     return result

@@ -480,3 +480,4 @@ class AotEagerBackend(Backend):
 
 
 aot_eager = register_backend(AotEagerBackend())
+register_backend(aot_eager, "aot_eager_decomp_partition")  # its graphs are decomposed and split as far as they are here

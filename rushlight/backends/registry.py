@@ -11,6 +11,7 @@ from .protocol import Backend, as_backend
 _backends: dict[str, Any] = {}  # back-ends, and functions of a graph module and example inputs
 _late = {
     "aot_eager": "aot",
+    "aot_eager_decomp_partition": "aot",
     "native": "native",
     "inductor": "native",
     "onnxrt": "onnxrt",

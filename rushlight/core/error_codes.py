@@ -213,6 +213,12 @@ CODES: dict[str, ErrorCode] = {
         "compiled = torch.compile(lambda x: x + 1, fullgraph=True, dynamic=False, recompile_limit=2)", "for size in (1, 2, 3):\n    compiled(torch.ones(size))",
         "compiled(torch.ones(1))",
     ),
+    "RL418": ErrorCode(
+        "RuntimeError", "a program needs a second graph, and `torch._dynamo.config.error_on_recompile` is set",
+        "let what differs be dynamic, or allow a second graph; the message says what differed",
+        "from rushlight.compat.dynamo import config\n\ncompiled = torch.compile(lambda x: x + 1, dynamic=False)\ncompiled(torch.ones(1))",
+        "with config.patch(error_on_recompile=True):\n    compiled(torch.ones(2))", "compiled(torch.ones(2))",
+    ),
     "RL501": ErrorCode(
         "RuntimeError", "an export failed", "the message names the op, the line and what to write instead",
         "import rushlight.onnx\n\n\ndef choose(x):\n    return x * 2 if x.sum() > 0 else x", "torch.onnx.export(choose, torch.ones(3))",

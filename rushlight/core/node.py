@@ -386,7 +386,7 @@ def save(value: Any) -> Any:
         storage = value._storage
         if storage is None:
             return value
-        if value._inference:
+        if value._inference and not state.transforms:  # a transform keeps what it likes of them
             raise GradientError(
                 "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor and use it "
                 "in autograd."

@@ -6,6 +6,7 @@ constant: where the user asked for less, the export is refused in words; where t
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -22,6 +23,7 @@ from .tracing import Capture
 
 Capturing = Callable[[dict[tuple[int, int], Any], dict[tuple[int, int], int]], Capture]
 _STEPS = (1, 2, 3, 5)
+_GROUPS = 100  # at most so many groups of sizes are tried
 
 
 def resolve(found: list[Dimension], capturing: Capturing) -> tuple[Capture, dict[str, ValueRanges], list[Guard]]:
@@ -96,7 +98,8 @@ def _others(name: str, free: dict[str, Dimension], now: dict[str, int]) -> list[
     size, each = now[name], free[name]
     tried = [size + 1, size + 2, size * 2, size * 3, size * 8, size - 1]
     if each.formula is not None and each.formula.as_symbol == name:
-        return [value for value in tried if max(each.low, 2) <= value <= each.high and value != size]
+        allowed = [value for value in tried if max(each.low, 2) <= value <= each.high and value != size]
+        return allowed or [value for value in range(each.low, min(each.high, 4) + 1) if value != size]  # 1 where there is no other
     return [value for value in tried if value > 0]
 
 
@@ -183,6 +186,12 @@ def _tied(found: list[Dimension], loose: list[str], captured: Capture, capturing
             if _same(found, free, now, other, guards, wanted, capturing):
                 offset = now[name] - now[partner]
                 return _replaced(found, name, Expression.symbol(partner) + Expression.of(offset), each, free[partner], offset)
+    equal = [partner for partner in partners if partner in loose and now[partner] == now[name]]
+    several = itertools.chain.from_iterable(itertools.combinations(equal, count) for count in range(2, len(equal) + 1))
+    for group in itertools.islice(several, _GROUPS):  # more than two sizes that are one
+        other = {**now, **dict.fromkeys((name, *group), now[name] + 1)}
+        if _same(found, free, now, other, guards, wanted, capturing):
+            return _replaced(found, name, Expression.symbol(group[0]), each, free[group[0]], 0)
     for partner in partners:
         for first, second in ((partner, name), (name, partner)):
             if now[first] and now[second] % now[first] == 0 and now[second] != now[first]:

@@ -344,7 +344,8 @@ def dimensions(mod: Any, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_
                 f"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: `inputs` has {len(combined)} elements, but "
                 f"`dynamic_shapes` has {len(dynamic_shapes)} elements\n{_MORE}"
             )
-        given = dict(zip(combined, dynamic_shapes))
+        places = {name: at for at, name in enumerate(inspect.signature(mod.forward if hasattr(mod, "forward") else mod).parameters)}
+        given = dict(zip(sorted(combined, key=lambda name: places.get(name, len(places))), dynamic_shapes))
     elif isinstance(dynamic_shapes, Mapping):
         if list(dynamic_shapes) != list(combined) and set(dynamic_shapes) != set(combined):
             raise UserError(

@@ -48,7 +48,7 @@ def export(
         raise ValueError(f"Expected `mod` to be an instance of `torch.nn.Module`, got {type(mod)}.")
     if not isinstance(args, tuple):
         raise UserError(f"Expecting `args` to be a tuple of example positional inputs, got {type(args)}{_ADVICE}")
-    named = dict(kwargs or {})
+    args, named = tuple(args), dict(kwargs or {})  # a named tuple is one of inputs, too
     combined = combined_arguments(mod, args, named)
     leaves, in_spec = pytree.tree_flatten((args, named))
     for leaf in leaves:

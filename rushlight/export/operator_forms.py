@@ -424,7 +424,7 @@ _register(
     "arange": _arange, **{name: _factory(name) for name in ("zeros", "ones", "full", "eye", "linspace", "logspace", "scalar_tensor", "rand", "randn", "randint", "randperm")},
     "empty": _factory("empty.memory_format"),
     **{name: _like(name) for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty")},
-    "index_put": _index_put("index_put"), "view_shape": lambda input, shape: ("view.default", {"self": input, "size": list(shape)}),
+    "index_put": _index_put("index_put"), "view_shape": lambda input, size: ("view.default", {"self": input, "size": list(size)}),
     "multi_head_attention_forward": _no_form, "normalize": _no_form, "softsign": _no_form,
 },
 )  # fmt: skip

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.base import Spec, TensorBase, make, spec_of
+from ..core.declare import table
 from ..core.state import state
 from ..graph.node import Node
 from ..nn.modules.module import Module
@@ -13,10 +14,13 @@ from ..nn.parameter import Parameter
 
 
 def like(tensor: Any, shape: list[int], values: bool) -> Any:
-    """A stand-in for a tensor: of a shape alone, or a copy."""
+    """A stand-in for a tensor: of a shape alone, or a copy, whose elements are repeated or left out where the shape is another one."""
     array = tensor._array
-    if values and list(array.shape) == list(shape) and array.__class__ is not Spec:
+    if values and array.__class__ is not Spec and all(old or not new for old, new in zip(array.shape, shape)):
         made = tensor.detach().clone()
+        for dim, (old, new) in enumerate(zip(array.shape, shape)):
+            if old != new:
+                made = made.index_select(dim, table["arange"].call(new, device=tensor.device) % old)
     else:
         found = spec_of(array)
         made = make(Spec(tuple(shape), found.dtype, device=found.device))

@@ -8,7 +8,8 @@ the variables are whole batches, so that the gradient of an example is a row of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..core.declare import table
 from ..core.devices import on_device
 from ..core.dtypes import BY_NUMPY, FLOATING
 from ..core.errors import GradientError, ValueRangeError
-from ..core.state import state
+from ..core.state import flags, state
 from ..utils import trees
 from .batched import explicit, implicit, levels_of, over
 from .level import active_levels
@@ -32,13 +33,29 @@ Argnums = int | tuple[int, ...]
 _NO_HOOKS = "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks: leave the context of the hooks before, or use torch.autograd.grad"
 
 
+@contextmanager
+def _without_inference() -> Iterator[None]:
+    """A time without inference mode: what is computed is saved for gradients."""
+    before = state.inference
+    if before:
+        state.inference = False
+        flags.leave()
+    try:
+        yield
+    finally:
+        if before:
+            state.inference = True
+            flags.enter()
+
+
 class _Derivative:
     """One function being differentiated: its variables, and the levels of vmap that it runs in."""
 
-    def __init__(self, backwards: bool = True) -> None:
+    def __init__(self, backwards: bool = True, later: bool = False) -> None:
         self.levels = active_levels()
         self.backwards = backwards
         self.recorded = state.grad_enabled  # whether anybody outside may want gradients of the results
+        self.later = later  # whether gradients are asked for in a mode of their own, when the function has run
         self.variables: list[Any] = []
 
     def __enter__(self) -> None:
@@ -50,18 +67,21 @@ class _Derivative:
             state.saved_hooks_disabled = _NO_HOOKS
         state.grad_enabled = True
         state.transforms += 1
+        self.normally = _without_inference()
+        self.normally.__enter__()
 
     def __exit__(self, *exception: Any) -> None:
         state.saved_hooks_disabled = self.hooks
         state.grad_enabled = self.recorded
         state.transforms -= 1
+        self.normally.__exit__(None, None, None)
 
     def variable(self, tensor: Any) -> Any:
         """A tensor as a new variable, batched at all levels."""
         if not isinstance(tensor, TensorBase):
             raise ValueRangeError(f"Thing passed to transform API must be Tensor, got {type(tensor)}")
         inner = explicit(tensor, self.levels)
-        found = fresh(inner, self.recorded)
+        found = fresh(inner, self.recorded or self.later)
         self.variables.append(found)
         return implicit(found if self.backwards else writable(found, inner), self.levels)
 
@@ -69,20 +89,21 @@ class _Derivative:
         """An output with the batches in front."""
         return explicit(tensor, self.levels)
 
-    def settled(self, value: Any) -> Any:
-        """A result, without the part of the graph that is this derivative's own."""
+    def settled(self, value: Any, recorded: bool | None = None) -> Any:
+        """A result, without the part of the graph that is this derivative's own (``recorded``: what is recorded now, where that is another mode)."""
         if not isinstance(value, TensorBase):
             return value
         levels = levels_of(value)
         inner: Any = value._value if levels else value
-        if not inner.requires_grad or (self.recorded and outlives(inner, self.variables)):
+        if not inner.requires_grad or ((self.recorded if recorded is None else recorded) and outlives(inner, self.variables)):
             return value
         return over(inner.detach(), levels)
 
     def result(self, tensor: Any) -> Any:
         """A gradient of a variable (or of an output), as the caller sees it."""
-        return self.settled(implicit(tensor, self.levels))
+        return self.settled(implicit(tensor, self.levels), state.grad_enabled if self.later else None)
 
+    @_without_inference()
     def gradients(self, outputs: list[Any], gradients: list[Any], retain_graph: bool = True, create_graph: bool | None = None) -> list[Any]:
         """Gradients of the variables; zeros where nothing depends on them."""
         pairs = [(o, g) for o, g in zip(outputs, gradients) if o.requires_grad]
@@ -218,7 +239,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def _vjp(func: Any, primals: tuple[Any, ...], argnums: Any, has_aux: bool, kwargs: Any = None) -> tuple[Any, Any, Any]:
-    derivative = _Derivative()
+    derivative = _Derivative(later=True)
     with derivative:
         inner, structure = _with_variables(derivative, primals, argnums) if primals else ((), trees.flatten(())[1])
         value, aux = _split_aux(func(*inner, **(kwargs or {})), has_aux, "vjp(f, *primals)")
@@ -274,6 +295,7 @@ class _Linear:
         self.value = self.nested.unflatten([derivative.settled(leaf) for leaf in self.leaves])
         self.aux = _settled_aux(derivative, aux) if has_aux else None
 
+    @_without_inference()
     def tangents(self, given: list[Any]) -> list[Any]:
         """The tangents of the outputs' leaves for tangents of the inputs' leaves."""
         derivative = self.derivative
@@ -366,6 +388,18 @@ def _check_real(name: str, args: tuple[Any, ...], argnums: Any) -> None:
             raise GradientError(f"{name}: Expected all inputs to be real but received complex tensor at flattened input idx: {index}")
 
 
+def _check_real_outputs(name: str, leaves: list[Any]) -> None:
+    for index, leaf in enumerate(leaves):
+        if leaf._array.dtype.kind == "c":
+            raise GradientError(f"{name}: Expected all outputs to be real but received complex tensor at flattened output idx: {index}")
+
+
+def _one_by_one(pull: Callable[..., Any], basis: list[Any]) -> Any:
+    """What ``vmap`` of a function gives, row by row, so that it may use what ``vmap`` refuses."""
+    rows = [trees.flatten(pull(*row)) for row in zip(*[each.unbind() for each in basis])]
+    return rows[0][1].unflatten([table["stack"].call(list(column)) for column in zip(*[leaves for leaves, _ in rows])])
+
+
 def _cut(rows: Any, sizes: list[int]) -> Any:
     """The parts of a batch of rows that belong to each of several tensors."""
     return table["split_with_sizes"].call(rows, sizes, 0)
@@ -390,8 +424,13 @@ def jacrev(
         _check_real("jacrev", args, argnums)
         value, pull, aux = _vjp(func, args, argnums, has_aux, kwargs)
         outputs, nested = trees.flatten(value)
+        _check_real_outputs("jacrev", outputs)
         basis, sizes = _basis(outputs)
-        rows = vmap(lambda *each: pull(nested.unflatten(each)), chunk_size=chunk_size)(*basis)
+
+        def pulled(*each: Any) -> Any:
+            return pull(nested.unflatten(each))
+
+        rows = _one_by_one(pulled, basis) if chunk_size == 1 and sum(sizes) else vmap(pulled, chunk_size=chunk_size)(*basis)
         columns, structure = trees.flatten(rows)
         parts = [_cut(column, sizes) for column in columns]  # for each input, its part for each output
         found = []
@@ -421,6 +460,7 @@ def jacfwd(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
         for leaf in leaves:
             _check_tensor(leaf, "primals")
         linear = _Linear(func, args, argnums, has_aux, kwargs)
+        _check_real_outputs("jacfwd", linear.leaves)
         basis, sizes = _basis(leaves)
         columns = vmap(lambda *each: tuple(linear.tangents(list(each))), randomness=randomness)(*basis)
         found = []

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import no_grad
+from ..capture.compile.annotations import mark
 from ..capture.control.python_functions import item
 from ..capture.trace.capture import Captured, bind_arguments, capture, class_of
 from ..capture.tracer.tracer import TracerWarning, tensors_in
@@ -53,6 +54,9 @@ _exporting = _Exporting()
 def is_in_onnx_export() -> bool:
     """Whether an export is running in this thread."""
     return _exporting.depth > 0
+
+
+mark(is_in_onnx_export, "constant")
 
 
 def newest_opset() -> int:

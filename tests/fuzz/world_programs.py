@@ -101,7 +101,6 @@ class Vec:
     def __bool__(self): LOG.append("bool"); return True
     def __iter__(self): return iter([self.t, self.t * 2])
     def __lt__(self, o): return bool((self.t.sum() < o.t.sum()))
-    def __del__(self): pass
 def default_list(t, acc=DEF, *, k=2):
     acc.append(k); return t * len(acc)
 def default_num(t, k=2): return t * k

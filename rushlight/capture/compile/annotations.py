@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
 from types import MethodType
 from typing import Any
@@ -11,6 +13,37 @@ marks: dict[
 ] = {}  # of functions, by id: "disable", "allow", "break", "constant", "compiling", "compiled", "nothing", "control", "recorded"
 substitutes: dict[int, tuple[Any, Any]] = {}  # of functions marked "substitute", by id: the function, and what is captured in its place
 _references: dict[int, Any] = {}  # weak, so that a mark goes when its function does
+
+
+class _BreakErrors(threading.local):
+    """Whether a graph break is an error, in each thread."""
+
+    on = False
+
+
+break_errors = _BreakErrors()
+
+
+def set_break_errors(on: bool) -> None:
+    """Say whether graph breaks are errors from now on."""
+    break_errors.on = on
+
+
+class error_on_graph_break(contextlib.ContextDecorator):
+    """A context in which a graph break is an error, or, with False, is none; ``fullgraph=True`` makes an error of all.  Also a decorator."""
+
+    def __init__(self, error: bool) -> None:
+        if not isinstance(error, bool):
+            raise TypeError(f"error_on_graph_break takes True or False, and not a {type(error).__name__}")
+        self.error = error
+        self.before = False
+
+    def __enter__(self) -> None:
+        self.before = break_errors.on
+        set_break_errors(self.error)
+
+    def __exit__(self, *exception: object) -> None:
+        set_break_errors(self.before)
 
 
 def mark(function: Any, kind: str) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 from ...core.base import TensorBase
 from ...core.errors import OperationError
 from ...core.state import state
+from ...func.batched import BatchedTensor
+from ...ops.pointwise.where_clamp import where
 from ...utils import trees
 from .branches import branch
 from .loops import loop
@@ -32,6 +34,8 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
             raise OperationError("Expect both branches to be callable.")
         if not isinstance(operands, (tuple, list)):
             raise OperationError(_NO_OPERANDS.format(operands))
+        if isinstance(pred, BatchedTensor):  # each example of a batch takes its own way
+            return _either(pred.reshape(()), true_fn(*operands), false_fn(*operands))
         if state.capture is not None:
             if getattr(state.capture, "keeps_control", False):
                 return state.capture.control("cond", pred, {"true_graph": true_fn, "false_graph": false_fn}, tuple(operands))
@@ -42,6 +46,14 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], o
     elif not isinstance(pred, (bool, int, float)):
         raise OperationError(f"Expected pred to be bool or tensor, but got {pred}.")
     return true_fn(*operands) if pred else false_fn(*operands)
+
+
+def _either(pred: Any, chosen: Any, other: Any) -> Any:
+    """What both branches give, put together element by element."""
+    (leaves, structure), (others, same) = trees.flatten(chosen), trees.flatten(other)
+    if structure != same:
+        raise OperationError("Unmatched output spec from torch.cond branches: both have to give containers of the same structure.")
+    return structure.unflatten([where(pred, one, another) for one, another in zip(leaves, others)])
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: tuple[Any, ...] | list[Any]) -> Any:

@@ -52,6 +52,9 @@ class RegionTracer(BodyTracer):
 
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
+        left = getattr(self.root, "body_left", None)
+        if left is not None:
+            left([each.tensor for each in self.entries.values() if each.node.op == "call_function"])
         state.interceptors[:] = self._around
         clear_autocast_cache()
 

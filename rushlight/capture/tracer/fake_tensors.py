@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...autograd.forward_ad import start_from
 from ...core.base import Spec, TensorBase, make, spec_of
 from ...core.declare import Op
 from ...core.errors import CaptureError
+from ...core.node import edge_of
 from ...core.quantized import QuantizedArray
 from ...core.symbolic import Expression, SymbolicInt
 from .alias_tracking import ValueTable
@@ -40,7 +42,18 @@ class FakeTensors:
         if found is None:
             found = self.made[id(value)] = value, make(spec_of(value._array))
             self.tracer.bind(found[1], self.tracer.node_of(value), self.tracer.shape_of(value))
+        connect(found[1], value)
         return found[1]
+
+
+def connect(fake: Any, value: Any) -> None:
+    """Put a fake tensor on the gradient graph of the tensor that it stands for, as it is now."""
+    if not value._requires_grad:
+        fake._requires_grad, fake._grad_fn = False, None
+        return
+    edge, known = edge_of(value), fake._grad_fn
+    if known is None or known.inputs[0] is not edge:
+        fake._requires_grad, fake._grad_fn = True, start_from(value)
 
 
 def has_no_data(value: Any) -> bool:

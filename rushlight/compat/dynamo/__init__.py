@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from ...capture.compile.annotations import error_on_graph_break as error_on_graph_break
 from ...compiler import (
     OptimizedModule,
     allow_in_graph,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...capture.compile.annotations import error_on_graph_break as error_on_graph_break
 from ...compiler import allow_in_graph, disable, graph_break, mark_dynamic, mark_static, mark_static_address, maybe_mark_dynamic, set_stance
 from ...core.missing import missing
 

@@ -9,6 +9,7 @@ from enum import Enum
 
 from ...capture.compile.record.graph_breaks import BackendFailed as BackendCompilerFailed
 from ...capture.compile.record.graph_breaks import FailOnRecompileLimitHit as FailOnRecompileLimitHit
+from ...capture.compile.record.graph_breaks import RecompileError as RecompileError
 from ...capture.compile.record.graph_breaks import Unsupported
 from ...core.missing import missing
 from ...export.errors import UserError
@@ -40,10 +41,6 @@ class InvalidBackend(TorchDynamoException):
 
 class ResetRequired(TorchDynamoException):
     """A back-end is changed without a reset."""
-
-
-class RecompileError(TorchDynamoException):
-    """A program is compiled again where that was forbidden."""
 
 
 class SkipFrame(TorchDynamoException):

@@ -8,7 +8,7 @@ from ...backends.registry import find
 from ...compiler import cudagraph_mark_step_begin
 from ...core.errors import NotSupported
 from ...core.missing import missing
-from . import config
+from . import config, test_case
 
 __getattr__ = missing("rushlight._inductor")
 

@@ -96,7 +96,7 @@ class SymbolicInt(Compared, int):
         return self
 
     def __abs__(self) -> Any:
-        return self if int.__int__(self) >= 0 else -self
+        return larger(self, -self)
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if type(other) is int and 0 <= other <= 16:
@@ -122,6 +122,40 @@ class SymbolicInt(Compared, int):
 
     def __rtruediv__(self, other: Any) -> Any:
         return _other(operator.truediv, other, self)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * 2**other if type(other) is int and other >= 0 else _given_up(operator.lshift, self, other)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // 2**other if type(other) is int and other >= 0 else _given_up(operator.rshift, self, other)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return _given_up(operator.lshift, other, self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return _given_up(operator.rshift, other, self)
+
+    def __invert__(self) -> Any:
+        return -1 - self
+
+    def __and__(self, other: Any) -> Any:
+        return _given_up(operator.and_, self, other)
+
+    def __or__(self, other: Any) -> Any:
+        return _given_up(operator.or_, self, other)
+
+    def __xor__(self, other: Any) -> Any:
+        return _given_up(operator.xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __floor__(self) -> Any:
+        return self
+
+    __ceil__ = __trunc__ = __floor__
+
+    def __round__(self, digits: Any = None) -> Any:
+        return self if digits is None or digits >= 0 else round(int(self), digits)
 
     def __index__(self) -> int:
         return self  # as for any int, so that the formula is kept
@@ -187,6 +221,43 @@ class SymbolicFloat(Compared, float):
 
     def __neg__(self) -> Any:
         return _other(operator.mul, self, -1)
+
+    def __floor__(self) -> Any:
+        return _rounded(self, math.floor, lambda number, divisor: number // divisor)
+
+    def __ceil__(self) -> Any:
+        return _rounded(self, math.ceil, lambda number, divisor: Expression.of(0) - (Expression.of(0) - number) // divisor)
+
+    def __trunc__(self) -> Any:
+        return math.floor(self) if _is_positive(self) else _given_up(math.trunc, self)
+
+    def __round__(self, digits: Any = None) -> Any:
+        if digits is not None:
+            return _given_up(round, self, digits)
+        return _rounded(self, round, _to_even)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _given_up(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _given_up(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _given_up(operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _given_up(operator.mod, other, self)
+
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        return _given_up(operator.pow, other, self)
+
+    def __abs__(self) -> Any:
+        return self if _is_positive(self) else _given_up(abs, self)
+
+    def is_integer(self) -> bool:
+        """Whether it is a whole number."""
+        escape.notify("float", self)
+        return float.is_integer(self)
 
     __hash__ = float.__hash__
 
@@ -314,6 +385,75 @@ def _other(function: Any, a: Any, b: Any) -> Any:
     if not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return NotImplemented
     return SymbolicFloat(function(plain(a), plain(b)), function, (a, b))
+
+
+def _given_up(function: Any, *values: Any) -> Any:
+    """An operation that has no formula, on plain numbers."""
+    if not all(isinstance(each, (int, float)) for each in values):
+        return NotImplemented
+    for each in values:
+        if is_symbolic(each):
+            escape.notify("float" if isinstance(each, float) else "int", each)
+    return function(*map(plain, values))
+
+
+def _exact(value: Any) -> tuple[Expression, int] | None:
+    """A number that floating point holds without rounding (of sizes that tensors have), as a formula over a power of two; else None."""
+    if isinstance(value, int):
+        return Expression.of(value), 1
+    if not isinstance(value, SymbolicFloat):
+        number, divisor = value.as_integer_ratio() if math.isfinite(value) else (0, 0)
+        return (Expression.of(number), divisor) if 0 < divisor <= 1024 and abs(number) < 2**20 else None
+    if value.function not in (operator.add, operator.sub, operator.mul, operator.truediv):
+        return None
+    parts = [_exact(each) for each in value.arguments]
+    if parts[0] is None or parts[1] is None:
+        return None
+    (a, over), (b, under) = parts[0], parts[1]
+    if value.function is operator.mul:
+        return a * b, over * under
+    if value.function is operator.truediv:
+        divisor = b.constant
+        fits = divisor is not None and divisor > 0 and not divisor & (divisor - 1)
+        return (a * Expression.of(under), over * divisor) if fits else None  # type: ignore[operator]
+    first, second = a * Expression.of(under), b * Expression.of(over)
+    return first + second if value.function is operator.add else first - second, over * under
+
+
+def _ratio(value: SymbolicFloat) -> tuple[Expression, Expression] | None:
+    """A float as a quotient of formulas, the second of them positive, if it was rounded once at most."""
+    found = _exact(value)
+    if found is not None:
+        return found[0], Expression.of(found[1])
+    if value.function is not operator.truediv or plain(value.arguments[1]) <= 0:
+        return None
+    a, b = map(_exact, value.arguments)
+    return None if a is None or b is None else (a[0] * Expression.of(b[1]), b[0] * Expression.of(a[1]))
+
+
+def _is_positive(value: SymbolicFloat) -> bool:
+    """Whether the formula of a float shows that it is not negative, given that sizes are not."""
+    ratio = _ratio(value)
+    return ratio is not None and all(factor > 0 for factor in ratio[0].terms.values())
+
+
+def _rounded(value: SymbolicFloat, function: Callable[[float], int], formula: Callable[[Expression, Expression], Expression]) -> Any:
+    """A float as a whole number, with its formula."""
+    ratio = _ratio(value)
+    if ratio is None:
+        return _given_up(function, value)
+    return named(size_of(function(plain(value)), formula(*ratio)))
+
+
+def _to_even(number: Expression, divisor: Expression) -> Expression:
+    """The nearest whole number, of two the even one."""
+    two, one = Expression.of(2), Expression.of(1)
+    doubled, whole = two * number + divisor, two * divisor
+    up = doubled // whole
+    if divisor.constant is not None and divisor.constant % 2:
+        return up
+    tie = one - Expression.operation("min", one, doubled % whole)  # 1 in the middle between two, else 0
+    return up - tie * (up % two)
 
 
 def is_symbolic(value: Any) -> bool:

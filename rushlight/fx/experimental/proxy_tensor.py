@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +12,11 @@ from ...capture.tracer.tracer import Tracer as OpTracer
 from ...compat import pytree
 from ...core.base import Spec, TensorBase, make
 from ...core.declare import Op, table
-from ...core.errors import OperationError
+from ...core.errors import CaptureError, OperationError
+from ...core.node import Node as GradientNode
 from ...core.state import state
 from ...graph.calls import bind
-from ...graph.node import Node, map_arg
+from ...graph.node import Node, all_nodes, map_arg
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...ops.aten_calls import packet
@@ -43,10 +45,44 @@ def _formed(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tupl
 _copy = table["copy_"]
 
 
+class _HistoryOfBody(GradientNode):
+    """The autograd history of a value of a branch or loop, which make_fx does not record."""
+
+    __slots__ = ("inner",)
+
+    inner: GradientNode
+
+    def __init__(self, inner: GradientNode) -> None:
+        self.inner, self.sequence, self.inputs, self.saved = inner, inner.sequence, inner.inputs, ()
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.inner.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.inner.dtype
+
+    def name(self) -> str:
+        return self.inner.name()
+
+    def backward(self, gradient: Any) -> Any:
+        raise CaptureError(
+            "make_fx does not record the gradient of cond and while_loop: it would be that of the branch that is taken now. Use torch.compile, "
+            "which differentiates such programs"
+        )
+
+
 class _Ops(OpTracer):
     """Records the ops that run; of composites, those of their bodies."""
 
     copies_views = False  # whether views are recorded as copies
+
+    def body_left(self, made: list[Any]) -> None:
+        """The body of a branch or loop is captured: its values have no gradient, which would be that of the branch that is taken now."""
+        for tensor in made:
+            if tensor._grad_fn is not None:
+                tensor._grad_fn = _HistoryOfBody(tensor._grad_fn)
 
     def functionalized(self, f: Any, args: Any, kwargs: Any, copies_views: bool) -> Any:
         """Record a function without writes in place, but for one at the end for each argument that it has written to."""
@@ -180,14 +216,18 @@ def _converted(tracer: Any, output: Any) -> GraphModule:
     """The recorded graph in aten overloads."""
     graph = Graph()
     here: dict[Node, Node] = {}
-    attributes: dict[str, Any] = {}
+    held = {**tracer.constants, **tracer.by_name}
+    outer = set(tracer.graph.nodes)
+    attributes = {  # those of bodies have their names
+        node.target: held[node.target] for node in all_nodes(tracer.graph) if node.op == "get_attr" and node not in outer
+    }
     for node in tracer.graph.nodes:
         args, kwargs = map_arg(node.args, here.__getitem__), map_arg(dict(node.kwargs), here.__getitem__)
         target = node.target
         if node.op == "get_attr":
-            value = tracer.by_name.get(target, tracer.constants.get(target))
+            value = held[target]
             kind = "_param_constant" if isinstance(value, Parameter) else "_tensor_constant"
-            target = f"{kind}{sum(each.startswith(kind) for each in attributes)}"
+            target = next(name for name in map(f"{kind}{{}}".format, itertools.count()) if name not in attributes)
             attributes[target] = value
         op = node.table_op
         if op is not None:

@@ -117,3 +117,6 @@ class QuantizedModule(Module):
             self.zero_point = int(found.pop("zero_point"))
         self._load_packed_state(found)
         super()._load_from_state_dict(state_dict, prefix, local_metadata, False, missing_keys, unexpected_keys, error_msgs)
+
+
+__all__ = ["DeQuantize", "Quantize"]

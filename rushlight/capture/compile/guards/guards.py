@@ -15,6 +15,7 @@ from ....core.base import TensorBase
 from ....core.declare import Op
 from ....core.devices import device, device_type_of
 from ....core.dtypes import BY_NUMPY, default, dtype
+from ....core.missing import is_own
 from ....core.state import state
 from ....core.symbolic import SymbolicInt
 from ....nn.modules.module import Module
@@ -29,6 +30,7 @@ PRIMITIVES = (
     int, float, complex, bool, str, bytes, type(None), type(Ellipsis), type(NotImplemented), dtype, device, np.dtype, np.generic, slice,
     range,
 )  # fmt: skip
+_WITHOUT_ATTRIBUTES = frozenset((int, float, complex, str, bytes, bool, type(None)))
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 # Objects without attributes whose elements may change, or are those of another container.
 _CHANGING: tuple[type, ...] = (bytearray, memoryview, array.array, MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
@@ -293,6 +295,14 @@ def is_native_method(value: Any) -> bool:
 def is_numeric_memory(array: Any) -> bool:
     """Whether an array is memory of numbers that may change: what a graph takes as an input."""
     return bool(array.flags.writeable) and array.dtype in BY_NUMPY and min(array.strides, default=0) >= 0
+
+
+def holds_attributes(value: Any) -> bool:
+    """Whether a number or text has attributes of its own: it is of a user's class, and no member of an enum."""
+    kind = type(value)
+    if kind in _WITHOUT_ATTRIBUTES or not isinstance(value, (int, float, complex, str, bytes)):
+        return False
+    return hasattr(value, "__dict__") and not isinstance(value, enum.Enum) and not is_own(kind)
 
 
 def by_identity(value: Any) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....amp import autocast_mode
 from ....core.state import flags, state
+from ..annotations import break_errors, set_break_errors
 
 
 def ambient() -> tuple[Any, ...]:
@@ -18,11 +19,11 @@ def ambient() -> tuple[Any, ...]:
 
 
 class LeftModes:
-    """Grad, inference and autocast modes as they are: a body that a graph break abandons never leaves the contexts that it has entered."""
+    """Grad, inference and autocast modes, and whether graph breaks are errors: what is abandoned never leaves the contexts that it has entered."""
 
     def __init__(self) -> None:
         self.grad_enabled, self.inference = state.grad_enabled, state.inference
-        self.entered = autocast_mode.entered()
+        self.entered, self.break_errors = autocast_mode.entered(), break_errors.on
 
     def restore(self) -> None:
         """Leave what was entered since."""
@@ -32,3 +33,4 @@ class LeftModes:
             state.inference = self.inference
             (flags.enter if self.inference else flags.leave)()
         state.grad_enabled = self.grad_enabled
+        set_break_errors(self.break_errors)

@@ -57,6 +57,9 @@ class GuardPrinter:
             return f"type({name}) is float and {name} != {name}"
         constant = repr(value) if type(value) in (int, str) else self.names.of(value)
         test = f"type({name}) is {kind} and {name} == {constant}"
+        base = next((each for each in (int, float, complex, str, bytes) if isinstance(value, each)), type(value))
+        if type(value).__eq__ is not base.__eq__:  # of a user's class, which guards don't run
+            test = f"type({name}) is {kind} and {self.names.of(base.__eq__)}({name}, {constant})"
         if isinstance(value, float) and value == 0:
             test += f" and str({name}) == {str(value)!r}"  # zeros differ by their sign
         return test

@@ -6,6 +6,7 @@ In: a call that the recorder meets.  Out: nodes, guards and side effects.  Impor
 
 from . import (
     backward,
+    break_errors,
     builtins,
     checkpointing,
     control_flow_ops,
@@ -22,6 +23,7 @@ from . import (
 
 __all__ = [
     "backward",
+    "break_errors",
     "builtins",
     "checkpointing",
     "control_flow_ops",

@@ -6,6 +6,7 @@ import collections
 import copy
 import dataclasses
 import inspect
+import math
 import operator
 import sys
 import traceback
@@ -181,7 +182,57 @@ def _min(recorder: Any, *args: Any, **kwargs: Any) -> Any:
 
 @handles(abs)
 def _abs(recorder: Any, *args: Any) -> Any:
-    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else NotImplemented
+    return absolute(recorder, args[0]) if len(args) == 1 and is_symbolic(args[0]) else _method_of(recorder, "__abs__", args)
+
+
+def _method_of(recorder: Any, name: str, args: tuple[Any, ...]) -> Any:
+    """A builtin that is a special method of its first argument: inlined where that is written in Python."""
+    method = recorder.special(args[0], name) if args and not isinstance(args[0], TensorBase) else None
+    return NotImplemented if method is None else Inline(method, args, {})
+
+
+@handles(round)
+def _round(recorder: Any, *args: Any, **kwargs: Any) -> Any:
+    return NotImplemented if kwargs else _method_of(recorder, "__round__", args)
+
+
+@handles(math.floor)
+def _floor(recorder: Any, *args: Any) -> Any:
+    return _method_of(recorder, "__floor__", args)
+
+
+@handles(math.ceil)
+def _ceil(recorder: Any, *args: Any) -> Any:
+    return _method_of(recorder, "__ceil__", args)
+
+
+@handles(math.trunc)
+def _trunc(recorder: Any, *args: Any) -> Any:
+    return _method_of(recorder, "__trunc__", args)
+
+
+@handles(hash)
+def _hash(recorder: Any, *args: Any) -> Any:
+    method = recorder.special(args[0], "__hash__") if len(args) == 1 and not isinstance(args[0], TensorBase) else None
+    return NotImplemented if method is None else Inline(operator_forms.hash_of, (method, args[0]), {})
+
+
+@handles(repr)
+def _repr(recorder: Any, *args: Any) -> Any:
+    written = recorder.written_text(args[0], "__repr__") if len(args) == 1 else None
+    return NotImplemented if written is None else written
+
+
+@handles(format)
+def _format(recorder: Any, *args: Any) -> Any:
+    written = recorder.written_text(args[0], "__format__", *args[1:] or ("",)) if len(args) in (1, 2) else None
+    return NotImplemented if written is None else written
+
+
+@handles(object.__init__)
+def _plain_init(recorder: Any, *args: Any, **kwargs: Any) -> Any:
+    """What classes without an ``__init__`` have: it looks at how many arguments there are, and at nothing else."""
+    return object.__init__(*args, **kwargs) if args else NotImplemented
 
 
 @handles(traceback.clear_frames)
@@ -207,11 +258,16 @@ _COPYING = frozenset("__copy__ __deepcopy__ __reduce__ __reduce_ex__ __getnewarg
 
 @handles(copy.deepcopy)
 def _deepcopy(recorder: Any, *args: Any) -> Any:
+    method = recorder.special(args[0], "__deepcopy__") if len(args) == 1 and not isinstance(args[0], TensorBase) else None
+    if method is not None:
+        return Inline(method, (args[0], {}), {})
     return _copied(recorder, copy.deepcopy, args)
 
 
 @handles(copy.copy)
 def _copy(recorder: Any, *args: Any) -> Any:
+    if (inlined := _method_of(recorder, "__copy__", args)) is not NotImplemented:
+        return inlined
     return _copied(recorder, copy.copy, args)
 
 

@@ -42,6 +42,7 @@ class FunctionBodyTracer(BodyTracer):
         self.around = around  # the nearest first
         self.input_count = 0
         self.symbols = recorder.tracer.symbols
+        self.constants = around[-1].constants  # of the whole graph: names are unique, and its module has them all
         self.saved: list[SavedTensor] = []  # before each write: a body may have to run again, and a backward is run for its graph alone
 
     def take(self, tensor: Any) -> None:

@@ -57,4 +57,10 @@ def snapshot(value: Any) -> Any:
     return (type(value), repr(value)) if isinstance(value, _PLAIN) else id(value)
 
 
+def call_scripted_in_traces(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A function under ``script_if_tracing``, which a capture looks into like any other."""
+    return recorder.call(recorder.frame, function._script_wrapped, args, kwargs)
+
+
 flagged["_scripted_method"] = call_method
+flagged["_script_wrapped"] = call_scripted_in_traces

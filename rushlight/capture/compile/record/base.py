@@ -28,7 +28,7 @@ from ...tracer.tracer import PACKAGE_FOLDER
 from ..config import settings
 from ..decode import NULL
 from ..guards.guard import Kind
-from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, is_native_method, is_op
+from ..guards.guards import CONTAINERS, PRIMITIVES, Guards, by_identity, holds_attributes, is_native_method, is_op
 from ..guards.sources import Attribute, Item, Slot, Source, Sources, Stacked, chain_of
 from ..vm.frame import Frame
 from ..vm.generator import InterpretedGenerator
@@ -183,7 +183,7 @@ class CaptureState(Semantics):
 
     def register(self, value: Any, source: Source) -> None:
         """Record the source of an object."""
-        if not isinstance(value, PRIMITIVES) and id(value) not in self.sources:
+        if (not isinstance(value, PRIMITIVES) or holds_attributes(value)) and id(value) not in self.sources:
             self.sources[id(value)] = source
             self.held.append(self.watched(value) if type(value) is InterpretedGenerator else value)
 
@@ -208,7 +208,8 @@ class CaptureState(Semantics):
         """Guard a value that was read from a source, by its kind."""
         if isinstance(value, PRIMITIVES):
             self.guards.equal(source, value)
-            return value
+            if not holds_attributes(value):
+                return value
         known = self.sources.get(id(value))
         if known is None:
             if id(value) in self.fresh or (isinstance(value, TensorBase) and self.tracer.is_traced(value)):
@@ -264,7 +265,7 @@ class CaptureState(Semantics):
 
     def track_fresh(self, value: Any) -> Any:
         """Track an object that the program has made; a member of an enum is its class's, whoever looks it up."""
-        if not isinstance(value, (TensorBase, enum.Enum, *PRIMITIVES)):
+        if not isinstance(value, (TensorBase, enum.Enum, *PRIMITIVES)) or holds_attributes(value):
             self.fresh[id(value)] = self.watched(value) if type(value) is InterpretedGenerator else value
         return value
 
@@ -354,7 +355,7 @@ class CaptureState(Semantics):
         ):
             if source is not None:
                 self.guards.value(source, value)
-        elif isinstance(value, FunctionType):
+        elif isinstance(value, (FunctionType, functools._lru_cache_wrapper)):
             if source is not None:
                 self.guards.identity(source, value)
         elif isinstance(value, MethodType):

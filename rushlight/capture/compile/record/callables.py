@@ -144,7 +144,7 @@ _TEXT = frozenset(("__repr__", "__str__", "__format__"))
 _known: weakref.WeakKeyDictionary[type, tuple[list[int], frozenset[str]]] = weakref.WeakKeyDictionary()
 
 
-_CLASS_MAKERS = ("dataclasses", "enum")  # they write methods into the classes that they make
+_CLASS_MAKERS = ("dataclasses", "enum", "collections")  # they write methods into the classes that they make
 
 
 def is_users(kind: type) -> bool:
@@ -153,8 +153,14 @@ def is_users(kind: type) -> bool:
     return bool(kind.__flags__ & (1 << 9)) and root != PACKAGE and root != "builtins" and root not in sys.stdlib_module_names
 
 
+def is_generated(method: FunctionType) -> bool:
+    """Whether a method is text that ``dataclasses`` or ``namedtuple`` has written: programs may come from a string, too."""
+    code = method.__code__
+    return code.co_filename == "<string>" and (code.co_name == "<lambda>" or code.co_qualname.startswith("__create_fn__."))
+
+
 def python_methods(kind: type) -> frozenset[str]:
-    """The special methods that users' classes define in Python, which native code may call; those that ``dataclasses`` and ``enum`` add are none."""
+    """The special methods that users' classes define in Python, which native code may call; those that ``dataclasses``, ``enum`` and ``namedtuple`` add are none."""
     counts = [len(each.__dict__) for each in kind.__mro__]
     known = _known.get(kind)
     found = known[1] if known is not None and known[0] == counts else None  # methods may be added to a class
@@ -165,11 +171,7 @@ def python_methods(kind: type) -> frozenset[str]:
                 names.update(name for name in _CONTAINER_METHODS if name in vars(each))
             elif is_users(each) or each.__module__ == "collections.abc":
                 for name, value in vars(each).items():
-                    written = (
-                        isinstance(value, FunctionType)
-                        and value.__code__.co_filename != "<string>"
-                        and value.__module__ not in _CLASS_MAKERS
-                    )
+                    written = isinstance(value, FunctionType) and not is_generated(value) and value.__module__ not in _CLASS_MAKERS
                     if name.startswith("__") and name.endswith("__") and written:
                         names.add(name)
         found = frozenset(names)

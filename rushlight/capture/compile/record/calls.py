@@ -58,6 +58,7 @@ from .callables import (
     asks_files,
     class_attribute,
     is_callback,
+    is_generated,
     is_users,
     is_users_callback,
     iterates_in_python,
@@ -67,16 +68,16 @@ from .callables import (
 )
 from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
-from .getters import GETTERS, copied_mapping, inlined_getter
+from .getters import GETTERS, converted_by_method, copied_mapping, inlined_getter
 from .graph_breaks import Break
-from .new_modules import LEAVES, new_leaves
+from .new_modules import LEAVES, new_leaves, refuse_destructor
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_arguments, tensor_of
 
 # Parts of the package whose Python is inlined; all others are called natively, and their ops recorded.
 _PARTS_LOOKED_INTO = (
     f"{PACKAGE}.nn.modules", f"{PACKAGE}.nn.utils", f"{PACKAGE}.nn.parallel", f"{PACKAGE}.nn.attention", f"{PACKAGE}.autograd.function",
-    f"{PACKAGE}.compat.higher_order", f"{PACKAGE}.func.modules", f"{PACKAGE}.capture.control.scans",
+    f"{PACKAGE}.compat.higher_order", f"{PACKAGE}.compat.checks", f"{PACKAGE}.func.modules", f"{PACKAGE}.capture.control.scans",
 )  # fmt: skip
 # Parts whose functions call what they are given, or wrap it, and do nothing else with it: it is interpreted.
 _PARTS_WITH_CALLBACKS = (f"{PACKAGE}.compat.pytree", f"{PACKAGE}.utils.trees", f"{PACKAGE}.graph.node", f"{PACKAGE}.autograd.grad_mode")
@@ -309,6 +310,8 @@ class Recorder(ContainerRecorder):
             return copied
         if len(args) == 1 and is_symbolic(args[0]) and (found := converted(self, kind, args[0])) is not NotImplemented:
             return found
+        if (inlined := converted_by_method(self, kind, args, kwargs)) is not None:
+            return inlined
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex, enum.Enum)):
             self.specialize(*args, *kwargs.values())
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
@@ -322,9 +325,9 @@ class Recorder(ContainerRecorder):
             return replacement(frame, *args, **kwargs)
         if kind is autocast and self.careful:
             raise Break("state", name=kind.__name__)
-        return self.track_fresh(self.native_class(kind, args, kwargs))
+        return self.track_fresh(self.native_class(kind, args, kwargs, by_type))
 
-    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def native_class(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a class that is not inlined."""
         root = home_module(kind).partition(".")[0]
         if kind in _OF_MODULES and not kwargs and len(args) <= 1 and not _global_module_registration_hooks:  # they only keep what they get
@@ -351,17 +354,14 @@ class Recorder(ContainerRecorder):
                 made, kwargs = plain_arguments(self, args[kept:], kwargs)
                 args = [*args[:kept], *made]
         known = root in ("builtins", PACKAGE) or root in PURE_MODULES or issubclass(kind, BaseException) or issubclass(kind, tuple)
-        if (
-            (not known and not is_users(kind))
-            or kind.__name__ in IMPURE
-            or kind is memoryview
-            or issubclass(kind, functools._lru_cache_wrapper)
-        ):
+        no_users = not known and not is_users(kind)
+        if no_users or kind.__name__ in IMPURE or kind is memoryview or issubclass(kind, functools._lru_cache_wrapper):
             raise Break("native", name=kind.__name__)
-        return kind(*args, **kwargs)
+        return type.__call__(kind, *args, **kwargs) if by_type else kind(*args, **kwargs)
 
     def instance(self, kind: type, args: Sequence[Any], kwargs: Mapping[str, Any], by_type: bool) -> Any:
         """An instance of a user's class: its ``__new__`` and ``__init__`` are inlined.  None where neither is written in Python."""
+        refuse_destructor(self, kind)
         caller = class_attribute(type(kind), "__call__")
         if isinstance(caller, FunctionType) and not by_type:
             if self.should_inline(caller):
@@ -369,7 +369,7 @@ class Recorder(ContainerRecorder):
             return None  # an enum
         new, init = class_attribute(kind, "__new__"), class_attribute(kind, "__init__")
         new = new.__func__ if isinstance(new, staticmethod) else new
-        if isinstance(new, FunctionType) and new.__code__.co_filename != "<string>" and self.should_inline(new):
+        if isinstance(new, FunctionType) and not is_generated(new) and self.should_inline(new):
             return Inline(operator_forms.instantiate_anew, (kind, tuple(args), dict(kwargs)), {})
         if isinstance(init, FunctionType) and self.should_inline(init):
             plain = kind.__new__ is object.__new__

@@ -24,6 +24,8 @@ from .values import ValueRecorder, is_plain_key, settled
 _ITERATED = frozenset("extend extendleft update difference_update intersection_update symmetric_difference_update subtract".split())
 # Methods that inspect their first arguments alone: how many.
 _INSPECTED = {"append": 0, "appendleft": 0, "insert": 1, "__setitem__": 1, "setdefault": 1, "pop": 1}
+# What makes a text of an object, each with what asks the next one.
+_TEXTS = (("__format__", object.__format__), ("__str__", object.__str__), ("__repr__", None))
 # Methods of lists and deques whose first argument is a place, or a number of places.
 _PLACED = frozenset("insert pop rotate __setitem__ __delitem__ __imul__".split())
 
@@ -60,11 +62,11 @@ class ContainerRecorder(ValueRecorder):
         elif isinstance(container, dict):
             self.specialize(key)
             self.guard_contents(key)
-            if key not in container and (
-                isinstance(container, collections.defaultdict) or "__missing__" in python_methods(type(container))
-            ):
-                if id(container) in self.sources or not isinstance(getattr(container, "default_factory", None), type):
-                    raise Break("hidden", name=f"{type(container).__name__}.__missing__")
+            missing = self.special(container, "__missing__")
+            if (missing is not None or isinstance(container, collections.defaultdict)) and not self.contains(container, key):
+                return Inline(
+                    *((operator_forms.missing_item, (container, key), {}) if missing is None else (missing, (container, key), {}))
+                )
         source = self.sources.get(id(container))
         if source is None:
             if not isinstance(container, (*CONTAINERS, str, bytes, range)):
@@ -245,6 +247,7 @@ class ContainerRecorder(ValueRecorder):
             super().set_update(items, more)
 
     def dict_update(self, items: Any, more: Any) -> None:
+        more = self.as_dict(more)
         self.guard_shallow(more)
         if isinstance(more, dict) and self.is_side_effect(items, "a dict that is being built"):
             self.change(items, dict.update, dict(more))
@@ -252,6 +255,7 @@ class ContainerRecorder(ValueRecorder):
             super().dict_update(items, more)
 
     def dict_merge(self, function: Any, keywords: Any, more: Any) -> None:
+        more = self.as_dict(more)
         self.guard_shallow(more)
         if id(keywords) in self.sources:
             raise Break("native", name="keywords from several dicts, with a break between them")
@@ -294,12 +298,28 @@ class ContainerRecorder(ValueRecorder):
         return super().match_mapping(subject)
 
     def format_value(self, value: Any, spec: Any) -> Any:
+        written = self.written_text(value, "__format__", spec)
+        if written is not None:
+            return written
         self.guard_text(value, "a formatted string")
         return super().format_value(value, spec)
 
     def convert_value(self, kind: str, value: Any) -> Any:
+        written = None if kind == "ascii" else self.written_text(value, f"__{kind}__")
+        if written is not None:
+            return written
         self.guard_text(value, kind)
         return super().convert_value(kind, value)
+
+    def written_text(self, value: Any, name: str, *spec: Any) -> Inline | None:
+        """The text of an object by a method in Python of its class: ``__format__`` asks for ``__str__``, and that for ``__repr__``.  None where there is none."""
+        for method, base in _TEXTS[[each for each, _ in _TEXTS].index(name) :]:
+            found = self.special(value, method)
+            if found is not None:
+                return Inline(operator_forms.text_of, (found, value, method, spec if method == "__format__" else ()), {})
+            if getattr(type(value), method) is not base or method == "__format__" and any(spec):
+                break
+        return None
 
     def guard_text(self, value: Any, name: str) -> None:
         """A value becomes a string."""
@@ -322,11 +342,7 @@ class ContainerRecorder(ValueRecorder):
                 if hasattr(type(value), "__iter__") or hasattr(type(value), "__next__")
                 else operator_forms.iterate_items
             )
-            frame = bind(form, (value,), {})
-            assert frame is not None
-            while frame.instruction.op != "return_generator":
-                frame.index += 1
-            return self.track_fresh(InterpretedGenerator(RecordingInterpreter(self), frame))
+            return self.generator(form, value)
         if isinstance(value, TensorBase):
             self.specialize(*self.tracer.shape_of(value)[:1])
         elif isinstance(value, CONTAINERS):
@@ -334,6 +350,20 @@ class ContainerRecorder(ValueRecorder):
         else:
             self.guard_contents(value)
         return value
+
+    def as_dict(self, value: Any) -> Any:
+        """The items of a mapping of the user's, whose methods are interpreted, as a dict; any other value as it is."""
+        if isinstance(value, dict) or not hasattr(value, "keys") or not python_methods(type(value)) & {"__getitem__", "__iter__"}:
+            return value
+        return dict(self.generator(operator_forms.pairs_of, value))
+
+    def generator(self, form: Any, value: Any) -> Any:
+        """The generator that a form makes of a value, interpreted as native code runs it."""
+        frame = bind(form, (value,), {})
+        assert frame is not None
+        while frame.instruction.op != "return_generator":
+            frame.index += 1
+        return self.track_fresh(InterpretedGenerator(RecordingInterpreter(self), frame))
 
     def iterables(self, name: str, value: Any) -> Any:
         """The first argument of a class method that makes something new: ``fromkeys`` iterates over it, ``from_iterable`` also over what it holds."""

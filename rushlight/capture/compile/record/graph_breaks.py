@@ -11,6 +11,7 @@ from ..vm.frame import Frame, Stop
 # id -> (what happened, what to do).  The id is stable; messages may name particulars in braces.
 BREAKS: dict[str, tuple[str, str]] = {
     "slow": ("a capture took longer than {limit} seconds (capture_time_limit), at {steps} instructions", "keep long loops of plain Python out of the compiled function"),
+    "destructor": ("an instance of {name} is made, whose __del__ runs when it goes, which no graph says", "call a method that ends it"),
     "asked": ("the program calls graph_break()", "remove graph_break()"),
     "disabled": ("{name} is marked with disable", "remove the mark, or accept the break"),
     "builtin": ("builtin: {name} has side effects that a graph can't hold", "move it out of the compiled function, or log after it"),
@@ -48,6 +49,12 @@ class FailOnRecompileLimitHit(Unsupported):
     """With ``fullgraph=True``: a program was compiled as often as it may be, and needs another graph."""
 
     code = "RL417"
+
+
+class RecompileError(Unsupported):
+    """A program needs a second graph, and ``error_on_recompile`` is set."""
+
+    code = "RL418"
 
 
 class ConstraintViolation(RushlightError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Parameters and the library's Modules that a program makes.
+"""Parameters and the library's Modules that a program makes, and objects that it can't make in a graph.
 
 A graph makes no leaves that share memory: a Parameter of an input is made before the graph, and is another input of it; that of a computed value ends it.
 """
@@ -14,9 +14,18 @@ from ....nn.parameter import Buffer, Parameter
 from ....tensor.generator import default_generator
 from ....tensor.tensor import Tensor
 from ..guards.sources import Made
+from .callables import python_methods
 from .graph_breaks import Break
 
 LEAVES = (Parameter, Buffer, Module)  # classes of which, or of whose parts, that is so
+
+
+def refuse_destructor(recorder: Any, kind: type) -> None:
+    """Give a program up that makes an instance of a class with a ``__del__``: when that runs follows from who holds the object."""
+    if "__del__" in python_methods(kind):
+        stop = Break("destructor", name=kind.__name__)
+        recorder.discard(stop)
+        raise stop
 
 
 def new_leaves(recorder: Any, kind: type, args: Any, kwargs: Any) -> Any:

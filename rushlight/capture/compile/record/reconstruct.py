@@ -22,7 +22,7 @@ import numpy as np
 from ....core.base import TensorBase
 from ....core.symbolic import SymbolicFloat, SymbolicInt
 from ..decode import NULL
-from ..guards.guards import PRIMITIVES, Guards
+from ..guards.guards import PRIMITIVES, Guards, holds_attributes
 from ..guards.sources import Source
 from ..vm.exceptions import entries_of, traceback_of
 from ..vm.generator import InterpretedGenerator
@@ -116,7 +116,7 @@ class Reconstruction:
             return f"outs[{self.output(value)}]" if source is None else self.from_source(source)
         if isinstance(value, slice):
             return f"slice({self.value(value.start)}, {self.value(value.stop)}, {self.value(value.step)})"
-        if isinstance(value, PRIMITIVES):
+        if isinstance(value, PRIMITIVES) and not holds_attributes(value):
             return repr(value) if type(value) in (int, str, bool, type(None)) else self.names.of(value)
         found = self.made.get(id(value))
         if found == "":
@@ -298,6 +298,10 @@ class Reconstruction:
             self.lines.append(f"{name}.update({{{', '.join(f'{self.value(k)}: {self.value(v)}' for k, v in value.items())}}})")
         elif base in _BASES:
             self.container(name, value, base)
+        elif base in (int, float, complex, str, bytes):
+            self.lines.append(
+                f"{name} = {self.names.of(base)}.__new__({self.names.of(kind, 't')}, *{self.names.of(base.__getnewargs__(value))})"
+            )
         elif base is object and not _has_hidden_fields(kind):
             self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
         elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):

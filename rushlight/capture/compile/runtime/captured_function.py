@@ -24,15 +24,26 @@ from ....core.state import flags, state
 from ....nn.modules.module import Module
 from ....nn.parameter import is_lazy
 from ....utils.checkpoint import is_recording
+from ..annotations import break_errors
 from ..config import settings
 from ..decode import NULL, decode
+from ..guards.modes import LeftModes
 from ..guards.sources import Source, chain_of
 from ..record.arrays import ArrayRecorder
 from ..record.base import reference_to
 from ..record.callbacks import RecordingInterpreter, native
 from ..record.deferred import DeferredOps
 from ..record.desymbolize import Desymbolizer
-from ..record.graph_breaks import QUIET, Break, BreakRecord, ConstraintViolation, FailOnRecompileLimitHit, Unsupported, counters
+from ..record.graph_breaks import (
+    QUIET,
+    Break,
+    BreakRecord,
+    ConstraintViolation,
+    FailOnRecompileLimitHit,
+    RecompileError,
+    Unsupported,
+    counters,
+)
 from ..record.reconstruct import CannotReconstruct
 from ..record.tracer import ERROR
 from ..vm.frame import Frame, Raised, Returned
@@ -221,7 +232,7 @@ class CapturedFunction:
             if known:
                 why = known[-1].guards.why(start)
                 if settings.error_on_recompile:
-                    raise Unsupported(f"{self.name}: a second graph is needed, and error_on_recompile is set: {why}")
+                    raise RecompileError(f"{self.name}: a second graph is needed, and error_on_recompile is set: {why}")
                 limit = self.options.recompile_limit
                 if len(known) >= (settings.recompile_limit if limit is None else limit):
                     self.give_up(key, f"compiled {len(known)} times for different values, the limit", why, self.options.fullgraph)
@@ -240,6 +251,7 @@ class CapturedFunction:
             self.options.backend.begin(frame.code)
             recorder = ArrayRecorder(frame, self.dynamic(known), key in self.careful, key is None)
             deferred = recorder.tracer.deferred = DeferredOps(recorder.tracer) if self.options.backend.defers_first_call else None
+            modes = LeftModes()
             try:
                 since = next_sequence()
                 with interrupts_deferred() as interrupts:
@@ -251,9 +263,12 @@ class CapturedFunction:
                     deferred.compute()
                 if recorder.tracer.symbols or recorder.numbers:
                     outcome = Desymbolizer(recorder).outcome(outcome)
-                if stop is not None and stop.kind == "slow":
+                if stop is not None and stop.kind in ("slow", "destructor"):
                     self.give_up(key, "it can't be captured", stop.describe(stop.frame))
                     outcome = self.interpreter.finish(outcome)
+            except BaseException:  # of the capture: the program never leaves the contexts that it has entered
+                modes.restore()
+                raise
             finally:
                 begun.clear()  # the traceback of an error may hold this frame
                 recorder.close()
@@ -289,7 +304,7 @@ class CapturedFunction:
 
     def stopped(self, stop: Break) -> None:
         """A break: an error where there must be none, else a line for the explanation."""
-        if self.options.fullgraph:
+        if self.options.fullgraph or break_errors.on and stop.kind not in QUIET:
             raise Unsupported(stop.describe(stop.frame))
         if stop.kind not in QUIET:
             self.breaks.append(BreakRecord(stop))

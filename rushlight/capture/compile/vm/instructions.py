@@ -374,7 +374,7 @@ def list_to_tuple(run: BytecodeInterpreter, frame: Frame, argument: None) -> Nex
 
 @operation("convert_value")
 def convert_value(run: BytecodeInterpreter, frame: Frame, kind: str) -> Next:
-    return push(frame, run.semantics.convert_value(kind, frame.stack.pop()))
+    return give(run, frame, run.semantics.convert_value(kind, frame.stack.pop()))
 
 
 @operation("format_value")

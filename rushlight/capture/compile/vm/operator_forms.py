@@ -20,7 +20,7 @@ def instantiate(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def instantiate_anew(kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The same for a class with a ``__new__`` of its own."""
     instance = kind.__new__(kind, *args, **kwargs)
-    if isinstance(instance, kind):
+    if kind in type(instance).__mro__:  # whatever a metaclass says of it
         type(instance).__init__(instance, *args, **kwargs)
     return instance
 
@@ -122,6 +122,44 @@ def dict_of(kind: Any, mapping: Any, more: dict[str, Any]) -> Any:
         found[key] = mapping[key]
     found.update(more)
     return found
+
+
+def pairs_of(mapping: Any) -> Any:
+    """The items of a mapping, as a generator."""
+    for key in mapping.keys():  # noqa: SIM118 - a mapping need have no more than this
+        yield key, mapping[key]
+
+
+def missing_item(container: Any, key: Any) -> Any:
+    """What a ``defaultdict`` gives for a key that it does not have."""
+    if container.default_factory is None:
+        raise KeyError(key)
+    value = container[key] = container.default_factory()
+    return value
+
+
+def text_of(method: Any, value: Any, name: str, spec: tuple[Any, ...]) -> str:
+    """``str``, ``repr`` or ``format`` of an object, by a method of its class."""
+    found = method(value, *spec)
+    if not isinstance(found, str):
+        raise TypeError(f"{name} returned non-string (type {type(found).__name__})")
+    return found
+
+
+def number_of(method: Any, value: Any, name: str, kind: type) -> Any:
+    """``int``, ``float`` or ``complex`` of an object, by a method of its class."""
+    found = method(value)
+    if not isinstance(found, kind) and name != "__index__":
+        raise TypeError(f"{name} returned non-{kind.__name__} (type {type(found).__name__})")
+    return kind(found)
+
+
+def hash_of(method: Any, value: Any) -> int:
+    """``hash`` of an object, by a method of its class."""
+    found = method(value)
+    if not isinstance(found, int):
+        raise TypeError("__hash__ method should return an integer")
+    return hash(found)
 
 
 def attributes_of(value: Any, names: tuple[str, ...]) -> Any:

@@ -61,7 +61,7 @@ class Semantics:
 
     Where the result is that of a Python function, a method may return `Inline(function, args, kwargs)`, and the
     interpreter runs that function, in a frame on top of the present one.  `truth`, `unary`, `binary`, `compare`, `contains`, `load_attr`,
-    `store_attr`, `delete_attr`, `get_item`, `set_item`, `delete_item`, `get_iter`, `next`, `send`, `format_value` and
+    `store_attr`, `delete_attr`, `get_item`, `set_item`, `delete_item`, `get_iter`, `next`, `send`, `convert_value`, `format_value` and
     `call` may do so.  A method may also raise `Stop`, to stop before the instruction.
     """
 
