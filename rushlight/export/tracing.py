@@ -29,10 +29,10 @@ from ..nn.modules.module import Module
 from ..ops.overloads import OpOverload, find_overload
 from ..symbols import sym_max, sym_min
 from ..tensor.layout import strided
-from .aten_forms import call_of
+from ..passes.aten_forms import call_of
 from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
-from .operator_forms import broadcasts, picks, rewrites
+from .operator_facts import broadcasts, picks, rewrites
 from .size_guards import Guard
 from .stand_ins import held, like, swapped
 
