@@ -85,7 +85,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.onnx._type_utils": "rushlight.onnx.types",
     "torch.onnx._internal": "rushlight.compat.onnx_internal",
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
-    "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
+    "torch.onnx._internal.jit_utils": "rushlight.compat.onnx_jit_utils",
 }
 # The exporter of `dynamo=False`, which newer versions of PyTorch keep in a package of its own.
 _EXPORTER = "torch.onnx._internal.torchscript_exporter"
@@ -94,7 +94,7 @@ PRIVATE_NAMES.update(
         _EXPORTER: "rushlight.compat.torchscript_exporter",
         f"{_EXPORTER}._globals": "rushlight.onnx.globals",
         f"{_EXPORTER}._type_utils": "rushlight.onnx.types",
-        f"{_EXPORTER}.jit_utils": "rushlight.onnx.opset_builder",
+        f"{_EXPORTER}.jit_utils": "rushlight.compat.onnx_jit_utils",
         f"{_EXPORTER}.registration": "rushlight.onnx.registration",
         f"{_EXPORTER}.symbolic_helper": "rushlight.onnx.symbolic_helper",
         f"{_EXPORTER}.utils": "rushlight.onnx.utils",

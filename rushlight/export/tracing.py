@@ -27,9 +27,9 @@ from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
 from ..nn.modules.module import Module
 from ..ops.overloads import OpOverload, find_overload
+from ..passes.aten_forms import call_of
 from ..symbols import sym_max, sym_min
 from ..tensor.layout import strided
-from ..passes.aten_forms import call_of
 from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
 from .operator_facts import broadcasts, picks, rewrites

@@ -66,10 +66,13 @@ def call_of(op: Op, args: tuple[Any, ...]) -> Call | None:
 
 def given_to(overload: OpOverload, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
     """All arguments of a call of an overload, in the order of its schema: defaults, too."""
-    return [
-        args[at] if at < len(args) else named.get(each.name, each.default_value if each.has_default else None)
-        for at, each in enumerate(overload._schema.arguments)
-    ]
+
+    def default(each: Argument) -> Any:
+        value, size = each.default_value if each.has_default else None, each.type.size
+        return [value] * size if size is not None and type(value) is int else value
+
+    arguments = overload._schema.arguments
+    return [args[at] if at < len(args) else named.get(each.name, default(each)) for at, each in enumerate(arguments)]
 
 
 def as_traced(name: str, given: list[Any]) -> tuple[str, list[Any]]:
