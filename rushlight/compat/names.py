@@ -80,6 +80,7 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.jit._trace": "rushlight.compat.jit_trace",
     "torch.jit._recursive": "rushlight.compat.jit_recursive",
     "torch.jit._passes": "rushlight.compat.jit_passes",
+    "torch.onnx.ops": "rushlight.compat.onnx_ops",
     "torch.onnx._constants": "rushlight.compat.onnx_constants",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",

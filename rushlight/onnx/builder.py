@@ -15,7 +15,7 @@ import numpy as np
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NUMPY, dtype
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol, is_symbolic
-from .errors import UnsupportedOperatorError
+from .errors import OnnxExporterError, UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
 from .schemas import first_opset, widened
 from .types import NUMPY_TYPES, onnx_type
@@ -46,6 +46,8 @@ class NodeBuilder:
         self.symbol_sources: Callable[[str], OnnxValue] | None = None
         self.symbol_places: Callable[[str], tuple[OnnxValue, int | None]] | None = None
         self.operators: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None  # the nodes of PyTorch's operators, by name
+        self.follow: Callable[..., Any] = _no_export  # the nodes of what a function does with values
+        self.versions: dict[str, int] = {}  # of the domains of nodes, where those say it
         self._made: dict[Any, list[OnnxValue]] = {}
         self._placed: dict[Any, OnnxValue] = {}
         self._names: dict[str, int] = {}
@@ -348,6 +350,10 @@ class NodeBuilder:
             value.name = self.fresh(f"{node.name}_output_{index}")
         self.graph._nodes.append(node)
         return node._outputs
+
+
+def _no_export(function: Callable[..., Any], *args: Any) -> Any:
+    raise OnnxExporterError("a function can be followed in the graph of an export only")
 
 
 def _attribute(value: Any, suffix: str) -> Any:

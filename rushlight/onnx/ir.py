@@ -148,7 +148,7 @@ NO_PYTHON: Any = type("NoPython", (), {"__repr__": lambda self: "<no value>"})()
 class OnnxNode:
     """An operation: ``kind`` is ``onnx::Add``, or another domain's (``com.microsoft::Gelu``, ``aten::ATen``)."""
 
-    __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "module", "name", "opset", "source")
+    __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "metadata", "module", "name", "opset", "source")
 
     def __init__(self, kind: str, inputs: list[OnnxValue | None], attributes: dict[str, Any], outputs: int) -> None:
         self._kind = kind
@@ -159,6 +159,7 @@ class OnnxNode:
         self.source: Any = None
         self.module = ""
         self.opset = 0  # of the graph
+        self.metadata: dict[str, str] = {}  # of users, beside what the file says of every node
 
     @property
     def domain(self) -> str:

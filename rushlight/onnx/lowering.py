@@ -71,6 +71,7 @@ class OnnxLowering:
         self.names: list[str] = []  # the ops that are being decomposed
         self.unregistered = False  # whether a symbolic function calls an operator, which is not what users registered for it
         self.g.operators = lambda name, args, kwargs: lower_operator(self, name, args, kwargs)
+        self.g.follow = lambda run, *args: self.follow(run, args, lambda error: error)
 
     # -- the whole graph -----------------------------------------------------------------------------------------
 
