@@ -65,6 +65,7 @@ def test_operators_of_symbolic_functions_are_those_of_the_table():
         (lambda x: x.sum(1, keepdim=True), lambda g, x: symbolic_opset.sum(g, x, [1], 1, None), ["ReduceSum"]),
         (lambda x: x.to(torch.int64), lambda g, x: symbolic_opset.to(g, x, 4, False, False, None), ["Cast"]),
         (lambda x: x.sort(1), lambda g, x: symbolic_opset.sort(g, x, 1, 0), ["TopK"]),
+        (lambda x: x[:, [2]], lambda g, x: symbolic_opset.select(g, x, 1, g.op("Constant", value_t=torch.tensor([2]))), ["Gather"]),
         (lambda x: torch.cat([x, x], 1), lambda g, x: symbolic_opset.cat(g, [x, x], 1), ["Concat"]),
         (
             lambda x: F.layer_norm(x, (4,), torch.ones(4), None),

@@ -22,7 +22,6 @@ from ..onnx.registration import registry
 from ..onnx.types import NUMPY_TYPES, ONNX_NUMBERS
 from ..ops.overloads import OpOverload
 
-
 __all__ = ["aten_decompositions", "attention", "rotary_embedding", "symbolic", "symbolic_multi_out"]
 
 _SINCE = 23  # the opset that has RotaryEmbedding and Attention

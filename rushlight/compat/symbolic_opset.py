@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.missing import missing
+from ..onnx.ir import NO_PYTHON, OnnxValue
 from ..onnx.opset_builder import OpsetBuilder
 from ..ops import aten_calls
 
@@ -27,6 +28,11 @@ def __getattr__(name: str) -> Callable[..., Any]:
     symbolic.__doc__ = f"The nodes of ``aten::{name}``, whose arguments follow ``g``."
     globals()[name] = symbolic
     return symbolic
+
+
+def select(g: OpsetBuilder, self: Any, dim: int, index: Any) -> Any:
+    """The elements at an index; one that is a vector keeps the dimension, as that of PyTorch's function does."""
+    return g.gather(self, index, dim) if isinstance(index, OnnxValue) and index.python is NO_PYTHON else g.operator("select", self, dim, index)
 
 
 def __dir__() -> list[str]:

@@ -292,21 +292,19 @@ class OnnxLowering:
         """What a user has registered for an op, called with the arguments of PyTorch's operator."""
         if self.unregistered or not registry.groups:
             return NotImplemented
-        if op.parameters[0].variadic and op.parameters[0].annotation == "Any":  # an op of several call forms (lstm): as it was called
-            found: Any = [(f"aten::{aten_name(op)}", args[0])]
+        if op in implementations or (op.parameters[0].variadic and op.parameters[0].annotation == "Any"):
+            given = args if op in implementations else args[0]  # of an op of several call forms (lstm): as it was called
+            function = registry.custom(op.name if op in implementations else f"aten::{aten_name(op)}", self.opset)
         else:
-            found = [(op.name, args)] if op in implementations else operators_of(op, args)
-        for name, given in found:
-            function = registry.custom(name, self.opset)
-            if function is None:
-                continue
-            try:
-                return function(self.g, *[self.wrapped(each) for each in given[: registry.count(function, given)]])
-            except UnsupportedOperatorError:
-                if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
-                    return self.fallback(op, args, None)
-                raise
-        return NotImplemented
+            function, given = operators_of(op, args, lambda name: registry.custom(name, self.opset))
+        if function is None:
+            return NotImplemented
+        try:
+            return function(self.g, *[self.wrapped(each) for each in given[: registry.count(function, given)]])
+        except UnsupportedOperatorError:
+            if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
+                return self.fallback(op, args, None)
+            raise
 
     def wrapped(self, value: Any) -> Any:
         """An argument as symbolic functions of users get it: always a value, of a Python value too."""

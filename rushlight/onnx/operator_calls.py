@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ _NUMBERS = frozenset(("int", "SymInt", "float", "bool", "Scalar"))
 # -- what symbolic functions get -----------------------------------------------------------------------------------
 
 
-def operators_of(op: Op, args: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ...]]]:
-    """The operators that a call of an op may be registered as, with all arguments in the order of PyTorch's schema: first as traces have it.
+def operators_of(op: Op, args: tuple[Any, ...], find: Callable[[str], Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The function that ``find`` gives for a call of an op, and its arguments: those of PyTorch's operator in the order of its schema.
 
-    The last is the op by its own name, with its own arguments: of composites that are no operator of PyTorch's.
+    The operator is asked for as traces have it, then by its own name; then the op by its name, with its own arguments: a composite that is no
+    operator of PyTorch's.
     """
-    own = (f"aten::{aten_name(op)}", args)
     kept: list[tuple[Spec, OnnxValue]] = []
 
     def spec(value: Any) -> Any:
@@ -44,23 +45,26 @@ def operators_of(op: Op, args: tuple[Any, ...]) -> list[tuple[str, tuple[Any, ..
         return type(value)([spec(each) for each in value]) if type(value) in (list, tuple) else value
 
     given = tuple([spec(each) for each in args])
-    if any(each.shape is None or each.dtype is None for _, each in kept):
-        return [own]
-    found = call_of(op, given)
-    if found is None:
-        return [own]
-    values = {id(made): value for made, value in kept}
+    known = all(each.shape is not None and each.dtype is not None for _, each in kept)
+    found = call_of(op, given) if known else None
+    if found is not None:
+        overload, positional, named = found
+        name = overload._schema.name.partition("::")[2]
+        name = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+        complete = given_to(overload, positional, named)
+        values = {id(made): value for made, value in kept}
+        for each, call in (as_traced(name, complete), (name, complete)):
+            function = find(f"aten::{each}")
+            if function is not None:
+                return function, tuple([_as_given(value, values) for value in call])
+    return find(f"aten::{aten_name(op)}"), args
 
-    def back(value: Any) -> Any:
-        if isinstance(value, Dtype):
-            return int(JitScalarType.from_dtype(value))
-        return [back(each) for each in value] if isinstance(value, (list, tuple)) else values.get(id(value), value)
 
-    overload, positional, named = found
-    name = overload._schema.name.partition("::")[2]
-    name = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    complete = given_to(overload, positional, named)
-    return [(f"aten::{each}", tuple(map(back, values))) for each, values in (as_traced(name, complete), (name, complete))] + [own]
+def _as_given(value: Any, values: dict[int, OnnxValue]) -> Any:
+    """An argument of an operator with values for the specs that stood for them, and element types by their numbers."""
+    if isinstance(value, Dtype):
+        return int(JitScalarType.from_dtype(value))
+    return [_as_given(each, values) for each in value] if isinstance(value, (list, tuple)) else values.get(id(value), value)
 
 
 # -- what symbolic functions call ----------------------------------------------------------------------------------
