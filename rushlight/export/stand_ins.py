@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ..core.base import Spec, TensorBase, make, spec_of
 from ..core.state import state
 from ..graph.node import Node
@@ -13,10 +15,12 @@ from ..nn.parameter import Parameter
 
 
 def like(tensor: Any, shape: list[int], values: bool) -> Any:
-    """A stand-in for a tensor: of a shape alone, or a copy."""
+    """A stand-in for a tensor: of a shape alone, or with its values, which are repeated where a size is larger than its own."""
     array = tensor._array
     if values and list(array.shape) == list(shape) and array.__class__ is not Spec:
         made = tensor.detach().clone()
+    elif values and array.__class__ is np.ndarray and array.size and all(shape):
+        made = make(_repeated(array, shape))
     else:
         found = spec_of(array)
         made = make(Spec(tuple(shape), found.dtype, device=found.device))
@@ -24,6 +28,15 @@ def like(tensor: Any, shape: list[int], values: bool) -> Any:
         return Parameter(made, tensor.requires_grad)
     made._requires_grad = tensor._requires_grad
     return made
+
+
+def _repeated(array: np.ndarray, shape: list[int]) -> np.ndarray:
+    """An array of another shape with the elements of a given one, in its order of dimensions in memory."""
+    order = np.argsort([-step for step in array.strides], kind="stable")
+    made = array.transpose(order)
+    for axis, dim in enumerate(order):
+        made = np.take(made, np.arange(shape[dim]) % array.shape[dim], axis)
+    return made.transpose(np.argsort(order))
 
 
 def held(mod: Module) -> list[tuple[str, Any, str, Any]]:

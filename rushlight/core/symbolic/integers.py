@@ -182,6 +182,18 @@ class SymbolicFloat(Compared, float):
     def __rtruediv__(self, other: Any) -> Any:
         return _other(operator.truediv, other, self)
 
+    def __floordiv__(self, other: Any) -> Any:
+        return _other(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _other(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - (self // other) * other if isinstance(other, (int, float)) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - (other // self) * self if isinstance(other, (int, float)) else NotImplemented
+
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         return _other(operator.pow, self, other)
 
@@ -194,6 +206,30 @@ class SymbolicFloat(Compared, float):
         escape.notify("int", self)
         return float.__int__(self)
 
+    def __float__(self) -> float:
+        escape.rounded("float", self)
+        return float.__float__(self)
+
+    def __abs__(self) -> float:
+        escape.rounded("abs", self)
+        return float.__abs__(self)
+
+    def __floor__(self) -> int:
+        escape.rounded("floor", self)
+        return float.__floor__(self)
+
+    def __ceil__(self) -> int:
+        escape.rounded("ceil", self)
+        return float.__ceil__(self)
+
+    def __trunc__(self) -> int:
+        escape.rounded("trunc", self)
+        return float.__trunc__(self)
+
+    def __round__(self, digits: Any = None) -> Any:
+        escape.rounded("round", self)
+        return float.__round__(self, digits)
+
     def __reduce__(self) -> Any:
         return (float, (float.__float__(self),))
 
@@ -202,14 +238,19 @@ class Escape(threading.local):
     """Who is told, in this thread, what happens to symbolic numbers.
 
     ``notice(kind, size)`` is called when a size becomes a plain number.  ``compared(how, a, b, outcome)``, where it is set, is called for
-    every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas.  ``inferring`` counts the captures that
+    every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas; else ``decided(how, a, b)`` is.  ``inferring`` counts the captures that
     ask meta rules for formulas: only they accept a size that is not known.
     """
 
     def __init__(self) -> None:
         self.notice: Callable[[str, Any], None] = lambda kind, size: None
         self.compared: Callable[[str, Any, Any, bool], None] | None = None
+        self.decided: Callable[[str, Any, Any], None] | None = None
         self.inferring = 0
+
+    def rounded(self, kind: str, number: Any) -> None:
+        """A symbolic float becomes a plain number."""
+        self.notice(kind, number)
 
     def notify(self, kind: str, size: Any) -> None:
         """A size becomes a plain number: what follows holds for that value alone."""
@@ -302,6 +343,8 @@ def _compared(how: str, function: Any, a: Any, b: Any) -> Any:
     found = function(plain(a), plain(b))
     if escape.compared is not None:
         escape.compared(how, a, b, found)
+    elif escape.decided is not None:
+        escape.decided(how, a, b)
     return found
 
 
