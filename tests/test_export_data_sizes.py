@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 
@@ -33,6 +34,8 @@ PICKS = {
     "where": lambda x: torch.where(x > 0)[1],
     "masked_select": lambda x: torch.masked_select(x, x > 0),
     "unique": lambda x: torch.unique(x.round()),
+    "unique_consecutive": lambda x: torch.unique_consecutive(x.round(), return_inverse=True)[1],
+    "unique rows": lambda x: torch.unique(x.round(), dim=0),
     "bincount": lambda x: torch.bincount(x.long().abs().flatten()),
     "repeat_interleave": lambda x: torch.repeat_interleave(x, (x[:, 0] > 0).long() + 1, 0),
     "experts": lambda x: torch.zeros_like(x).index_add(0, torch.where(x[:, 0] > 0)[0], x[torch.where(x[:, 0] > 0)[0]]),
@@ -45,6 +48,10 @@ def test_what_depends_on_data_in_programs_of_dynamic_sizes(name):
     for rows in (6, 2, 9):
         x = torch.randn(rows, 8)
         assert torch.equal(program.module()(x), PICKS[name](x))
+    file = io.BytesIO()
+    torch.export.save(program, file)
+    loaded = torch.export.load(io.BytesIO(file.getvalue()))
+    assert torch.equal(loaded.module()(x), PICKS[name](x))
 
 
 def test_three_sizes_that_must_be_equal():

@@ -378,6 +378,11 @@ def _unique_consecutive(input: Any, return_inverse: bool = False, return_counts:
     return "unique_consecutive", {"self": input, "return_inverse": True, "return_counts": True, "dim": dim}
 
 
+def _unique(input: Any, dim: Any, return_inverse: bool, return_counts: bool) -> Form:
+    given = {"self": input, "sorted": True, "return_inverse": return_inverse, "return_counts": return_counts}
+    return ("_unique2", given) if dim is None else ("unique_dim", {**given, "dim": dim})
+
+
 def _no_form(**given: Any) -> None:
     """Of an op whose body is recorded."""
 
@@ -401,7 +406,8 @@ for _name, _form in {
     **{f"nn_functional_{name}": _dropout(name) for name in ("dropout", "alpha_dropout", "feature_alpha_dropout")}, **{f"nn_functional_dropout{dims}d": _dropout("feature_dropout") for dims in (1, 2, 3)},
     "nn_functional_unfold": _window("im2col"), "nn_functional_fold": _window("col2im"), "softplus": _softplus, "max": _extremum("max"), "min": _extremum("min"),
     "nn_functional_softmax": _functional_softmax("softmax"), "nn_functional_log_softmax": _functional_softmax("log_softmax"), "scatter": _scatter,
-    "repeat_interleave": _repeat_interleave, "unique_consecutive": _unique_consecutive,
+    "repeat_interleave": _repeat_interleave, "unique_consecutive": _unique_consecutive, "unique_slices": _unique, "nonzero_columns": lambda input: ("nonzero_numpy", {"self": input}),
+    "consecutive_slices": lambda input, dim: ("unique_consecutive", {"self": input, "return_inverse": True, "return_counts": True, "dim": dim}),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(f"adaptive_{kind}_pool{dims}d") for dims in (1, 2, 3) for kind in ("avg", "max")},
     "mse_loss": _loss("mse_loss"), "l1_loss": _loss("l1_loss"), "smooth_l1_loss": _loss("smooth_l1_loss", "beta"), "huber_loss": _loss("huber_loss", "delta"),
     "cross_entropy": _loss("cross_entropy_loss", "weight", "ignore_index", "label_smoothing"), "nll_loss": _loss("nll_loss_nd", "weight", "ignore_index"),
