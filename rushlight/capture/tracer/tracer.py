@@ -29,7 +29,7 @@ from ...core.symbolic import SymbolicFloat, SymbolicInt, as_size
 from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
 from ...graph.node import PLAIN, draws
-from .alias_tracking import AliasTracker, TracedTensor
+from .alias_tracking import AliasTracker, TracedTensor, keep_formulas
 from .fake_tensors import FakeTensors
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
@@ -274,6 +274,8 @@ class Tracer(SymbolicSizes):
             else:
                 with fake_mode():
                     result = self.compute(op, given, out)
+                if op.view and isinstance(result, TensorBase):
+                    keep_formulas(op, args, result)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
