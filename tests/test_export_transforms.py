@@ -14,7 +14,7 @@ from rushlight import func
 from rushlight.compat import pytree
 from rushlight.core.declare import table
 from rushlight.export import Dim, export
-from rushlight.export.operator_forms import forms
+from rushlight.passes.operator_forms import forms
 
 
 class Applied(torch.nn.Module):

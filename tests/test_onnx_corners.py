@@ -6,6 +6,7 @@ import io
 
 import onnx
 import pytest
+from support.onnx_files import run_onnx
 
 import rushlight as rl
 from rushlight.onnx import export, utils
@@ -72,3 +73,24 @@ def test_dynamic_dimensions_are_checked_by_name():
     assert "Provided key z for dynamic axes is not a valid input/output name" in [str(each.message) for each in caught]
     assert axes["x"] == {0: "x_dynamic_axes_1", 2: "x_dynamic_axes_2"}
     assert utils._setup_trace_module_map(Shaped(), {rl.nn.Linear}) == {f"{rl.nn.Linear.__module__}.Linear"}
+
+
+@pytest.mark.parametrize(
+    ("program", "kinds"),
+    [
+        (lambda x: rl.where(x > 0, x, x.flip(0)), "bool int8 int16"),
+        (lambda x: x.tril(), "bool uint8 int8 int16"),
+        (lambda x: x**2, "uint8 int8 int16"),
+        (lambda x: x.clamp(0, 2), "int16"),
+        (lambda x: rl.maximum(x, x.flip(0)), "int16"),
+        (lambda x: rl.nn.functional.pad(x, (1, 1)), "bool int16"),
+        (lambda x: x.unique(), "bool uint8 int16 int32"),
+    ],
+)
+@pytest.mark.parametrize("opset", [13, 18])
+def test_types_that_the_runtime_has_no_kernel_for(program, kinds, opset):
+    for kind in kinds.split():
+        x = rl.tensor([[1, 0, 2, 3], [4, 1, 0, 2], [3, 3, 1, 0]]).to(getattr(rl, kind))
+        (got,) = run_onnx(export(program, (x,), opset_version=opset), x)
+        assert got.dtype == x.numpy().dtype
+        assert rl.equal(rl.as_tensor(got), program(x))

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from support.onnx_files import run_onnx
 
 import rushlight as torch
 import rushlight.onnx
@@ -179,3 +180,53 @@ def test_causal_masks_of_transformers_at_other_lengths(norm_first):
     for shape in ((2, 5, 8), (1, 9, 8), (3, 1, 8)):
         x = torch.randn(shape)
         np.testing.assert_allclose(program.run(x)[0].numpy(), model(x).detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+def written_up_to(x):
+    x = x.clone()
+    x[:, : x.size(0)] = 0
+    return x
+
+
+def written_from(x):
+    x = x.clone()
+    x[:, x.size(0) :] += 1
+    return x
+
+
+def written_at(x):
+    x = x.clone()
+    x[:, x.shape[1] - x.shape[0]] = 2.5
+    return x
+
+
+def written_to_all_rows_of_the_example(x):
+    x = x.clone()
+    x[: x.shape[1] // 2] *= 2
+    return x
+
+
+def counted(x):
+    rows = x[: x.shape[1] // 2]
+    return rows * rows.shape[0]
+
+
+@pytest.mark.parametrize("program", [written_up_to, written_from, written_at, written_to_all_rows_of_the_example, counted])
+def test_slices_by_sizes_that_are_written_to(program):
+    made = torch.onnx.export(program, (torch.randn(3, 6),), dynamic_axes={"x": {0: "a", 1: "b"}}, opset_version=17)
+    for shape in ((3, 6), (4, 9), (5, 7), (7, 8)):
+        x = torch.randn(*shape)
+        assert torch.allclose(torch.as_tensor(run_onnx(made, x)[0]), program(x))
+
+
+def test_a_slice_that_is_shorter_than_it_was_said_to_be_is_no_silent_difference():
+    def program(x):
+        x = x.clone()
+        x[1:-1] = x[1:-1] * 2
+        x[-2:] = 3.0
+        return x
+
+    made = torch.onnx.export(program, (torch.randn(5, 2),), dynamic_axes={"x": {0: "a"}}, opset_version=17)
+    for length in (5, 2, 8):
+        x = torch.randn(length, 2)
+        assert torch.allclose(torch.as_tensor(run_onnx(made, x)[0]), program(x))

@@ -96,12 +96,13 @@ PRIVATE_NAMES: dict[str, str] = {
     "torch.jit._trace": "rushlight.compat.jit_trace",
     "torch.jit._recursive": "rushlight.compat.jit_recursive",
     "torch.jit._passes": "rushlight.compat.jit_passes",
+    "torch.onnx.ops": "rushlight.compat.onnx_ops",
     "torch.onnx._constants": "rushlight.compat.onnx_constants",
     "torch.onnx._globals": "rushlight.onnx.globals",
     "torch.onnx._type_utils": "rushlight.onnx.types",
     "torch.onnx._internal": "rushlight.compat.onnx_internal",
     "torch.onnx._internal.registration": "rushlight.onnx.registration",
-    "torch.onnx._internal.jit_utils": "rushlight.onnx.opset_builder",
+    "torch.onnx._internal.jit_utils": "rushlight.compat.onnx_jit_utils",
 }
 # The exporter of `dynamo=False`, which newer versions of PyTorch keep in a package of its own.
 _EXPORTER = "torch.onnx._internal.torchscript_exporter"
@@ -110,7 +111,7 @@ PRIVATE_NAMES.update(
         _EXPORTER: "rushlight.compat.torchscript_exporter",
         f"{_EXPORTER}._globals": "rushlight.onnx.globals",
         f"{_EXPORTER}._type_utils": "rushlight.onnx.types",
-        f"{_EXPORTER}.jit_utils": "rushlight.onnx.opset_builder",
+        f"{_EXPORTER}.jit_utils": "rushlight.compat.onnx_jit_utils",
         f"{_EXPORTER}.registration": "rushlight.onnx.registration",
         f"{_EXPORTER}.symbolic_helper": "rushlight.onnx.symbolic_helper",
         f"{_EXPORTER}.utils": "rushlight.onnx.utils",

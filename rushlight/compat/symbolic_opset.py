@@ -1,48 +1,41 @@
-"""`torch.onnx.symbolic_opset9` to `20`: symbolic functions that libraries call in their own."""
+"""`torch.onnx.symbolic_opset7` to `20`: the symbolic functions of PyTorch's operators, which those of users call.
+
+A name there is an operator: called with `g` and values, it makes the nodes that the operator's ops have in the opset of the file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from ..core.errors import NotSupported
 from ..core.missing import missing
-from ..onnx import symbolic_helper
+from ..onnx.ir import NO_PYTHON, OnnxValue
+from ..onnx.opset_builder import OpsetBuilder
+from ..ops import aten_calls
 
-__getattr__ = missing("rushlight.onnx.symbolic_opset")
-
-
-def unsqueeze(g: Any, self: Any, dim: int) -> Any:
-    """A dimension of size 1."""
-    return symbolic_helper._unsqueeze_helper(g, self, [dim])
+_absent = missing("rushlight.onnx.symbolic_opset")
 
 
-def squeeze(g: Any, self: Any, dim: int) -> Any:
-    """Without a dimension of size 1."""
-    return symbolic_helper._squeeze_helper(g, self, [dim])
+def __getattr__(name: str) -> Callable[..., Any]:
+    """The symbolic function of an operator."""
+    if name.startswith("__") or name not in aten_calls.names("aten"):
+        return _absent(name)
+
+    def symbolic(g: OpsetBuilder, *args: Any, **kwargs: Any) -> Any:
+        return g.operator(name, *args, **kwargs)
+
+    symbolic.__name__ = symbolic.__qualname__ = name
+    symbolic.__doc__ = f"The nodes of ``aten::{name}``, whose arguments follow ``g``."
+    globals()[name] = symbolic
+    return symbolic
 
 
-def select(g: Any, self: Any, dim: int, index: Any) -> Any:
-    """The elements at an index."""
-    return g.op("Gather", self, index, axis_i=dim)
+def select(g: OpsetBuilder, self: Any, dim: int, index: Any) -> Any:
+    """The elements at an index; one that is a vector keeps the dimension, as that of PyTorch's function does."""
+    return (
+        g.gather(self, index, dim) if isinstance(index, OnnxValue) and index.python is NO_PYTHON else g.operator("select", self, dim, index)
+    )
 
 
-def masked_fill(g: Any, self: Any, mask: Any, value: Any) -> Any:
-    """A value where a mask is true."""
-    return g.op("Where", g.op("Cast", mask, to_i=9), value, self)
-
-
-def softmax(g: Any, input: Any, dim: int, dtype: Any = None) -> Any:
-    """The softmax along a dimension."""
-    return g.op("Softmax", input, axis_i=dim)
-
-
-def dropout(g: Any, input: Any, p: float, train: bool) -> Any:
-    """The input itself: exported programs are those of evaluation."""
-    if train:
-        raise NotSupported("dropout in training mode is not exported by symbolic_opset.dropout")
-    return input
-
-
-def gelu(g: Any, self: Any, approximate: str = "none") -> Any:
-    """The GELU, as one operator from opset 20 on."""
-    return g.op("Gelu", self, approximate_s=approximate)
+def __dir__() -> list[str]:
+    return sorted(aten_calls.names("aten"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..core.missing import missing
 from ..onnx import globals as _globals
-from ..onnx import opset_builder as jit_utils
 from ..onnx import registration, symbolic_helper, utils, verification
 from ..onnx import types as _type_utils
+from . import onnx_jit_utils as jit_utils
 
 __getattr__ = missing("rushlight.onnx._internal.torchscript_exporter")
 

@@ -15,8 +15,8 @@ from ..core.declare import Op
 from ..core.dispatch import dispatch, dispatch_in_place
 from ..core.dtypes import dtype as dtype_class
 from ..core.state import flags, state
-from ..export.aten_forms import call_of
 from ..nn import Module
+from ..passes.aten_forms import as_traced, call_of, given_to
 from ..utils import trees
 
 _KINDS: dict[type, Type] = {bool: BOOL, int: INT, float: FLOAT, complex: COMPLEX, str: STR, type(None): NONE}
@@ -75,40 +75,13 @@ class GraphRecorder:
         if found is not None:
             overload, positional, named = found
             name = overload._schema.name.partition("::")[2]
-            schema = overload._schema.arguments
-            given = [
-                positional[at] if at < len(positional) else named.get(each.name, each.default_value if each.has_default else None)
-                for at, each in enumerate(schema)
-            ]
-        if name.startswith("conv") and name.rstrip("_")[-1:] == "d":  # traces hold the one operator of all convolutions
-            given, name = _convolution(name, given), "_convolution"
+            name, given = as_traced(name, given_to(overload, positional, named))
         inputs = [self.used(each) for each in given]
         node = self.node(f"aten::{name}", inputs)
         for each in trees.flatten(result)[0]:
             if isinstance(each, TensorBase):
                 self.tensor(node, each)
         return result
-
-
-def _convolution(name: str, given: list[Any]) -> list[Any]:
-    """The arguments of a convolution as those of ``_convolution``."""
-    transposed = "transpose" in name
-    if transposed:
-        x, weight, bias, stride, padding, output_padding, groups, dilation = given
-    else:
-        (x, weight, bias, stride, padding, dilation, groups), output_padding = given, None
-    dims = weight.dim() - 2
-
-    def spread(value: Any) -> list[int]:
-        return list(value) * (dims if len(value) == 1 else 1) if isinstance(value, (list, tuple)) else [value] * dims
-
-    stride, dilation = spread(stride), spread(dilation)
-    if isinstance(padding, str):
-        padding = [0] * dims if padding == "valid" else [step * (size - 1) // 2 for step, size in zip(dilation, weight.shape[2:])]
-    return [
-        x, weight, bias, stride, spread(padding), dilation, transposed, [0] * dims if output_padding is None else spread(output_padding),
-        groups, False, False, True, True,
-    ]  # fmt: skip
 
 
 running: list[GraphRecorder] = []

@@ -21,7 +21,7 @@ from .errors import GuardOnDataDependentSymNode, UserError
 from .size_guards import Guard, show
 from .tracing import Capture
 
-Capturing = Callable[[dict[tuple[int, int], Any], dict[tuple[int, int], int]], Capture]
+Capturing = Callable[..., Capture]  # by the formulas of dimensions, sizes to run with, and what is added to the values of tensors
 _STEPS = (1, 2, 3, 5)
 _GROUPS = 100  # at most so many groups of sizes are tried
 
@@ -38,8 +38,27 @@ def resolve(found: list[Dimension], capturing: Capturing) -> tuple[Capture, dict
         found = _tied(found, loose, captured, capturing)
     else:
         raise AssertionError("sizes that are tied to each other without end")
+    if captured.tracer.unbacked:
+        _check_values(found, captured, capturing)
     ranges, guards = _ranges(found, captured)
     return captured, ranges, guards
+
+
+def _check_values(found: list[Dimension], captured: Capture, capturing: Capturing) -> None:
+    """Refuse a program that does something else where an ``item()`` gives another number: one that counts a loop or is an index of a list, say."""
+    wanted = fingerprint(captured)
+    for other in (1, -1):
+        try:
+            again = capturing({each.at: each.formula for each in found}, {}, other)
+        except Exception:
+            continue  # a number that does not fit the program
+        if fingerprint(again) != wanted:
+            name = next(iter(captured.tracer.unbacked))
+            raise GuardOnDataDependentSymNode(
+                f"Could not extract specialized integer from data-dependent expression {name} (unhinted: {name}).  (Size-like symbols: none)\n\n"
+                "The program is not the same where item() gives another number: it is the count of a loop, an index of a list or a plain number in a "
+                "formula. Keep it a tensor, or write the program with torch.where, torch.cond or while_loop."
+            )
 
 
 def _symbols(found: Iterable[Dimension]) -> dict[str, Dimension]:
@@ -180,6 +199,12 @@ def _tied(found: list[Dimension], loose: list[str], captured: Capture, capturing
     each = free[name]
     partners = [partner for partner in free if partner != name]
     partners.sort(key=lambda partner: (partner not in loose, now[partner] != now[name]))
+
+    def moves(group: Iterable[str]) -> bool:
+        """Whether the size can change together with others."""
+        others = ({**now, **{one: now[one] + step for one in (name, *group)}} for step in (1, 2, 4))
+        return any(_same(found, free, now, other, guards, wanted, capturing) for other in others)
+
     for partner in partners:
         for step in (1, 2, 4):
             other = {**now, name: now[name] + step, partner: now[partner] + step}
@@ -189,8 +214,7 @@ def _tied(found: list[Dimension], loose: list[str], captured: Capture, capturing
     equal = [partner for partner in partners if partner in loose and now[partner] == now[name]]
     several = itertools.chain.from_iterable(itertools.combinations(equal, count) for count in range(2, len(equal) + 1))
     for group in itertools.islice(several, _GROUPS):  # more than two sizes that are one
-        other = {**now, **dict.fromkeys((name, *group), now[name] + 1)}
-        if _same(found, free, now, other, guards, wanted, capturing):
+        if moves(group):
             return _replaced(found, name, Expression.symbol(group[0]), each, free[group[0]], 0)
     for partner in partners:
         for first, second in ((partner, name), (name, partner)):

@@ -25,12 +25,12 @@ from ..graph.node import Node, map_arg
 from ..nn.parameter import Parameter
 from ..ops.overloads import OpOverload, find_overload
 from ..ops.python_dispatch import expansions, present, results_of
-from .aten_forms import call_of
+from ..passes.aten_forms import call_of
 from .core_operators import CORE, RULES, is_foreign, rewrite
 from .exported_program import ATenVerifier, ExportedProgram, set_decompose
 from .graph_signature import ExportGraphSignature, InputKind, OutputKind, OutputSpec, TensorArgument
 from .lifting import argument_of
-from .operator_forms import reshapes, typed, whole
+from .operator_facts import reshapes, typed, whole
 from .tracing import ExportTracer, NeedsValues
 
 

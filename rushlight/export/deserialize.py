@@ -44,9 +44,9 @@ from .graph_signature import (
 )
 from .higher_order import OPERATORS, HigherOrderOperator
 from .input_checks import input_checks
-from .lifting import Condition
 from .region_checks import check_regions
 from .serialize import LAYOUTS, MEMORY_FORMATS, SCALAR_TYPES, SCHEMA_VERSION, SYMBOLIC
+from .size_guards import Condition
 
 _DTYPES = {number: BY_NAME[name] for name, number in SCALAR_TYPES.items() if name in BY_NAME}
 _LAYOUTS = {LAYOUTS[each.name]: each for each in HOUSE_LAYOUTS if each.name in LAYOUTS}

@@ -67,12 +67,12 @@ def export(
     with_values = [False]
     preserved, assumed = tuple(preserve_module_call_signature), ConstantResults() if strict else None
 
-    def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int]) -> Capture:
+    def capturing(dims: dict[tuple[int, int], Any], sizes: dict[tuple[int, int], int], other: int = 0) -> Capture:
         def run(values: bool) -> Capture:
             rebuild = lambda flat: pytree.tree_unflatten(flat, in_spec)  # noqa: E731
             enabled = state.grad_enabled  # which the program may change
             try:
-                return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, preserved, assumed)
+                return trace(mod, args, named, leaves, rebuild, names, dims, values, sizes, flatten, preserved, assumed, other)
             finally:
                 state.grad_enabled = enabled
 

@@ -31,18 +31,12 @@ from .graph_signature import (
     TensorArgument,
 )
 from .higher_order import OPERATORS
-from .size_guards import Guard
+from .size_guards import Condition, Guard
 from .tracing import Capture, ExportTracer
 
 _COMPARISONS = {">=": "ge", "<=": "le", ">": "gt", "<": "lt", "==": "eq", "!=": "ne"}
 _FULL_NAMES = ("sym_size", "_assert_tensor_metadata")  # operators that PyTorch's passes put in: nodes are named with their overloads
 _PREFIXES = {InputKind.PARAMETER: "p_", InputKind.BUFFER: "b_", InputKind.CONSTANT_TENSOR: "c_"}
-
-
-class Condition(str):
-    """A comparison of sizes as a node's value, by its text."""
-
-    __slots__ = ()
 
 
 class Lifted:

@@ -23,7 +23,7 @@ from . import formulas
 from .dynamic_shapes import INFINITY
 from .graph_signature import ConstantArgument, InputKind, OutputKind, SymFloatArgument, SymIntArgument
 from .higher_order import HigherOrderOperator
-from .lifting import Condition
+from .size_guards import Condition
 
 SCHEMA_VERSION = (8, 20)
 OPSET_VERSION = 10

@@ -29,6 +29,12 @@ class Guard:
         return f"{show(self.left, names)} {self.how} {show(self.right, names)}"
 
 
+class Condition(str):
+    """A comparison of sizes as a node's value, by its text."""
+
+    __slots__ = ()
+
+
 def show(formula: Expression, names: dict[str, str]) -> str:
     """A formula as Python, with names for the symbols."""
     values = {name: _Text(names.get(name, name)) for name in formula.symbols()}

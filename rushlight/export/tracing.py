@@ -27,13 +27,13 @@ from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol
 from ..graph.node import Node
 from ..nn.modules.module import Module
 from ..ops.overloads import OpOverload, find_overload
+from ..passes.aten_forms import call_of
 from ..symbols import sym_max, sym_min
 from ..tensor.layout import strided
-from .aten_forms import call_of
 from .control_flow import ControlFlow
 from .errors import GuardOnDataDependentSymNode
-from .operator_forms import broadcasts, picks, rewrites
-from .size_guards import Guard
+from .operator_facts import broadcasts, picks, rewrites
+from .size_guards import Condition, Guard
 from .stand_ins import held, like, swapped
 
 _BROADCAST = table["broadcast_tensors"].call
@@ -99,6 +99,9 @@ class ExportTracer(ControlFlow):
         self.result: Any = None  # of a branch or body: what it returns
         self.outside: list[Node] = []  # and the nodes around it that are its inputs
         self.graphs: dict[str, Any] = {}  # the graphs of branches and bodies, by name
+        self.other: int = (
+            0 if parent is None else parent.other
+        )  # what is added to values of tensors, to see whether the program is the same
         self.assumed: ConstantResults | None = None if parent is None else parent.assumed
         if parent is not None:
             self.symbols, self.derived = parent.symbols, parent.derived
@@ -251,14 +254,49 @@ class ExportTracer(ControlFlow):
             return
         left, right = Expression.of(a), Expression.of(b)
         if (left - right).constant is None:
+            if how in ("==", "!=") and self.is_of_data(left - right):
+                self.check_equality(left, right, (how == "==") == outcome)
+                return
             self.guards.append(Guard(left, how if outcome else _NEGATED[how], right, self.where()[0]))
 
+    def check_equality(self, left: Expression, right: Expression, equal: bool) -> None:
+        """Whether two numbers that depend on data are equal is checked in each run: the program holds where it is as here."""
+        state.capture = None
+        try:
+            operands = [self.number_node(SymbolicInt(0, each)) if each.constant is None else each.constant for each in (left, right)]
+            compared = self.operator_node(operator.eq if equal else operator.ne, tuple(operands))
+            text = f"{left} {'==' if equal else '!='} {right}"
+            compared.meta["val"] = Condition(text)
+            found = find_overload("aten", "_assert_scalar", "default")
+            self.operator_node(found, (compared, f"Runtime assertion failed for expression {text}")).meta["impure"] = True
+        finally:
+            state.capture = self
+
     def size_escaped(self, kind: str, size: Any) -> None:
-        """A size that becomes a plain number: :meth:`compared` has noted it."""
+        """A size that becomes a plain number: :meth:`compared` has noted it; a number that depends on data can't be one."""
+        if symbolic.escape.inferring or state.capture is not self or not self.is_of_data(size):
+            return
+        shown = size.expression if isinstance(size, SymbolicInt) else f"{kind}() of a number"
+        raise GuardOnDataDependentSymNode(
+            f"Could not extract specialized integer from data-dependent expression {shown} (unhinted: {shown}).  (Size-like symbols: none)\n\n"
+            f"{kind}() makes a plain number of it, for which alone the program would hold: keep the number, or the tensor that it is of{self.place()}"
+        )
+
+    def is_of_data(self, value: Any) -> bool:
+        """Whether a number, or a formula, depends on the elements of tensors: on an ``item()``, or on how many rows were picked."""
+        if isinstance(value, SymbolicFloat):
+            if value.function is float_symbol:
+                return self.symbols[value.arguments[0]].source.op != "placeholder"
+            return any(self.is_of_data(each) for each in value.arguments)
+        formula = value.expression if isinstance(value, SymbolicInt) else value
+        return isinstance(formula, Expression) and any(
+            name in self.symbols and self.symbols[name].source.op != "placeholder" for name in formula.symbols()
+        )
 
     def length_escaped(self, tensor: Any) -> int:
         size = self.shape_of(tensor)[0]
         if isinstance(size, SymbolicInt):
+            self.size_escaped("len", size)
             self.compared("==", size, int.__int__(size), True)
         return int.__int__(size)
 
@@ -308,7 +346,8 @@ class ExportTracer(ControlFlow):
             state.capture = None
             try:
                 node = self.node_of(tensor)
-                made = self.new_number(node, tensor._array.item())
+                value = tensor._array.item()
+                made = self.new_number(node, value + self.other if isinstance(value, int) else value * (1 + self.other / 3))
             finally:
                 state.capture = self
             name = made.arguments[0] if isinstance(made, SymbolicFloat) else made.expression.as_symbol
@@ -331,12 +370,15 @@ class ExportTracer(ControlFlow):
 
     def refuse(self, how: str, why: str) -> None:
         """A branch on the value of a tensor can't be exported."""
-        source, _ = self.where()
-        place = f'\n\nThe following call raised this error:\n  File "{source[0]}", line {source[1]}, in {source[2]}' if source else ""
         raise GuardOnDataDependentSymNode(
             f"Could not guard on data-dependent expression {how} (unhinted: {how}).  (Size-like symbols: none)\n\n{why}: write the choice with "
-            f"torch.where or torch.cond.{place}"
+            f"torch.where or torch.cond.{self.place()}"
         )
+
+    def place(self) -> str:
+        """The user's line, for messages."""
+        source, _ = self.where()
+        return f'\n\nThe following call raised this error:\n  File "{source[0]}", line {source[1]}, in {source[2]}' if source else ""
 
     # -- branches and loops --------------------------------------------------------------------------------------
 
@@ -389,7 +431,7 @@ class Capture:
 def trace(
     mod: Module, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], rebuild: Callable[[list[Any]], Any], names: list[str],
     dims: dict[tuple[int, int], Any], values: bool, sizes: dict[tuple[int, int], int] | None = None, flatten: Callable[[Any], list[Any]] = list,
-    preserved: tuple[str, ...] = (), assumed: ConstantResults | None = None,
+    preserved: tuple[str, ...] = (), assumed: ConstantResults | None = None, other: int = 0,
 ) -> Capture:  # fmt: skip
     """Run a Module on stand-ins for its inputs, parameters and buffers, and record its operators.
 
@@ -397,7 +439,7 @@ def trace(
     """
     with swapped(mod, values) as (standing, constants):
         tracer = ExportTracer([*constants, *reversed(standing)])
-        tracer.without_values = not values
+        tracer.without_values, tracer.other = not values, other
         if assumed is not None:
             tracer.assumed, assumed.calls = assumed, 0
         inputs: list[Any] = []

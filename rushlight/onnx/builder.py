@@ -15,7 +15,7 @@ import numpy as np
 from ..core.base import TensorBase
 from ..core.dtypes import BY_NUMPY, dtype
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol, is_symbolic
-from .errors import UnsupportedOperatorError
+from .errors import OnnxExporterError, UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
 from .schemas import first_opset, widened
 from .types import NUMPY_TYPES, onnx_type
@@ -45,6 +45,9 @@ class NodeBuilder:
         self.symbol_values: dict[str, OnnxValue] = {}
         self.symbol_sources: Callable[[str], OnnxValue] | None = None
         self.symbol_places: Callable[[str], tuple[OnnxValue, int | None]] | None = None
+        self.operators: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None  # the nodes of PyTorch's operators, by name
+        self.follow: Callable[..., Any] = _no_export  # the nodes of what a function does with values
+        self.versions: dict[str, int] = {}  # of the domains of nodes, where those say it
         self._made: dict[Any, list[OnnxValue]] = {}
         self._placed: dict[Any, OnnxValue] = {}
         self._names: dict[str, int] = {}
@@ -214,6 +217,12 @@ class NodeBuilder:
             named[name] = _attribute(value, suffix)
         return self.make(kind, inputs, named, outputs)
 
+    def operator(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        """The nodes of one of PyTorch's operators (``"layer_norm"``), called by its schema."""
+        if self.operators is None:
+            raise UnsupportedOperatorError(name, self.opset, None, f"aten::{name} can be called in the graph of an export only")
+        return self.operators(name, args, kwargs)
+
     def at(self, operator: str, *args: Any, overload_name: str = "", **kwargs: Any) -> Any:
         """Make a node that stands for one of PyTorch's own ops."""
         return self.op("aten::ATen", *args, operator_s=operator, overload_name_s=overload_name, **kwargs)
@@ -334,13 +343,17 @@ class NodeBuilder:
 
     def _node(self, kind: str, values: list[OnnxValue | None], attributes: dict[str, Any], outputs: int) -> list[OnnxValue]:
         node = OnnxNode(kind, values, attributes, outputs)
-        node.source, node.module = self.source, self.module
+        node.source, node.module, node.opset = self.source, self.module, self.opset
         scope = "/" + self.module.replace(".", "/") if self.module else ""
         node.name = self.fresh(f"{scope}/{node.op_type}")
         for index, value in enumerate(node._outputs):
             value.name = self.fresh(f"{node.name}_output_{index}")
         self.graph._nodes.append(node)
         return node._outputs
+
+
+def _no_export(function: Callable[..., Any], *args: Any) -> Any:
+    raise OnnxExporterError("a function can be followed in the graph of an export only")
 
 
 def _attribute(value: Any, suffix: str) -> Any:

@@ -314,7 +314,7 @@ class ExportRequest:
             functions = group_modules(graph, captured.tracer.classes, self.modules_as_functions, self.opset)
         held = self.model.named_modules() if isinstance(self.model, Module) else ()  # those that only hold others too: lists of modules
         return OnnxModel(
-            graph, arrays, self.opset, domains=self.custom_opsets, classes={**{path: class_of(module) for path, module in held}, **captured.tracer.classes},
+            graph, arrays, self.opset, domains={**self.lowering.g.versions, **self.custom_opsets}, classes={**{path: class_of(module) for path, module in held}, **captured.tracer.classes},
             export_params=self.export_params, initializers_as_inputs=self.initializers_as_inputs, functions=functions,
         )  # fmt: skip
 

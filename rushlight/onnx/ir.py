@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.dtypes import BY_NUMPY, legacy_name
 from .errors import SymbolicValueError
+from .shapes import infer
 
 
 class TensorType:
@@ -84,9 +85,16 @@ class OnnxValue:
     @property
     def rank(self) -> int:
         """The number of dimensions."""
-        if self.shape is None:
+        shape = self.known_shape()
+        if shape is None:
             raise SymbolicValueError("the number of dimensions of this value is not known", self)
-        return len(self.shape)
+        return len(shape)
+
+    def known_shape(self) -> tuple[Any, ...] | None:
+        """The shape, inferred by ONNX where nothing else has said it; None where it is not known."""
+        if self.shape is None and self.owner is not None and self.owner.opset:
+            infer(self.owner, self.owner.opset)
+        return self.shape
 
     def __repr__(self) -> str:
         return f"%{self.name}" if self.name else f"<value of {self.owner.kind() if self.owner else 'nothing'}>"
@@ -101,7 +109,7 @@ class OnnxValue:
 
     def type(self) -> TensorType:
         """What is known about it."""
-        return TensorType(self.dtype, self.shape)
+        return TensorType(self.dtype, self.known_shape())
 
     def setType(self, kind: Any) -> OnnxValue:
         """Say what is known about it."""
@@ -140,7 +148,7 @@ NO_PYTHON: Any = type("NoPython", (), {"__repr__": lambda self: "<no value>"})()
 class OnnxNode:
     """An operation: ``kind`` is ``onnx::Add``, or another domain's (``com.microsoft::Gelu``, ``aten::ATen``)."""
 
-    __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "module", "name", "source")
+    __slots__ = ("_inputs", "_kind", "_outputs", "attributes", "metadata", "module", "name", "opset", "source")
 
     def __init__(self, kind: str, inputs: list[OnnxValue | None], attributes: dict[str, Any], outputs: int) -> None:
         self._kind = kind
@@ -150,6 +158,8 @@ class OnnxNode:
         self.name = ""
         self.source: Any = None
         self.module = ""
+        self.opset = 0  # of the graph
+        self.metadata: dict[str, str] = {}  # of users, beside what the file says of every node
 
     @property
     def domain(self) -> str:

@@ -35,6 +35,7 @@ from .enums import OperatorExportTypes
 from .errors import OnnxExporterError, UnsupportedOperatorError
 from .functions import aten_name, overload_name
 from .ir import OnnxValue
+from .operator_calls import lower_operator, operators_of
 from .opset_builder import OpsetBuilder
 from .registration import SymbolicContext, registry
 
@@ -68,6 +69,9 @@ class OnnxLowering:
         self.symbols = captured.tracer.symbols
         self.g.symbol_sources, self.g.symbol_places = self.symbol_value, self.symbol_place
         self.names: list[str] = []  # the ops that are being decomposed
+        self.unregistered = False  # whether a symbolic function calls an operator, which is not what users registered for it
+        self.g.operators = lambda name, args, kwargs: lower_operator(self, name, args, kwargs)
+        self.g.follow = lambda run, *args: self.follow(run, args, lambda error: error)
 
     # -- the whole graph -----------------------------------------------------------------------------------------
 
@@ -249,7 +253,7 @@ class OnnxLowering:
         name = op.name if custom else f"aten::{aten_name(op)}"
         outer, g.outputs = g.outputs, result if isinstance(result, tuple) else (result,)
         try:
-            made = self.registered(name, op, args)
+            made = self.registered(op, args)
             if made is NotImplemented:
                 if custom:
                     made = self.kept(op, args, result)
@@ -284,15 +288,19 @@ class OnnxLowering:
         plain = {f"{p.name}_{kinds[type(v)]}": int(v) if type(v) is bool else v for p, v in zip(op.parameters, args) if type(v) in kinds}
         return self.g.op(f"{place}::{name.partition('.')[0]}", *tensors, outputs=len(result) if isinstance(result, tuple) else 1, **plain)
 
-    def registered(self, name: str, op: Op, args: tuple[Any, ...]) -> Any:
-        """What a user has registered for an op."""
-        function = registry.custom(name, self.opset)
+    def registered(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """What a user has registered for an op, called with the arguments of PyTorch's operator."""
+        if self.unregistered or not registry.groups:
+            return NotImplemented
+        if op in implementations or (op.parameters[0].variadic and op.parameters[0].annotation == "Any"):
+            given = args if op in implementations else args[0]  # of an op of several call forms (lstm): as it was called
+            function = registry.custom(op.name if op in implementations else f"aten::{aten_name(op)}", self.opset)
+        else:
+            function, given = operators_of(op, args, lambda name: registry.custom(name, self.opset))
         if function is None:
             return NotImplemented
-        if op.parameters[0].variadic and op.parameters[0].annotation == "Any":  # an op of several call forms (lstm): as it was called
-            args = args[0]
         try:
-            return function(self.g, *[self.wrapped(each) for each in args[: registry.count(function, args)]])
+            return function(self.g, *[self.wrapped(each) for each in given[: registry.count(function, given)]])
         except UnsupportedOperatorError:
             if self.mode in (OperatorExportTypes.ONNX_ATEN_FALLBACK, OperatorExportTypes.ONNX_ATEN):
                 return self.fallback(op, args, None)
@@ -419,27 +427,45 @@ class OnnxLowering:
         """Lower the body of a composite."""
         self.names.append(op.public_name)
         try:
-            body = self.body(op, args, generic=True) or self.body(op, args, generic=False)
-            assert body is not None
-            tracer, bound, output = body
-            outer = self.symbols, self.tracer
-            self.symbols, self.tracer = tracer.symbols, tracer
-            source = self.g.source, self.g.module
-            for node, value in bound:
-                self.values[node] = value
-            for node in tracer.graph.nodes:
-                node.meta["source"], node.meta["module"] = source
-                node.meta["val"] = as_in_this_run(node.meta.get("val"), tracer.symbols)
-            self.nodes(tracer.graph.nodes)
-            made = self.argument(output)
-            self.symbols, self.tracer = outer
+            follow = implementations.get(op)
+            run = (lambda *given: call_body(op, given)) if follow is None else follow
+            made = self.follow(run, args, lambda error: self.refusal(op, error))
         finally:
             self.names.pop()
-        self.g.source, self.g.module = source
         return self.settle(op, made, result)
 
-    def body(self, op: Op, args: tuple[Any, ...], generic: bool) -> Any:
-        """The body as a graph, traced on tensors without data; None where generic sizes do not fit."""
+    def follow(self, run: Callable[..., Any], args: tuple[Any, ...], refusal: Callable[[RushlightError], Exception]) -> Any:
+        """Lower what a function does with values: it is captured on tensors without data."""
+        body = self.body(run, args, refusal, generic=True) or self.body(run, args, refusal, generic=False)
+        assert body is not None
+        tracer, bound, output = body
+        outer = self.symbols, self.tracer
+        self.symbols, self.tracer = tracer.symbols, tracer
+        source = self.g.source, self.g.module
+        for node, value in bound:
+            self.values[node] = value
+        for node in tracer.graph.nodes:
+            node.meta["source"], node.meta["module"] = source
+            node.meta["val"] = as_in_this_run(node.meta.get("val"), tracer.symbols)
+        self.nodes(tracer.graph.nodes)
+        made = self.argument(output)
+        self.symbols, self.tracer = outer
+        self.g.source, self.g.module = source
+        return made
+
+    def refusal(self, op: Op, error: RushlightError) -> UnsupportedOperatorError:
+        """What is said of a composite whose body can't be captured."""
+        name, hint = aten_name(op), ""
+        if op in implementations:
+            place = op.name.partition("::")[0]
+            name = op.name
+            hint = f"; give it a form with onnx.register_custom_op_symbolic('{name}', ...), or export it as a node with custom_opsets={{'{place}': 1}}"
+        return UnsupportedOperatorError(
+            name, self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be decomposed: {error}{hint}"
+        )
+
+    def body(self, run: Callable[..., Any], args: tuple[Any, ...], refusal: Callable[[RushlightError], Exception], generic: bool) -> Any:
+        """What a function does, as a graph, traced on tensors without data; None where generic sizes do not fit."""
         tracer = Tracer(functional=True, keep_function=lambda function: False)
         tracer.symbols = dict(self.symbols)
         values = {name: each.generic if generic else each.concrete for name, each in self.symbols.items()}
@@ -474,8 +500,7 @@ class OnnxLowering:
         enabled, state.grad_enabled = state.grad_enabled, False
         try:
             with tracer:
-                follow = implementations.get(op)
-                result = call_body(op, given) if follow is None else follow(*given)
+                result = run(*given)
                 state.capture = None
                 output = tracer.argument(result)
         except OnnxExporterError:
@@ -485,14 +510,7 @@ class OnnxLowering:
                 return None
             if not isinstance(error, RushlightError):
                 raise
-            name, hint = aten_name(op), ""
-            if op in implementations:
-                place = op.name.partition("::")[0]
-                name = op.name
-                hint = f"; give it a form with onnx.register_custom_op_symbolic('{name}', ...), or export it as a node with custom_opsets={{'{place}': 1}}"
-            raise UnsupportedOperatorError(
-                name, self.opset, None, f"{op.qualified_name} has no ONNX form here, and it can't be decomposed: {error}{hint}"
-            ) from error
+            raise refusal(error) from error
         finally:
             state.grad_enabled = enabled
         return None if fixed and generic and self.symbols else (tracer, bound, output)

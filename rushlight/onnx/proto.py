@@ -131,6 +131,8 @@ class OnnxModel:
         proto.output.extend(each.name for each in node._outputs)
         for name in sorted(node.attributes):
             self.write_attribute(proto.attribute.add(), name, node.attributes[name])
+        for key, fact in node.metadata.items():
+            proto.metadata_props.add(key=key, value=fact)
         if node.source is not None or node.module:
             path = node.module
             scopes = [""] + [".".join(path.split(".")[: at + 1]) for at in range(len(path.split(".")))] if path else [""]

@@ -20,6 +20,17 @@ _WIDER = {
 }  # fmt: skip
 
 
+# Types that an operation takes by its schema, and for which ONNX Runtime has no kernel on a CPU.
+_WITHOUT_KERNEL = {
+    name: frozenset(f"tensor({each})" for each in types.split())
+    for name, types in {
+        "Where": "bool int8 int16 uint16 uint32", "Trilu": "uint8 int8 int16 uint16 uint32", "Pow": "uint8 int8 int16 uint16 uint32",
+        "Max": "int16 uint16", "Min": "int16 uint16", "Clip": "int16 uint16", "Pad": "int16 uint16",
+        "Unique": "bool uint8 int16 uint16 int32 uint32",
+    }.items()
+}  # fmt: skip
+
+
 @cache
 def _since() -> dict[str, int]:
     import onnx.defs
@@ -44,7 +55,8 @@ def _types(name: str, opset: int) -> tuple[list[str], list[str], dict[str, froze
     schema = onnx.defs.get_schema(name, opset, "")
     variables = {each.type_param_str: frozenset(each.allowed_type_strs) for each in schema.type_constraints}
     mixed = [each.type_str for each in (*schema.inputs, *schema.outputs) if not each.is_homogeneous]
-    allowed = {key: types for key, types in variables.items() if key not in mixed}
+    lacking = _WITHOUT_KERNEL.get(name, frozenset())
+    allowed = {key: types - lacking for key, types in variables.items() if key not in mixed}
     return [each.type_str for each in schema.inputs], [each.type_str for each in schema.outputs], allowed
 
 

@@ -149,14 +149,13 @@ def _scalar(x: Any) -> Any:
 
 def _get_tensor_rank(x: Any) -> int | None:
     """The number of dimensions, or None where it is not known."""
-    return None if not isinstance(x, OnnxValue) or x.shape is None else len(x.shape)
+    shape = x.known_shape() if isinstance(x, OnnxValue) else None
+    return None if shape is None else len(shape)
 
 
 def _get_tensor_sizes(x: Any, allow_nonstatic: bool = True) -> list[int | None] | None:
     """The sizes; None for a dynamic one."""
-    if not isinstance(x, OnnxValue) or x.shape is None:
-        return None
-    sizes = x.type().sizes()
+    sizes = x.type().sizes() if isinstance(x, OnnxValue) else None
     return None if sizes is not None and not allow_nonstatic and None in sizes else sizes
 
 

@@ -119,5 +119,5 @@ class JitScalarType(enum.IntEnum):
 _SCALAR_NAMES = {
     "uint8": "UINT8", "int8": "INT8", "int16": "INT16", "int32": "INT", "int64": "INT64", "float16": "HALF",
     "float32": "FLOAT", "float64": "DOUBLE", "complex64": "COMPLEX64", "complex128": "COMPLEX128", "bool": "BOOL",
-    "bfloat16": "BFLOAT16", "float8_e5m2": "FLOAT8E5M2", "float8_e4m3fn": "FLOAT8E4M3FN",
+    "qint8": "QINT8", "quint8": "QUINT8", "qint32": "QINT32", "bfloat16": "BFLOAT16", "float8_e5m2": "FLOAT8E5M2", "float8_e4m3fn": "FLOAT8E4M3FN",
 }  # fmt: skip

@@ -242,6 +242,16 @@ class AliasTracker:
         return new
 
 
+def keep_formulas(op: Any, args: tuple[Any, ...], view: Any) -> None:
+    """Put the symbolic arguments of a view op into the chain of its result, which was made with plain numbers: a write to it is undone by them."""
+    if view._view is None or not view._view.chain:
+        return
+    *before, (call, arguments, index) = view._view.chain
+    given = tuple(args[1]) if op.parameters[-1].variadic else args[1:]
+    if call.op is op and index is None and len(given) == len(arguments):
+        view._view.chain = (*before, (call, given, None))
+
+
 def spread(op: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Arguments after the first of a view op, as its schema has them: a variadic one is one tuple."""
     return (args,) if op.parameters[-1].variadic else args

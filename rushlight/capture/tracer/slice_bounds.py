@@ -41,3 +41,13 @@ def known_slice(args: tuple[Any, ...], length: Any, symbols: Mapping[str, Symbol
     first, last, size = (Expression.of(each) for each in (start or 0, length if end is None else end, length))
     largest = {name: each.most for name, each in symbols.items() if each.dim is not None or each.most is not None}
     return all(is_never_negative(each, largest) for each in (first, last - first, size - last))
+
+
+def assumed_length(args: tuple[Any, ...], length: Any) -> Any:
+    """How long a slice by symbolic bounds is if they are in range: None where they are not in this run."""
+    _, _, start, end, step, *_ = (*args, None, None, 1)
+    first, last = 0 if start is None else start, length if end is None else end
+    if not isinstance(step, int) or step != 1 or not any(isinstance(each, SymbolicInt) for each in (start, end)):
+        return None
+    concrete = [int.__int__(each) for each in (first, last, length)]
+    return last - first if 0 <= concrete[0] <= concrete[1] <= concrete[2] else None

@@ -17,7 +17,7 @@ from ...core.symbolic import OPERATIONS, Expression, SymbolicFloat, SymbolicInt,
 from ...graph import Graph, Node
 from .alias_tracking import AliasTracker, TracedTensor
 from .fake_tensors import holds, quietly
-from .slice_bounds import Symbol, known_slice
+from .slice_bounds import Symbol, assumed_length, known_slice
 
 _MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 
@@ -40,6 +40,19 @@ def _beyond_bounds(sizes: SymbolicSizes, args: tuple[Any, ...]) -> int | None:
     """A slice whose bounds may exceed the dimension."""
     shape = sizes.shape_of(args[0])
     return None if known_slice(args, shape[args[1]], sizes.symbols) else args[1] % len(shape)
+
+
+assumed_size: Facet[Callable[[Any, tuple[Any, ...]], tuple[int, int] | None]] = Facet(
+    "assumed size", "a dimension and its size, where the arguments are taken to be in range in all runs as they are in this one"
+)
+
+
+@assumed_size.register("slice")
+def _within_bounds(sizes: SymbolicSizes, args: tuple[Any, ...]) -> tuple[int, int] | None:
+    """A slice by sizes of inputs that is inside of its dimension, be it all of it in this run."""
+    shape = sizes.shape_of(args[0])
+    length = assumed_length(args, shape[args[1]])
+    return None if length is None else (args[1] % len(shape), length)
 
 
 class SymbolicSizes:
@@ -174,6 +187,10 @@ class SymbolicSizes:
         if uncertain is not None and found and found[0]:
             unknown = uncertain(self, args)
             found[0] = tuple([None if dim == unknown else size for dim, size in enumerate(found[0])])
+        assume = assumed_size.of(op)
+        assumed = assume(self, args) if assume is not None and uncertain is not None and uncertain(self, args) is None else None
+        if assumed is not None and found and found[0]:
+            found[0] = tuple([assumed[1] if dim == assumed[0] else size for dim, size in enumerate(found[0])])
         now = {name: each.concrete for name, each in self.symbols.items()}
         results: list[tuple[int, ...]] = []
         for index, array in enumerate(actual):

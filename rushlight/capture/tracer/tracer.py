@@ -29,7 +29,7 @@ from ...core.symbolic import SymbolicFloat, SymbolicInt, as_size
 from ...graph import Graph, Node
 from ...graph.calls import bind, canonical
 from ...graph.node import PLAIN, draws
-from .alias_tracking import AliasTracker, TracedTensor
+from .alias_tracking import AliasTracker, TracedTensor, keep_formulas
 from .fake_tensors import FakeTensors
 from .slice_bounds import Symbol
 from .symbolic_sizes import SymbolicSizes
@@ -111,10 +111,12 @@ class Tracer(SymbolicSizes):
         state.interceptors.append(self)
         flags.enter()
         self.notice, symbolic.escape.notice = symbolic.escape.notice, self.size_escaped
+        self.deciding, symbolic.escape.decided = symbolic.escape.decided, self.size_decided
         return self
 
     def __exit__(self, *exception: Any) -> None:
         symbolic.escape.notice = self.notice
+        symbolic.escape.decided = self.deciding
         flags.leave()
         state.interceptors.remove(self)
         state.capture = self.outer
@@ -272,6 +274,8 @@ class Tracer(SymbolicSizes):
             else:
                 with fake_mode():
                     result = self.compute(op, given, out)
+                if op.view and isinstance(result, TensorBase):
+                    keep_formulas(op, args, result)
             node = self.emit(op, recorded, keywords)
             self.results(op, args, recorded, node, result)
             if out is not None and self.functional:
@@ -479,6 +483,16 @@ class Tracer(SymbolicSizes):
         """``int(size)`` in the user's code specializes a symbolic size."""
         if state.capture is self and not sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
             self.warn(f"{kind}()", f"the size {getattr(size, 'expression', 'computed here')} may differ")
+
+    def size_decided(self, how: str, a: Any, b: Any) -> None:
+        """The user's code compares sizes: of one that depends on data, what follows holds for this outcome alone."""
+        if state.capture is not self or symbolic.escape.inferring or sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
+            return
+        for size in (a, b):
+            for name in size.expression.symbols() if isinstance(size, SymbolicInt) else ():
+                if name in self.symbols and self.symbols[name].source.op != "placeholder":
+                    self.warn(f"a comparison ({how})", f"the size {size.expression} depends on data")
+                    return
 
     def length_escaped(self, tensor: Any) -> int:
         """``len(tensor)``, which can only be a plain number."""

@@ -216,6 +216,18 @@ class SymbolicFloat(Compared, float):
     def __rtruediv__(self, other: Any) -> Any:
         return _other(operator.truediv, other, self)
 
+    def __floordiv__(self, other: Any) -> Any:
+        return _other(operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _other(operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return self - (self // other) * other if isinstance(other, (int, float)) else NotImplemented
+
+    def __rmod__(self, other: Any) -> Any:
+        return other - (other // self) * self if isinstance(other, (int, float)) else NotImplemented
+
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         return _other(operator.pow, self, other)
 
@@ -236,18 +248,6 @@ class SymbolicFloat(Compared, float):
             return _given_up(round, self, digits)
         return _rounded(self, round, _to_even)
 
-    def __floordiv__(self, other: Any) -> Any:
-        return _given_up(operator.floordiv, self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _given_up(operator.floordiv, other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _given_up(operator.mod, self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _given_up(operator.mod, other, self)
-
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return _given_up(operator.pow, other, self)
 
@@ -265,6 +265,10 @@ class SymbolicFloat(Compared, float):
         escape.notify("int", self)
         return float.__int__(self)
 
+    def __float__(self) -> float:
+        escape.notice("float", self)
+        return float.__float__(self)
+
     def __reduce__(self) -> Any:
         return (float, (float.__float__(self),))
 
@@ -273,13 +277,14 @@ class Escape(threading.local):
     """The observer of this thread: it is called when a symbolic number becomes a plain one, or is compared.
 
     ``notice(kind, size)`` is called when a size becomes a plain number.  ``compared(how, a, b, outcome)``, where it is set, is called for
-    every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas.  ``inferring`` counts the captures that
-    ask meta rules for formulas: only they accept a size that is not known.
+    every comparison: a graph is being made for other sizes as well, and sizes stay in it as formulas; else ``decided(how, a, b)`` is.
+    ``inferring`` counts the captures that ask meta rules for formulas: only they accept a size that is not known.
     """
 
     def __init__(self) -> None:
         self.notice: Callable[[str, Any], None] = lambda kind, size: None
         self.compared: Callable[[str, Any, Any, bool], None] | None = None
+        self.decided: Callable[[str, Any, Any], None] | None = None
         self.inferring = 0
 
     def notify(self, kind: str, size: Any) -> None:
@@ -373,6 +378,8 @@ def _compared(how: str, function: Any, a: Any, b: Any) -> Any:
     found = function(plain(a), plain(b))
     if escape.compared is not None:
         escape.compared(how, a, b, found)
+    elif escape.decided is not None:
+        escape.decided(how, a, b)
     return found
 
 

@@ -180,23 +180,31 @@ def scattering(view_meta: Any, view_kernel: Any) -> tuple[Any, Any]:
     return meta, kernel
 
 
-def _select_scatter_onnx(g: Any, input: Any, src: Any, dim: int, index: int) -> Any:
+def _select_scatter_onnx(g: Any, input: Any, src: Any, dim: int, index: Any) -> Any:
     dim = dim % input.rank
-    index = index + input.shape[dim] if index < 0 else index
-    return _slice_scatter_onnx(g, input, g.unsqueeze(src, [dim]), dim, index, index + 1, 1)
+    size, row = input.shape[dim], g.unsqueeze(src, [dim])
+    if type(index) is int and (index >= 0 or type(size) is int):
+        return _slice_scatter_onnx(g, input, row, dim, index % size if type(size) is int else index, None if index == -1 else index + 1, 1)
+    place = g.gather(g.range(0, size), index, 0)  # which counts from the end where the index is negative
+    return write_slices(g, input, dim, g.unsqueeze(place, [0]), g.cast(row, input.dtype))
 
 
 def _slice_scatter_onnx(g: Any, input: Any, src: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     dim, src = dim % input.rank, g.cast(src, input.dtype)
-    size, count = input.shape[dim], src.shape[dim]
-    start = 0 if start is None else max(start + size, 0) if start < 0 else min(start, size)
-    if step != 1:
-        return write_slices(g, input, dim, g.range(start, start + count * step, step), src)
+    size = input.shape[dim]
+    start = 0 if start is None else start
+    if all(type(each) is int for each in (size, start, 0 if end is None else end, step)):
+        start, end, step = slice(start, end, step).indices(size)
+    fixed = all(type(each) is int and each >= 0 for each in (start, 0 if end is None else end))
+    if not fixed or step != 1:  # a size that is not known may make the slice shorter, or empty
+        places = g.slice(g.range(0, size), [start], [g.TO_THE_END if end is None else end], [0], [step])
+        places.shape = (src.shape[dim],)
+        return write_slices(g, input, dim, places, src)
     parts = [src]
-    if not (type(start) is int and start == 0):
+    if start:
         parts.insert(0, g.slice(input, [0], [start], [dim]))
-    if not g.same_size(start + count, size):
-        parts.append(g.slice(input, [start + count], [g.TO_THE_END], [dim]))
+    if end is not None and not (type(size) is int and end >= size):
+        parts.append(g.slice(input, [max(start, end)], [g.TO_THE_END], [dim]))
     return g.concat(parts, dim)
 
 

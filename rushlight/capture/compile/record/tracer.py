@@ -321,6 +321,9 @@ class CompileTracer(Tracer):
         if state.capture is self:
             self.recorder.fixed(size)
 
+    def size_decided(self, how: str, a: Any, b: Any) -> None:
+        """Comparisons are guarded."""
+
     def slice_bound(self, tensor: Any) -> int | None:
         return None  # as any other number that is read from a tensor
 

@@ -49,8 +49,8 @@ def attention(
 def masks(node: NodeContext, q: Any, k: Any, mask: Any, lengths: Any, offset: Any) -> tuple[Any, Any]:
     """Which keys each query may see, and what is added to its scores; None for all, and for nothing."""
     allowed, bias = None, None
-    keys = rl.arange(k.shape[2]).reshape(1, 1, 1, -1)
-    rows = rl.arange(q.shape[2]).reshape(1, 1, -1, 1) + offset
+    keys = rl.arange(k.shape[2], device=k.device).reshape(1, 1, 1, -1)
+    rows = rl.arange(q.shape[2], device=q.device).reshape(1, 1, -1, 1) + offset
     limits = []
     if node["is_causal"]:
         limits.append(keys <= rows)

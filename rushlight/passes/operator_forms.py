@@ -1,4 +1,4 @@
-"""Facets of ops for export: those whose operator has another name or other arguments than the op, and those that PyTorch's functions write in others."""
+"""A facet of ops: the operator of PyTorch's that a call of an op is, where it has another name or other arguments than the op."""
 
 from __future__ import annotations
 
@@ -6,36 +6,32 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.base import Spec, TensorBase
-from ..core.declare import table
 from ..core.devices import device as Device
 from ..core.facets import Facet
 from ..graph.node import Node
 from ..ops.aten_calls import REDUCTIONS
-from .attention_form import attention
 
 # The operator (with ".overload" where that is not found by the arguments), and its arguments by name or in their order.
 Form = tuple[str, Any]
 forms: Facet[Callable[..., Form | None]] = Facet(
     "aten form", "the operator of PyTorch's that an op is exported as, from its arguments; None where its body is exported"
 )
-broadcasts: Facet[bool] = Facet("aten broadcasts", "losses whose functions call ``broadcast_tensors`` first")
-rewrites: Facet[Callable[..., Any]] = Facet("aten rewrite", "what PyTorch's function of the same name runs, in the place of an op")
-whole: Facet[bool] = Facet("aten whole", "composites that draw random numbers, and stay one operator when others are decomposed")
-picks: Facet[bool] = Facet("aten picks", "ops whose number of rows depends on data")
-reshapes: Facet[bool] = Facet("aten reshapes", "views that are reshapes where values have no strides")
-typed: Facet[bool] = Facet("aten typed", "ops that may compute in another type, which decomposed programs convert to before")
 END = 2**63 - 1  # where a slice without an end ends
 
 
+def known(value: Any) -> Any:
+    """What is known of an argument: of a node, the spec or the number that it has recorded."""
+    return value.meta.get("val") if isinstance(value, Node) else value
+
+
 def rank(value: Any) -> int:
-    """The number of dimensions of a node's tensor."""
-    known = value.meta["val"]
-    return len(known.shape)
+    """The number of dimensions of a tensor."""
+    return len(known(value).shape)
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a recorded argument is a tensor."""
-    return isinstance(value, Node) and isinstance(value.meta.get("val"), (Spec, TensorBase))
+    """Whether an argument is a tensor."""
+    return isinstance(known(value), (Spec, TensorBase))
 
 
 # -- ops whose operator has another name or other arguments ------------------------------------------------------------
@@ -134,7 +130,7 @@ def _embedding(input: Any, weight: Any, padding_idx: Any = None, max_norm: Any =
         return None
     at = -1 if padding_idx is None else padding_idx
     if at < -1 or (padding_idx is not None and at < 0):
-        at = weight.meta["val"].shape[0] + at
+        at = known(weight).shape[0] + at
     return "embedding", {"weight": weight, "indices": input, "padding_idx": at, "scale_grad_by_freq": scale_grad_by_freq, "sparse": sparse}
 
 
@@ -152,7 +148,7 @@ def _adaptive(name: str) -> Callable[..., Form | None]:
     def form(input: Any, output_size: Any, return_indices: bool = False) -> Form | None:
         sizes = output_size if isinstance(output_size, (list, tuple)) else None
         if sizes is not None and any(each is None for each in sizes):
-            shape = input.meta["val"].shape[-len(sizes) :]
+            shape = known(input).shape[-len(sizes) :]
             output_size = [own if each is None else each for own, each in zip(shape, sizes)]
         return name, {"self": input, "output_size": output_size}
 
@@ -382,13 +378,13 @@ def _unique_consecutive(input: Any, return_inverse: bool = False, return_counts:
     return "unique_consecutive", {"self": input, "return_inverse": True, "return_counts": True, "dim": dim}
 
 
+def _unique(input: Any, dim: Any, return_inverse: bool, return_counts: bool) -> Form:
+    given = {"self": input, "sorted": True, "return_inverse": return_inverse, "return_counts": return_counts}
+    return ("_unique2", given) if dim is None else ("unique_dim", {**given, "dim": dim})
+
+
 def _no_form(**given: Any) -> None:
     """Of an op whose body is recorded."""
-
-
-def _register(facet: Facet[Any], facts: dict[str, Any]) -> None:
-    for name, fact in facts.items():
-        facet.set(fact, name)
 
 
 def _windows(input: Any, center: bool, pad_mode: str, **given: Any) -> Form:
@@ -400,9 +396,7 @@ def _windows(input: Any, center: bool, pad_mode: str, **given: Any) -> Form:
     }
 
 
-_register(
-    forms,
-    {
+for _name, _form in {
     "add": _commuted("add"), "mul": _commuted("mul"), "sub": _subtraction, "div": _division, "gt": _comparison("gt", "lt"), "lt": _comparison("lt", "gt"), "ge": _comparison("ge", "le"), "le": _comparison("le", "ge"), "eq": _comparison("eq", "eq"), "ne": _comparison("ne", "ne"),
     "bitwise_and": _bitwise("bitwise_and", "and"), "bitwise_or": _bitwise("bitwise_or", "or"), "bitwise_xor": _bitwise("bitwise_xor", "xor"),
     "cast": _to, "where": _where, "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"), "slice": _slice,
@@ -412,7 +406,8 @@ _register(
     **{f"nn_functional_{name}": _dropout(name) for name in ("dropout", "alpha_dropout", "feature_alpha_dropout")}, **{f"nn_functional_dropout{dims}d": _dropout("feature_dropout") for dims in (1, 2, 3)},
     "nn_functional_unfold": _window("im2col"), "nn_functional_fold": _window("col2im"), "softplus": _softplus, "max": _extremum("max"), "min": _extremum("min"),
     "nn_functional_softmax": _functional_softmax("softmax"), "nn_functional_log_softmax": _functional_softmax("log_softmax"), "scatter": _scatter,
-    "repeat_interleave": _repeat_interleave, "unique_consecutive": _unique_consecutive,
+    "repeat_interleave": _repeat_interleave, "unique_consecutive": _unique_consecutive, "unique_slices": _unique, "nonzero_columns": lambda input: ("nonzero_numpy", {"self": input}),
+    "consecutive_slices": lambda input, dim: ("unique_consecutive", {"self": input, "return_inverse": True, "return_counts": True, "dim": dim}),
     **{f"adaptive_{kind}_pool{dims}d": _adaptive(f"adaptive_{kind}_pool{dims}d") for dims in (1, 2, 3) for kind in ("avg", "max")},
     "mse_loss": _loss("mse_loss"), "l1_loss": _loss("l1_loss"), "smooth_l1_loss": _loss("smooth_l1_loss", "beta"), "huber_loss": _loss("huber_loss", "delta"),
     "cross_entropy": _loss("cross_entropy_loss", "weight", "ignore_index", "label_smoothing"), "nll_loss": _loss("nll_loss_nd", "weight", "ignore_index"),
@@ -426,73 +421,5 @@ _register(
     **{name: _like(name) for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty")},
     "index_put": _index_put("index_put"), "view_shape": lambda input, size: ("view.default", {"self": input, "size": list(size)}),
     "multi_head_attention_forward": _no_form, "normalize": _no_form, "softsign": _no_form,
-},
-)  # fmt: skip
-whole.set(True, "dropout", "alpha_dropout", "nn_functional_dropout", "nn_functional_alpha_dropout", "nn_functional_feature_alpha_dropout")
-broadcasts.set(True, "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
-picks.set(True, "nonzero", "argwhere", "masked_select")
-reshapes.set(True, "view", "view_shape")
-typed.set(True, "softmax", "log_softmax")
-
-
-# -- ops that PyTorch's functions write in other operators -------------------------------------------------------------
-
-
-def _run(name: str, *args: Any, **kwargs: Any) -> Any:
-    return table[name].call(*args, **kwargs)
-
-
-def _reciprocal(input: Any, other: Any, rounding_mode: Any = None) -> Any:
-    if isinstance(input, TensorBase) or rounding_mode is not None:
-        return NotImplemented
-    return _run("mul", _run("reciprocal", other), input)
-
-
-def _kl_div(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
-) -> Any:
-    if reduction != "batchmean":
-        return NotImplemented
-    return _run("kl_div", input, target, reduction="sum", log_target=log_target) / input.shape[0]
-
-
-def _softsign(input: Any) -> Any:
-    return input / (input.abs() + 1)
-
-
-def _plain_norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, **rest: Any) -> Any:
-    if p in ("fro", None) or isinstance(p, (int, float)):
-        number = 2 if p in ("fro", None) else p
-        return NotImplemented if dtype is not None else _run("vector_norm", input, number, dim, keepdim)
-    return NotImplemented
-
-
-def _normalize(input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Any:
-    return input / _run("vector_norm", input, p, dim, True).clamp_min(eps).expand_as(input)
-
-
-def _stft(
-    input: Any, n_fft: int, hop_length: Any = None, win_length: Any = None, window: Any = None, center: bool = True, pad_mode: str = "reflect", *rest: Any
-) -> Any:  # fmt: skip
-    if not center:
-        return NotImplemented
-    rank = input.dim()
-    padded = _run("pad", input.view((*(1,) * (3 - rank), *input.shape)), (n_fft // 2, n_fft // 2), pad_mode)
-    return _run("stft", padded.view(padded.shape[3 - rank :]), n_fft, hop_length, win_length, window, False, pad_mode, *rest)
-
-
-def _max_pool_pair(name: str) -> Callable[..., Any]:
-    def run(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        return NotImplemented if return_indices else _run(name, input, output_size, True)[0]
-
-    return run
-
-
-_register(
-    rewrites,
-    {
-    "div": _reciprocal, "kl_div": _kl_div, "softsign": _softsign, "norm": _plain_norm, "normalize": _normalize,
-    "multi_head_attention_forward": attention, "stft": _stft,
-    **{f"adaptive_max_pool{dims}d": _max_pool_pair(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
-},
-)  # fmt: skip
+}.items():  # fmt: skip
+    forms.set(_form, _name)

@@ -18,7 +18,7 @@ from ..graph.calls import same_value
 from ..graph.node import Node
 from ..ops.aten_calls import REDUCTIONS, packet
 from ..ops.overloads import OpOverload
-from .operator_forms import forms
+from .operator_forms import forms, known
 
 Call = tuple[OpOverload, tuple[Any, ...], dict[str, Any]]
 
@@ -31,7 +31,7 @@ _SPELLINGS = {
 
 
 def call_of(op: Op, args: tuple[Any, ...]) -> Call | None:
-    """The overload of ``aten`` that a call of an op is (of complete arguments, with nodes for tensors); None where it is none."""
+    """The overload of ``aten`` that a call of an op is (of complete arguments, with nodes, tensors or specs for tensors); None where it is none."""
     base = op.functional or op
     given: Any = {parameter.name: list(value) if parameter.variadic else value for parameter, value in zip(op.parameters, args)}
     form = forms.of(base)
@@ -62,6 +62,41 @@ def call_of(op: Op, args: tuple[Any, ...]) -> Call | None:
             if made is not None:
                 return overload, *made
     return None
+
+
+def given_to(overload: OpOverload, args: tuple[Any, ...], named: dict[str, Any]) -> list[Any]:
+    """All arguments of a call of an overload, in the order of its schema: defaults, too."""
+
+    def default(each: Argument) -> Any:
+        value, size = each.default_value if each.has_default else None, each.type.size
+        return [value] * size if size is not None and type(value) is int else value
+
+    arguments = overload._schema.arguments
+    return [args[at] if at < len(args) else named.get(each.name, default(each)) for at, each in enumerate(arguments)]
+
+
+def as_traced(name: str, given: list[Any]) -> tuple[str, list[Any]]:
+    """An operator and its arguments as PyTorch's traces have it: one operator stands for all convolutions."""
+    if not name.startswith("conv") or name.rstrip("_")[-1:] != "d":
+        return name, given
+    transposed = "transpose" in name
+    if transposed:
+        x, weight, bias, stride, padding, output_padding, groups, dilation = given
+    else:
+        (x, weight, bias, stride, padding, dilation, groups), output_padding = given, None
+    kernel = known(weight).shape[2:]
+
+    def spread(value: Any) -> list[int]:
+        dims = len(kernel)
+        return list(value) * (dims if len(value) == 1 else 1) if isinstance(value, (list, tuple)) else [value] * dims
+
+    stride, dilation = spread(stride), spread(dilation)
+    if isinstance(padding, str):
+        padding = 0 if padding == "valid" else [step * (size - 1) // 2 for step, size in zip(dilation, kernel)]
+    return "_convolution", [
+        x, weight, bias, stride, spread(padding), dilation, transposed, spread(0 if output_padding is None else output_padding), groups,
+        False, False, True, True,
+    ]  # fmt: skip
 
 
 def _is_default(name: str, value: Any, default: Any) -> bool:
@@ -145,23 +180,23 @@ def _fitted(value: Any, kind: SchemaType, numbers: bool) -> Any:
             part = _fitted(value, inner, False)
             return _NO if part is _NO else [part] * kind.size
         return _NO
-    known = value.meta.get("val") if isinstance(value, Node) else value
-    tensor = isinstance(known, (Spec, TensorBase))
+    found = known(value)
+    tensor = isinstance(found, (Spec, TensorBase))
     base = kind.kind_name
     if base == "Tensor":
-        return value if tensor or (numbers and isinstance(known, (int, float, complex))) else _NO
+        return value if tensor or (numbers and isinstance(found, (int, float, complex))) else _NO
     if tensor:
         return _NO
     if base in ("int", "SymInt"):
-        return value if isinstance(known, int) and not isinstance(known, bool) else _NO
+        return value if isinstance(found, int) and not isinstance(found, bool) else _NO
     if base == "float":
-        return float(value) if type(value) is int else value if isinstance(known, (int, float)) and not isinstance(known, bool) else _NO
+        return float(value) if type(value) is int else value if isinstance(found, (int, float)) and not isinstance(found, bool) else _NO
     if base == "bool":
-        return value if isinstance(known, bool) else bool(value) if type(known) is int and known in (0, 1) else _NO
+        return value if isinstance(found, bool) else bool(value) if type(found) is int and found in (0, 1) else _NO
     if base == "Scalar":
-        return value if isinstance(known, (int, float, complex)) else _NO
+        return value if isinstance(found, (int, float, complex)) else _NO
     if base == "str":
-        return value if isinstance(known, str) else _NO
+        return value if isinstance(found, str) else _NO
     if base == "ScalarType":
         return value if isinstance(value, Dtype) else _NO
     if base == "Device":
