@@ -508,3 +508,27 @@ assert torch.FunctionSchema is torch._C.FunctionSchema and torch.JITException is
 assert not hasattr(torch, "faulthandler") and not hasattr(torch, "missing")
 """
     run_python(program)
+
+
+def test_a_listing_has_submodules_that_load_late_and_a_star_import_has_no_modules(alias) -> None:
+    """Array API wrappers copy what `dir(torch)` lists; `from torch import *` leaves a program's own `warnings` and `graph` alone."""
+    run_python("""
+        import sys
+        import rushlight.compat
+        rushlight.compat.install()
+        import torch
+        assert {"testing", "special", "linalg", "nn", "jit", "fx", "distributions"} <= set(dir(torch))
+        assert "rushlight.distributions" not in sys.modules  # listing loads nothing
+        names = {}
+        exec("from torch import *", names)
+        assert "tensor" in names and "float32" in names
+        assert [name for name, value in names.items() if isinstance(value, type(sys)) and name != "__builtins__"] == []
+    """)
+
+
+def test_facts_of_the_build(alias) -> None:
+    import torch
+
+    assert torch.compiled_with_cxx11_abi() is True
+    assert torch.has_lapack is True and torch.has_cuda is torch.has_mps is False
+    assert torch.from_dlpack(torch.to_dlpack(torch.ones(2))).tolist() == [1.0, 1.0]

@@ -510,3 +510,22 @@ def test_running_sums_in_place_keep_their_type(name: str) -> None:
     leaf = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     getattr(leaf * 2, name)(0).sum().backward()
     assert leaf.grad.tolist() == {"cumsum_": [6, 4, 2], "cumprod_": [58, 28, 16]}[name]
+
+
+def test_a_bound_of_clamp_may_be_a_tensor_without_dimensions_beside_a_number():
+    """It counts as a number there: only its kind matters to the type of the result."""
+    x = torch.tensor([-1.0, 2.0, 5.0])
+    half = torch.tensor(0.5, dtype=torch.float64)
+    assert torch.clamp(x, 0, x.max() / 2).tolist() == x.clamp(half - 0.5, 2.5).tolist() == [0.0, 2.0, 2.5]
+    assert torch.clamp(x, half, 3).dtype is torch.float32 and torch.clamp(x.half(), 0, half).dtype is torch.float16
+    assert torch.clamp(x.long(), half, 3).dtype is torch.float32 and torch.clamp(x.long(), 0, x.long().max()).tolist() == [0, 2, 5]
+
+    def bounded(t):
+        return torch.clamp(t, 0, t.max() / 2)
+
+    y = x.clone().requires_grad_()
+    torch.clamp(y, 0, x.max() / 2).sum().backward()
+    assert y.grad.tolist() == [0.0, 1.0, 0.0]
+    assert torch.compile(bounded)(x).tolist() == [0.0, 2.0, 2.5] and torch.jit.trace(bounded, x)(x + 1).tolist() == [0.0, 3.0, 3.0]
+    with pytest.raises(TypeError, match="both"):
+        torch.clamp(x, torch.tensor([0.0]), 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import pickle
 
@@ -264,6 +265,31 @@ def test_script_if_tracing():
     assert choose(torch.ones(1)).item() == 2
     traced = jit.trace(lambda x: choose(x) * 2, torch.ones(1))
     assert traced(torch.ones(1)).item() == 4 and traced(-torch.ones(1)).item() == -4
+
+
+def doubled(x, n: int = 2):
+    for _ in range(n):
+        x = x * 2
+    return x
+
+
+@functools.wraps(doubled)
+def doubled_by_wrapper(*args, **kwargs):
+    return doubled(*args, **kwargs)
+
+
+doubled_by_wrapper.__original_fn = doubled
+doubled_by_wrapper.__script_if_tracing_wrapper = True
+
+
+def calls_doubled(x):
+    return doubled_by_wrapper(x) + 1
+
+
+def test_wrappers_that_libraries_write_like_script_if_tracing():
+    """Scripts compile the function that the wrapper names, as they do for PyTorch's own wrapper."""
+    assert jit.script(calls_doubled)(torch.ones(1)).item() == 5
+    assert jit.script(doubled_by_wrapper)(torch.ones(1), 1).item() == 2
 
 
 def make_scaled(factor, helper):

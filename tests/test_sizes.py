@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rushlight as torch
 from rushlight.core.symbolic import Expression, SymbolicFloat, SymbolicInt, is_symbolic
 
 
@@ -67,3 +68,17 @@ def test_numpy_and_python_take_it_for_an_int():
     assert type(int(batch)) is int
     assert pickle.loads(pickle.dumps(batch)) == 3
     assert copy.deepcopy(batch).expression == batch.expression
+
+
+def test_methods_whose_only_argument_is_a_list_of_numbers_take_the_numbers():
+    x = torch.arange(24.0).view(1, 2, 3, 4)
+    assert x.broadcast_to(2, 2, 3, 4).shape == x.broadcast_to([2, 2, 3, 4]).shape == (2, 2, 3, 4)
+    assert torch.tensor(1.0).broadcast_to(5).tolist() == [1.0] * 5
+    assert x.count_nonzero(1, 2).tolist() == [[5, 6, 6, 6]] and x.count_nonzero().item() == 23
+    assert [each.shape[0] for each in x.vsplit(1, 2)] == [1, 0, 0]
+    assert [each.shape[1] for each in x.hsplit(1, 2)] == [1, 1, 0] and [each.shape[3] for each in x.dsplit(1, 2)] == [4, 4, 4]
+
+    def wide(t):
+        return t.broadcast_to(2, 2, 3, 4).sum()
+
+    assert torch.jit.script(wide)(x).item() == torch.jit.trace(wide, x)(x).item() == torch.compile(wide)(x).item() == 552.0

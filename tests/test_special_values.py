@@ -43,3 +43,14 @@ def test_integers_to_negative_powers():
     assert (torch.tensor([0, 1, 2, -1]) ** torch.tensor(-1)).tolist() == [0, 1, 0, -1]
     with pytest.raises(RuntimeError, match="Integers to negative integer powers are not allowed"):
         torch.tensor([2]) ** -1
+
+
+def test_orders_may_be_tensors_of_one_element():
+    """As PyTorch's parser reads a number out of a tensor without dimensions."""
+    x = torch.tensor([0.5, 1.5])
+    assert torch.polygamma(torch.tensor(1), x).tolist() == pytest.approx([4.934802, 0.934802], rel=1e-5)
+    for wrong in (torch.tensor([1, 2]), torch.tensor([2]), torch.tensor(1.0), 1.0):
+        with pytest.raises(TypeError, match="argument 'n'"):
+            torch.polygamma(wrong, x)
+    assert torch.linalg.vector_norm(x, torch.tensor(1)).item() == 2.0
+    assert torch.norm(x, torch.tensor(3.0)).item() == pytest.approx(1.518294)

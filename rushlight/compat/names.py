@@ -186,7 +186,9 @@ PRIVATE_ATTRIBUTES: dict[str, dict[str, str]] = {
     "torch": {
         "rushlight.compat.c_names": "AnyType Block BoolType ComplexType DictType DisableTorchFunction DisableTorchFunctionSubclass DispatchKey "
         "DispatchKeySet EnumType ErrorReport FileCheck FloatType Graph InferredType IntType ListType Node NoneType NumberType OptionalType "
-        "ScriptDict ScriptList ScriptMethod ScriptObject StringType TensorType TupleType UnionType Value",
+        "ScriptDict ScriptList ScriptMethod ScriptObject StringType TensorType TupleType UnionType Value compiled_with_cxx11_abi has_cuda "
+        "has_cudnn has_lapack has_mkl has_mkldnn has_mps has_openmp has_spectral",
+        "rushlight.utils.dlpack": "to_dlpack",
         "rushlight.compat.checks": "_assert _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_tensor_all_with "
         "_check_type _check_value _check_with",
         "rushlight.compat.foreach": "_amp_foreach_non_finite_check_and_unscale_ _foreach_abs _foreach_abs_ _foreach_acos _foreach_acos_ _foreach_add "

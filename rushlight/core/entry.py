@@ -515,7 +515,8 @@ def _signature(op: Op, namespace: dict[str, Any]) -> tuple[str, list[str]]:
             prologue.append(f"    raise TypeError(\"{op.public_name}() missing 1 required positional argument: '{name}'\")")
     if op.more_dims:
         parts.append("*more")
-        prologue += ["if more:", "    dim = (dim, *more)"]
+        last = op.parameters[-1].name
+        prologue += ["if more:", f"    {last} = ({last}, *more)"]
         star = True
     extra = [OTHER_SPELLING[p.name] for p in op.parameters if p.name in OTHER_SPELLING]
     extra = [name for name in extra if name not in [p.name for p in op.parameters]]

@@ -104,7 +104,9 @@ def missing(
             setattr(sys.modules[module_name], name, found)
             return found
         if namespace is not None and name == "__all__":
-            return [each for each in dir(sys.modules[module_name]) if not each.startswith("_")]
+            module = sys.modules[module_name]
+            modules = {*submodules, *(each for each, value in vars(module).items() if isinstance(value, ModuleType))}
+            return [each for each in dir(module) if not each.startswith("_") and each not in modules]
         if full_name in stand_ins:
             place, _, attribute = stand_ins[full_name].partition(":")
             found = load_module(place)

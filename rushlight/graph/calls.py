@@ -38,8 +38,15 @@ def canonical(op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str,
     return tuple(positional[:needed]), keywords
 
 
+def in_one_list(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Positional arguments, with those behind the last parameter of a list of numbers in that list: ``x.squeeze(0, 1)``."""
+    last = len(op.parameters) - 1
+    return (*args[:last], tuple(args[last:])) if op.more_dims and len(args) > last + 1 else args
+
+
 def bind(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> tuple[Any, ...]:
     """Complete values in the order of the schema, with defaults, of a call as a user writes it."""
+    args = in_one_list(op, args)
     parameters = op.parameters
     values: list[Any] = []
     position = 0

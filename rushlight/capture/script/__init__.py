@@ -43,7 +43,7 @@ def script_if_tracing(fn: Callable[..., Any]) -> Callable[..., Any]:
         return script_function(fn)(*args, **kwargs)
 
     run.__script_if_tracing_wrapper = True  # type: ignore[attr-defined]
-    run._script_wrapped = fn  # type: ignore[attr-defined]
+    run.__original_fn = fn  # type: ignore[attr-defined]  # PyTorch's name: libraries have wrappers of their own with it
     return run
 
 
@@ -73,6 +73,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """
     if not ENABLED:
         return obj
+    obj = getattr(obj, "__original_fn", obj) if hasattr(obj, "__script_if_tracing_wrapper") else obj
     if obj.__class__ is FunctionType and example_inputs is None and not is_of_package(obj):
         return script_function(obj, caller_frames(2 + _frames_up))
     if isinstance(obj, (ScriptFunction, ScriptModule, TracedFunction)):

@@ -144,7 +144,7 @@ Future = Future_
 ScriptModule, ScriptFunction = jit.ScriptModule, jit.ScriptFunction
 ErrorReport = RuntimeError
 _GLIBCXX_USE_CXX11_ABI = True
-has_cuda = has_mps = has_xpu = has_openmp = False
+has_cuda = has_cudnn = has_mps = has_xpu = has_openmp = False
 _has_cuda = _has_cudnn = _has_cusparselt = _has_eigen_sparse = _has_kleidiai = _has_magma = _has_mkldnn = _has_mkldnn_acl = _has_mps = (
     _has_xpu
 ) = False
@@ -155,6 +155,11 @@ OutOfMemoryError = streams.OutOfMemoryError
 _functions, _WeakTensorRef = _autograd, _autograd.WeakTensorRef
 _DisableFuncTorch = _functorch.DisableFuncTorch
 is_grad_enabled, _set_grad_enabled = grad_mode.is_grad_enabled, grad_mode.set_grad_enabled
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """Whether extensions are built with the ABI of C++11, as for every PyTorch since 2.7."""
+    return _GLIBCXX_USE_CXX11_ABI
 
 
 def _log_api_usage_once(event: str) -> None:

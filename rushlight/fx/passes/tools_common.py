@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import Any
 
 from ...core.base import TensorBase
@@ -50,6 +51,27 @@ def legalize_graph(gm: Any) -> Any:
             visit(node)
     for node in nodes:
         visit(node)
+    gm.graph.lead_with(order)
+    gm.recompile()
+    return gm
+
+
+def stable_topological_sort(gm: Any) -> Any:
+    """Put nodes in an order in which each comes after those it uses, and otherwise as they are."""
+    nodes = list(gm.graph.nodes)
+    places = {node: at for at, node in enumerate(nodes)}
+    missing = {node: len(node.all_input_nodes) for node in nodes}
+    ready = [at for at, node in enumerate(nodes) if not missing[node]]  # sorted, and so a heap
+    order: list[Node] = []
+    while ready:
+        node = nodes[heappop(ready)]
+        order.append(node)
+        for user in node.users:
+            missing[user] -= 1
+            if not missing[user]:
+                heappush(ready, places[user])
+    if len(order) != len(nodes):
+        raise AssertionError("the graph has a cycle")
     gm.graph.lead_with(order)
     gm.recompile()
     return gm

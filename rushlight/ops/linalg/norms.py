@@ -122,6 +122,8 @@ def _as_norm_type(name: str, input: Any, dtype: Any) -> Any:
 @composite(out=True)
 def linalg_vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of the vectors along dimensions (or of all elements); ``ord`` is any number, or infinity."""
+    if isinstance(ord, Tensor) and ord.ndim == 0:
+        ord = ord.item()
     if isinstance(ord, complex):
         raise OperationError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if not isinstance(ord, (int, float)):

@@ -112,6 +112,9 @@ def where_method(input: Tensor, condition: Tensor, other: Tensor | Number) -> Te
 # -- bounds ------------------------------------------------------------------------------------------------------
 
 
+_ZEROS = {"b": False, "i": 0, "u": 0, "f": 0.0, "V": 0.0}
+
+
 class _Bounded(Elementwise):
     """Bounds are both numbers or both tensors, and numbers must fit the type."""
 
@@ -122,7 +125,14 @@ class _Bounded(Elementwise):
             raise OperationError("torch.clamp: At least one of 'min' or 'max' must not be None")
         tensors = [hasattr(each, "shape") and not isinstance(each, np.generic) for each in operands]
         if any(tensors[1:]) and not all(tensors):
-            raise ArgumentError("clamp(): the bounds 'min' and 'max' must both be numbers or both be Tensors")
+            if any(each.ndim for each in operands[1:] if hasattr(each, "ndim")):
+                raise ArgumentError("clamp(): the bounds 'min' and 'max' must both be numbers or both be Tensors")
+            # A tensor without dimensions beside a number counts as a number: only its kind matters to the type of the result.
+            operands = [
+                operands[0],
+                *(_ZEROS[each.dtype.kind] if is_tensor else each for each, is_tensor in zip(operands[1:], tensors[1:])),
+            ]
+            tensors = [True, *(hasattr(each, "shape") for each in operands[1:])]
         common, dtype = super().dtypes(op, operands)
         if common.kind in "iu":
             for bound, is_tensor in zip(operands, tensors):

@@ -264,6 +264,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     kernel=lambda xp, input, axes, keepdim: xp.count_nonzero(input, axis=axes),
     vjp={},
     out=False,
+    more_dims=True,
     onnx={9: count_nonzero_form},
 )
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:

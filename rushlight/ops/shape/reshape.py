@@ -96,10 +96,10 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return expand(input, other._array.shape)
 
 
-@composite()
+@composite(more_dims=True)
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """A view expanded to a shape."""
-    return expand(input, tuple(size))
+    return expand(input, tuple(size) if isinstance(size, (tuple, list)) else size)
 
 
 def broadcast_shapes(*shapes: Any) -> Size:

@@ -260,19 +260,19 @@ def _axis_split(input: Tensor, given: Any, dim: int, name: str, least: int) -> A
     return tensor_split(input, given, dim)
 
 
-@composite()
+@composite(more_dims=True)
 def hsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the second dimension (of a vector, the first)."""
     return _axis_split(input, indices_or_sections, 0 if input._array.ndim == 1 else 1, "torch.hsplit", 1)
 
 
-@composite()
+@composite(more_dims=True)
 def vsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the first dimension."""
     return _axis_split(input, indices_or_sections, 0, "torch.vsplit", 2)
 
 
-@composite()
+@composite(more_dims=True)
 def dsplit(input: Tensor, indices_or_sections: Any) -> Any:
     """Split along the third dimension."""
     return _axis_split(input, indices_or_sections, 2, "torch.dsplit", 3)

@@ -126,8 +126,9 @@ def digamma(input: Tensor) -> Tensor:
 
 
 def _polygamma(xp: Any, n: int, input: Any) -> Any:
-    if isinstance(n, bool) or not isinstance(n, int):
+    if isinstance(n, bool) or not hasattr(n, "__index__") or (isinstance(n, Tensor) and (n.ndim or n.is_floating_point())):
         raise ArgumentError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    n = n.__index__()
     if n < 0:
         raise OperationError("polygamma(n, x) does not support negative n.")
     return numerics.polygamma(xp, n, input)

@@ -9,6 +9,7 @@ from typing import Any
 from ....core.declare import Op
 from ....core.errors import CaptureError
 from ....core.schema import Argument, SchemaType
+from ....graph.calls import in_one_list
 from ....ops.aten_calls import _SPELLINGS as SPELLINGS
 from ....ops.overloads import OpOverload
 from .schema_calls import overloads_of
@@ -42,7 +43,7 @@ def spellings(name: str) -> tuple[str, ...]:
 def bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call of an op by name, without those that have their defaults."""
     found: dict[str, Any] = {}
-    left = list(args)
+    left = list(in_one_list(op, args))
     for parameter in op.parameters:
         if parameter.variadic:
             values = left[0] if len(left) == 1 and isinstance(left[0], (list, tuple)) else list(left)

@@ -81,7 +81,7 @@ def of_op(op: Op) -> Form:
     }
     if op.has_out:
         more.add("out")
-    return Form(names, needed, more, any(each.variadic for each in op.parameters), False)
+    return Form(names, needed, more, op.more_dims or any(each.variadic for each in op.parameters), False)
 
 
 def mistake(function: Any, count: int, keywords: Any) -> str | None:

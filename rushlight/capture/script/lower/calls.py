@@ -250,7 +250,8 @@ class Calls(Construction):
                 node,
             )
         if isinstance(found, FunctionType):
-            found = getattr(found, "_script_wrapped", found)
+            if hasattr(found, "__script_if_tracing_wrapper"):
+                found = vars(found)["__original_fn"]  # an attribute would be mangled
             scripted = self.overloaded(found, arguments, keywords, node) or self.script_function(found, node)
             return self.call_scripted(scripted, scripted, arguments, keywords, node)
         name = getattr(found, "__name__", str(found))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from operator import getitem as _getitem
 from typing import Any
 
 from ....graph.node import Node
-from ...graph import Graph
 from ...graph_module import GraphModule
 from ..operator_support import OperatorSupportBase
+from ..utils.fuser_utils import fuse_by_partitions
 
 
 class Partition:
@@ -17,7 +16,7 @@ class Partition:
 
     def __init__(self, id: int | None = None, nodes: Iterable[Node] | None = None) -> None:
         self.id = id
-        self.nodes: dict[Node, None] = dict.fromkeys(nodes or ())
+        self.nodes: dict[Node, int | None] = dict.fromkeys(nodes or ())
 
     def add_node(self, node: Node) -> None:
         """Add a node."""
@@ -89,10 +88,7 @@ class CapabilityBasedPartitioner:
 
     def fuse_partitions(self, partitions: list[Partition], prefix: str = "fused_") -> GraphModule:
         """Make each group a submodule of the module."""
-        for number, part in enumerate(partitions):
-            fuse_as_graphmodule(self.graph_module, list(part.nodes), f"{prefix}{number}")
-        self.graph_module.recompile()
-        return self.graph_module
+        return fuse_by_partitions(self.graph_module, [each.nodes for each in partitions], prefix)
 
     def partition_and_fuse(self, prefix: str = "fused_") -> GraphModule:
         """Find the groups, and make each a submodule."""
@@ -100,54 +96,3 @@ class CapabilityBasedPartitioner:
 
     def remove_bookend_non_compute_ops(self, partitions: list[Partition]) -> None:
         """Take out nodes at the ends of groups that compute nothing: none are known here."""
-
-
-def fuse_as_graphmodule(gm: GraphModule, nodes: list[Node], name: str) -> None:
-    """Put a submodule in the place of nodes."""
-    order = {node: at for at, node in enumerate(gm.graph.nodes)}
-    nodes = sorted(nodes, key=order.__getitem__)
-    inside = set(nodes)
-    graph = Graph()
-    here: dict[Node, Node] = {}
-    inputs: list[Node] = []
-    for node in nodes:
-        for each in node.all_input_nodes:
-            if each not in inside and each not in here:
-                inputs.append(each)
-                here[each] = graph.placeholder(each.name)
-    for node in nodes:
-        here[node] = graph.node_copy(node, here.__getitem__)
-    outputs = [node for node in nodes if any(user not in inside for user in node.users)]
-    graph.output(here[outputs[0]] if len(outputs) == 1 else tuple(here[each] for each in outputs))
-    gm.add_submodule(name, GraphModule(gm, graph, name))
-
-    users = [user for node in outputs for user in node.users if user not in inside]
-    at = min(users, key=order.__getitem__)
-
-    with gm.graph.inserting_before(at):
-        called = gm.graph.call_module(name, tuple(inputs))
-        if len(outputs) == 1:
-            outputs[0].replace_all_uses_with(called, lambda user: user not in inside)
-        else:
-            for index, node in enumerate(outputs):
-                node.replace_all_uses_with(gm.graph.call_function(_getitem, (called, index)), lambda user: user not in inside)
-    for node in reversed(nodes):
-        gm.graph.erase_node(node)
-    _settle(gm)
-
-
-def _settle(gm: GraphModule) -> None:
-    """Bring nodes into an order in which each comes after those that it uses."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-
-    def visit(node: Node) -> None:
-        if node not in seen:
-            seen.add(node)
-            for each in node.all_input_nodes:
-                visit(each)
-            order.append(node)
-
-    for node in list(gm.graph.nodes):
-        visit(node)
-    gm.graph.lead_with(order)
