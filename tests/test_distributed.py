@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from datetime import timedelta
 
 import numpy as np
@@ -479,3 +481,104 @@ def test_a_checkpoint_is_read_into_an_empty_dict(tmp_path) -> None:
         assert lists(into) == found
     with pytest.raises(dcp.CheckpointException, match="empty dict"):
         dcp.load({"step": 1}, checkpoint_id=tmp_path, planner=_EmptyStateDictLoadPlanner(), no_dist=True)
+
+
+def test_barrier_of_stores() -> None:
+    store = dist.TCPStore("localhost", 0, None, True)
+    store.barrier("alone", 1)
+    came = []
+    threads = [threading.Thread(target=lambda: came.append(store.barrier("both", 2, timedelta(seconds=20)))) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert came == [None, None]
+    with pytest.raises(dist.DistStoreError, match="barrier timeout after 50ms, key: all: 1 of 2 processes have come"):
+        dist.HashStore().barrier("all", 2, timedelta(seconds=0.05))
+
+
+def test_stores_of_programs() -> None:
+    class Given(dist.Store):
+        def __init__(self) -> None:
+            super().__init__()
+            self.held = {}
+
+        def set(self, key, value) -> None:
+            assert type(value) is bytes
+            self.held[key] = value
+
+        def get(self, key) -> bytes:
+            return self.held[key]
+
+        def compare_set(self, key, expected, desired) -> bytes:
+            if self.held.get(key, expected) == expected:
+                self.held[key] = desired
+            return self.held[key]
+
+    store = dist.PrefixStore("p", Given())
+    assert not store.has_extended_api() and dist.PrefixStore("p", dist.HashStore()).has_extended_api()
+    for each in ("po", b"tato"):
+        store.append("foo", each)
+    store.multi_set(["a", "b"], ["c", b"d"])
+    assert store.multi_get(["a", "b", "foo"]) == [b"c", b"d", b"potato"] and store.underlying_store.held["p/a"] == b"c"
+    with pytest.raises(RuntimeError, match="Not implemented"):
+        store.check(["a"])
+    with pytest.raises(NotImplementedError, match="queue support"):
+        store.queue_push("a", "b")
+    with pytest.raises(ValueError):
+        dist.PrefixStore("p", None)
+
+
+def test_file_of_a_store_ends_with_the_last_store(tmp_path) -> None:
+    path = tmp_path / "store"
+    first, second = dist.FileStore(str(path), 2), dist.FileStore(str(path), 2)
+    first.set("key", "value")
+    assert first.num_keys() == 2 and second.list_keys() == ["key"]
+    del first
+    assert path.exists() and second.get("key") == b"value"
+    del second
+    assert not path.exists()  # so that the next program finds none of the keys of this one
+
+
+def test_server_of_a_store_ends_with_it(monkeypatch) -> None:
+    store = dist.TCPStore("localhost", 0, 1, True, multi_tenant=True)
+    port = store.port
+    assert store.num_keys() == 1 and store.list_keys() == []
+    again = dist.TCPStore("localhost", port, 1, True, multi_tenant=True)
+    store.set("key", "value")
+    assert again.port == port and again.get("key") == b"value"
+    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", "1")
+    monkeypatch.setenv("MASTER_PORT", str(port))
+    assert dist.TCPStore("localhost", port, 1, True).get("key") == b"value"
+    monkeypatch.delenv("TORCHELASTIC_USE_AGENT_STORE")
+    del store, again
+    for _ in range(100):
+        try:
+            store = dist.TCPStore("localhost", port, 1, True)
+            break
+        except dist.DistNetworkError:  # the thread of the server closes it
+            time.sleep(0.05)
+    assert not store.check(["key"])
+    store.set("ready", "1")
+    waiting = dist.TCPStore("localhost", port, 5, timeout=timedelta(seconds=5))  # only the server waits for the others
+    assert waiting.get("ready") == b"1"
+    with pytest.raises(ValueError, match="world size cannot be 0"):
+        dist.TCPStore("localhost", 0, world_size=0)
+
+
+def test_errors_of_rendezvous() -> None:
+    with pytest.raises(AssertionError, match="has node-specific arguments"):
+        dist.rendezvous("file://foo?rank=12&world_size=16", 12, 16)
+    for url, text in {
+        "file://?rank=0&world_size=1": "path missing",
+        "tcp://127.0.0.1?rank=0&world_size=1": "port number missing",
+        "tcp://127.0.0.1:23456?world_size=1": "rank parameter missing",
+        "tcp://127.0.0.1:23456?rank=0": "size parameter missing",
+    }.items():
+        with pytest.raises(ValueError, match=text):
+            next(dist.rendezvous(url))
+    store = next(dist.rendezvous("tcp://localhost:0?world_size=1&rank=0&use_libuv=0"))[0]
+    assert isinstance(store, dist.TCPStore) and not store.libuvBackend
+    store.set_timeout(timedelta(seconds=0.1))
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 100ms, keys: /the_key"):
+        store.get("the_key")

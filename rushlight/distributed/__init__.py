@@ -120,8 +120,8 @@ from .stores import (
     PrefixStore,
     QueueEmptyError,
     Store,
-    TCPStore,
 )
+from .tcp_store import TCPStore
 from .work import Work
 
 if not TYPE_CHECKING:
