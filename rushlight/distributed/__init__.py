@@ -131,6 +131,7 @@ if not TYPE_CHECKING:
             "_composable",
             "_composable_state",
             "_functional_collectives",
+            "_local_tensor",
             "_shard",
             "_tensor",
             "_tools",

@@ -216,4 +216,8 @@ def _shared_store(
     if kind == "env" and not (host and port):
         raise _incomplete(kind, f"environment variable {'MASTER_PORT' if host else 'MASTER_ADDR'} expected, but not set")
     by_libuv = query.get("use_libuv", os.environ.get("USE_LIBUV", "1")) == "1"
-    yield TCPStore(host, int(port), world_size, rank == 0, limit, wait_for_workers=False, multi_tenant=True, use_libuv=by_libuv), rank, world_size
+    yield (
+        TCPStore(host, int(port), world_size, rank == 0, limit, wait_for_workers=False, multi_tenant=True, use_libuv=by_libuv),
+        rank,
+        world_size,
+    )

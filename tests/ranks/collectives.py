@@ -242,7 +242,7 @@ def groups() -> None:
         dist.all_reduce(x, group=half)
         assert x.item() == (1 if rank < 2 else 5)
         mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-        assert mesh.get_coordinate() == [rank // 2, rank % 2] and mesh["tp"].get_local_rank() == rank % 2 and mesh.size(0) == 2
+        assert mesh.get_coordinate() == (rank // 2, rank % 2) and mesh["tp"].get_local_rank() == rank % 2 and mesh.size(0) == 2
         x = torch.tensor([1.0 * rank])
         dist.all_reduce(x, group=mesh.get_group("dp"))
         assert x.item() == rank % 2 * 2 + 2 and dist.get_process_group_ranks(mesh.get_group("tp")) == [rank // 2 * 2, rank // 2 * 2 + 1]

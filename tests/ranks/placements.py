@@ -9,6 +9,7 @@ import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.distributed.device_mesh import init_device_mesh
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from rushlight.distributed.tensor.placement_types import _StridedShard
 
 F = nn.functional
 dist.init_process_group("gloo")
@@ -121,4 +122,7 @@ for make in (torch.optim.SGD, torch.optim.AdamW):
             (loss.full_tensor() if isinstance(loss, DTensor) else loss).backward()
             optimizer.step()
     torch.testing.assert_close(weight.full_tensor(), plain)
+for size in (9, 5, 1):  # parts of uneven pieces are put together in the order of the whole
+    whole = drawn((size, 2), 0)
+    assert torch.equal(distribute_tensor(whole, mesh, [_StridedShard(0, split_factor=3)]).full_tensor(), whole), size
 print("done")
