@@ -124,8 +124,8 @@ class DTensor(Tensor):
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         placed = normalize_placements(placements, self._spec.mesh, self.dim()) or ()
         for own, each in zip(self._spec.placements, placed):
-            if each.is_partial() and not own.is_partial():
-                raise RuntimeError("Can not redistribute to Partial, redistributing to Partial is for internal use only!")
+            if each.is_partial() and own != each:
+                raise RuntimeError(f"Can not redistribute from {own} to {each}, redistributing to Partial is for internal use only!")
         value = self if forward_dtype is None else self.to(forward_dtype)
         return _apply(_Redistribute, value, placed)  # type: ignore[no-any-return]
 
@@ -227,6 +227,10 @@ class DTensor(Tensor):
     def new_empty_strided(self, size: Any, stride: Any, **options: Any) -> DTensor:  # type: ignore[override]
         """A tensor of given strides over the same mesh that is not initialised."""
         return self._new("new_empty_strided", (size,), (stride,), options)
+
+    def _become(self, seen: DTensor) -> None:
+        """Take over the parts of a view of this tensor, which has its shape now."""
+        self._local_tensor, self._spec = seen._local_tensor, seen._spec
 
     def __create_chunk_list__(self) -> list[Any]:
         raise NotSupported("DTensor.__create_chunk_list__: distributed.checkpoint reads placements itself")
@@ -331,6 +335,9 @@ def distribute_tensor(
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim()) or ()
+    for each in placed:
+        if isinstance(each, Partial) and each.reduce_op not in ("sum", "avg", "min", "max"):
+            raise ValueError(f"Replicate to {each} conversion is not supported.")
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
             raise ValueError(f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}.")
