@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from support.processes import run_python, start_python
@@ -246,6 +248,38 @@ def test_activation_checkpoint_wrapper() -> None:
     assert torch.equal(model[0].weight.grad, wanted)
     assert list(model.state_dict()) == list(state)
     model.load_state_dict(state)
+
+
+def test_failures_of_children(tmp_path, monkeypatch) -> None:
+    own, child = tmp_path / "own.json", tmp_path / "child.json"
+    child.write_text('{"message": {"message": "KeyError: x", "extraInfo": {"py_callstack": "line 1", "timestamp": "10"}}}')
+    killed, failed = ProcessFailure(0, 7, -11, "absent"), ProcessFailure(1, 8, 3, str(child))
+    assert (killed.signal_name(), killed.message, killed.error_file) == ("SIGSEGV", "Signal 11 (SIGSEGV) received by PID 7", "<N/A>")
+    assert (failed.timestamp, failed.signal_name()) == (10, "<N/A>") and ProcessFailure(0, 7, 1, "absent").message.endswith("errors.record")
+
+    @record
+    def main(*failures):
+        raise ChildFailedError("train", dict(enumerate(failures)))
+
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(own))
+    with pytest.raises(ChildFailedError, match=r"(?s)train FAILED.*rank 1 .*line 1.*rank 0 .*SIGSEGV"):
+        main(killed, failed)  # the first in time is the cause
+    assert '"errorCode": 3' in own.read_text()
+    own.unlink()
+    with pytest.raises(ChildFailedError):
+        main(killed)
+    assert not own.exists() and record(lambda: sys.exit(0))() is None
+    with pytest.raises(SystemExit):
+        record(lambda: sys.exit(2))()
+    assert not own.exists()
+
+
+def test_options_of_torchrun_in_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("PET_NPROC_PER_NODE", "4")
+    monkeypatch.setenv("PET_STANDALONE", "1")
+    found = dist.run.parse_args(["train.py", "--lr", "1"])
+    assert (found.nproc_per_node, found.standalone, found.training_script_args) == ("4", True, ["--lr", "1"])
+    assert dist.run.parse_args(["--nproc-per-node", "2", "train.py"]).nproc_per_node == "2"
 
 
 def test_policies_choose_what_is_checkpointed_and_sharded(group) -> None:
