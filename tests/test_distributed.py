@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 
 import numpy as np
@@ -280,6 +281,31 @@ def test_options_of_torchrun_in_the_environment(monkeypatch) -> None:
     found = dist.run.parse_args(["train.py", "--lr", "1"])
     assert (found.nproc_per_node, found.standalone, found.training_script_args) == ("4", True, ["--lr", "1"])
     assert dist.run.parse_args(["--nproc-per-node", "2", "train.py"]).nproc_per_node == "2"
+
+
+def test_optimizers_that_step_inside_of_backward(group) -> None:
+    from rushlight.distributed.optim import _apply_optimizer_in_backward, _get_in_backward_optimizers
+
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), torch.randn(2, 3)
+    model[1].weight = model[0].weight  # steps once, with the whole gradient
+    plain = copy.deepcopy(model)
+    optimizers = [torch.optim.SGD(plain.parameters(), lr=lr) for lr in (0.1, 0.01)]
+    for lr in (0.1, 0.01):
+        _apply_optimizer_in_backward(torch.optim.SGD, model.parameters(), {"lr": lr})
+    for _ in range(3):
+        for each in (model, plain):
+            each(x).square().sum().backward()
+        for each in optimizers:
+            each.step()
+            if each is optimizers[-1]:
+                each.zero_grad()
+    assert len(_get_in_backward_optimizers(model)) == 6 and all(each.grad is None for each in model.parameters())
+    for one, other in zip(model.parameters(), plain.parameters()):
+        torch.testing.assert_close(one, other)
+    for wrap in (nn.parallel.DistributedDataParallel, fully_shard):
+        with pytest.raises(torch.NotSupported, match="inside of backward"):
+            wrap(model)
 
 
 def test_policies_choose_what_is_checkpointed_and_sharded(group) -> None:
