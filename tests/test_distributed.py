@@ -308,6 +308,38 @@ def test_optimizers_that_step_inside_of_backward(group) -> None:
             wrap(model)
 
 
+def test_microbatches_of_nested_arguments_and_other_dimensions(group) -> None:
+    from rushlight.distributed.pipelining import PipelineStage, ScheduleGPipe
+    from rushlight.distributed.pipelining.microbatch import TensorChunkSpec, _Replicate, merge_chunks, split_args_kwargs_into_chunks
+
+    args, kwargs = split_args_kwargs_into_chunks(
+        (torch.arange(5), {"mask": torch.arange(4)}, 7), {"whole": torch.ones(3)}, 2, None, {"whole": _Replicate}
+    )
+    assert [each[0].tolist() for each in args] == [[0, 1, 2], [3, 4]] and [each[1]["mask"].tolist() for each in args] == [[0, 1], [2, 3]]
+    assert [each[2] for each in args] == [7, 7] and [len(each["whole"]) for each in kwargs] == [3, 3]
+    assert merge_chunks([(torch.ones(2), 3), (torch.zeros(1), 3)], None)[0].tolist() == [1, 1, 0]
+    assert (
+        merge_chunks([torch.ones(2, 2)] * 2, TensorChunkSpec(1)).shape == (2, 4)
+        and str(TensorChunkSpec.from_tuple((1,))[0]) == "TensorChunkSpec(1)"
+    )
+    with pytest.raises(ValueError, match="1 chunk specs are given for 2 values"):
+        split_args_kwargs_into_chunks((torch.ones(2), torch.ones(2)), {}, 2, (TensorChunkSpec(0),))
+
+    class Model(nn.Module):
+        def forward(self, x, options):
+            assert x.shape == (3, 2) and options["bias"].shape == (2,)
+            return x.cumsum(0) + options["bias"]
+
+    x, bias = torch.randn(3, 6), torch.randn(6)
+    schedule = ScheduleGPipe(
+        PipelineStage(Model(), 0, 1, "cpu"),
+        3,
+        args_chunk_spec=(TensorChunkSpec(1), {"bias": TensorChunkSpec(0)}),
+        output_merge_spec=TensorChunkSpec(1),
+    )
+    torch.testing.assert_close(schedule.step(x, {"bias": bias}), x.cumsum(0) + bias)
+
+
 def test_policies_choose_what_is_checkpointed_and_sharded(group) -> None:
     from functools import partial
 
