@@ -281,6 +281,9 @@ def test_a_function_of_parts_takes_and_gives_dtensors(fake) -> None:
     parts.sum().backward()
     assert rows == 1 and parts.placements == (Shard(0),) and x.grad.to_local().tolist() == [[3.0] * 8]
     assert torch.equal(both(torch.ones(2))[0], torch.full((2,), 2.0))
+    assert torch.equal(product(torch.ones(2, 1), torch.ones(1, 2)), torch.ones(2, 2))  # plain tensors are parts already
+    with pytest.raises(AssertionError, match="Non-Tensor input 2 expects None placements"):
+        product(row, 2)
 
 
 def test_functions_of_the_older_form_take_no_module(fake) -> None:
