@@ -44,7 +44,8 @@ def check_list(name: str, kind: str, tensors: Any, size: int) -> list[Any]:
         raise RuntimeError(f"{name}: requires a single-element {kind} list containing a list with {size} tensors.")
     if len(lists[0]) != size:
         raise RuntimeError(
-            f"{name}: Incorrect {kind} list size {len(lists[0])}. It must hold one tensor for each process of the group, {size} here"
+            f"{name}: Incorrect {kind} list size {len(lists[0])}. {kind.capitalize()} list size should be {size}, with one tensor for each process of "
+            "the group"
         )
     return list(lists[0])
 

@@ -70,7 +70,8 @@ class DeviceMesh:
         self._flattened: dict[str, DeviceMesh] = {}  # of a root: the meshes that parts of it were flattened to
         if _part_of is None:
             steps = [math.prod(self.shape[dim + 1 :]) for dim in range(self.ndim)]
-            self._root, self._layout = self, tuple(((size, step),) for size, step in zip(self.shape, steps))
+            whole: tuple[Layout, ...] = tuple(((size, step),) for size, step in zip(self.shape, steps))
+            self._root, self._layout = self, whole
         else:
             self._root, self._layout = _part_of
         if _groups is None and _init_backend:

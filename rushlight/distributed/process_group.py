@@ -270,7 +270,8 @@ class ProcessGroup(ListCalls):
             chosen = tensors[getattr(opts, "rootTensor", 0)]
             check_alike("broadcast", tensors, chosen)
             return self._spread_result(
-                self.broadcast(chosen, opts, timeout, root), [chosen, *(each for each in tensors if each is not chosen)]
+                self.broadcast(chosen, _root(opts) if root is None else root, timeout),
+                [chosen, *(each for each in tensors if each is not chosen)],
             )
         tensor, root = sole(tensors, "broadcast"), _root(opts) if root is None else root
         engine, array = self._carrier(tensor), tensor._array
