@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+import copy
+import sys
 
 import numpy as np
 import pytest
@@ -218,90 +219,6 @@ def test_device_mesh(group) -> None:
         dist.init_device_mesh("cpu", (2,))
 
 
-def test_stores() -> None:
-    store = dist.PrefixStore("a", dist.HashStore())
-    store.set("key", "value")
-    assert store.get("key") == b"value" and store.add("n", 2) == 2 and store.add("n", 3) == 5
-    assert store.underlying_store.check(["a/key"]) and store.delete_key("key") and not store.check(["key"])
-
-
-@pytest.mark.parametrize("kind", ["memory", "file", "tcp", "prefix"])
-def test_queues_of_stores(kind: str, tmp_path) -> None:
-    made = {
-        "memory": dist.HashStore,
-        "file": lambda: dist.FileStore(str(tmp_path / "store"), 1),
-        "tcp": lambda: dist.TCPStore("localhost", 0, None, True),
-        "prefix": lambda: dist.PrefixStore("part", dist.HashStore()),
-    }
-    store = made[kind]()
-    assert not store.check(["jobs"]) and store.queue_len("jobs") == 0
-    store.queue_push("jobs", "1")
-    store.queue_push("jobs", b"2")
-    store.wait(["jobs"])
-    assert store.queue_len("jobs") == 2 and store.clone().queue_pop("jobs") == b"1" and store.queue_pop("jobs") == b"2"
-    assert not store.check(["jobs"]) and store.list_keys() == []
-    with pytest.raises(dist.QueueEmptyError, match="empty"):
-        store.queue_pop("jobs", block=False)
-    store.set_timeout(timedelta(seconds=0.05))
-    with pytest.raises(dist.DistStoreError, match="timeout"):
-        store.queue_pop("jobs")
-
-
-def test_several_stores_of_one_process() -> None:
-    first, second = (dist.TCPStore("localhost", 0, 1, True) for _ in range(2))
-    first.set("who", "first")
-    second.set("who", "second")
-    for store, name in ((first, b"first"), (second, b"second")):
-        for _ in range(2):
-            assert dist.TCPStore("localhost", store.port, is_master=False).get("who") == name
-    with pytest.raises(dist.DistNetworkError, match="failed to listen"):
-        dist.TCPStore("localhost", first.port, 1, True)
-
-
-def test_rendezvous_gives_a_store(tmp_path, monkeypatch) -> None:
-    store, rank, size = next(dist.rendezvous(f"file://{tmp_path / 'store'}?rank=1&world_size=2"))
-    store.set("a", "b")
-    assert (rank, size, store.get("a")) == (1, 2, b"b")
-    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "0"}.items():
-        monkeypatch.setenv(name, value)
-    store, rank, size = next(dist.rendezvous("env://"))
-    assert (rank, size, store.add("n", 2)) == (0, 2, 2)
-    with pytest.raises(ValueError, match="rank parameter missing"):
-        next(dist.rendezvous("tcp://localhost:1"))
-    with pytest.raises(RuntimeError, match="No rendezvous handler for gopher"):
-        next(dist.rendezvous("gopher://x"))
-
-
-@pytest.mark.parametrize("kind", ["file", "tcp"])
-def test_stores_of_several_processes(kind, tmp_path) -> None:
-    if kind == "file":
-        make, code = lambda: dist.FileStore(str(tmp_path / "store"), 2), f"dist.FileStore({str(tmp_path / 'store')!r}, 2)"
-        store = make()
-    else:
-        store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False, timeout=timedelta(seconds=20))
-        code = f"dist.TCPStore('localhost', {store.port}, timeout=timedelta(seconds=20))"
-    store.set("mine", b"\x80\xff")
-    found = run_python(f"""
-        from datetime import timedelta
-        import rushlight.distributed as dist
-        store = {code}
-        assert store.get("mine") == b"\\x80\\xff" and not store.check(["absent"])
-        store.set("theirs", "x")
-        print(store.add("count", 5), store.compare_set("mine", "other", "new") == b"\\x80\\xff")
-        try:
-            store.wait(["absent"], timedelta(seconds=0.1))
-        except dist.DistStoreError as error:
-            print("waited")
-    """)
-    assert found.split() == ["5", "True", "waited"]
-    assert store.get("theirs") == b"x" and store.add("count", 1) == 6 and store.delete_key("theirs") and not store.check(["theirs"])
-    if kind == "tcp":
-        with pytest.raises(dist.DistNetworkError, match="failed to listen"):
-            dist.TCPStore("localhost", store.port, is_master=True, wait_for_workers=False)
-        with pytest.raises(torch.NotSupported, match="RUSHLIGHT_STORE_KEY"):
-            dist.TCPStore("elsewhere.example", 1, is_master=False)
-
-
 def test_sharded_training_in_one_process(group, tmp_path) -> None:
     from rushlight.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
     from rushlight.distributed.tensor import DTensor, Shard
@@ -332,6 +249,128 @@ def test_activation_checkpoint_wrapper() -> None:
     assert torch.equal(model[0].weight.grad, wanted)
     assert list(model.state_dict()) == list(state)
     model.load_state_dict(state)
+
+
+def test_failures_of_children(tmp_path, monkeypatch) -> None:
+    own, child = tmp_path / "own.json", tmp_path / "child.json"
+    child.write_text('{"message": {"message": "KeyError: x", "extraInfo": {"py_callstack": "line 1", "timestamp": "10"}}}')
+    killed, failed = ProcessFailure(0, 7, -11, "absent"), ProcessFailure(1, 8, 3, str(child))
+    assert (killed.signal_name(), killed.message, killed.error_file) == ("SIGSEGV", "Signal 11 (SIGSEGV) received by PID 7", "<N/A>")
+    assert (failed.timestamp, failed.signal_name()) == (10, "<N/A>") and ProcessFailure(0, 7, 1, "absent").message.endswith("errors.record")
+
+    @record
+    def main(*failures):
+        raise ChildFailedError("train", dict(enumerate(failures)))
+
+    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(own))
+    with pytest.raises(ChildFailedError, match=r"(?s)train FAILED.*rank 1 .*line 1.*rank 0 .*SIGSEGV"):
+        main(killed, failed)  # the first in time is the cause
+    assert '"errorCode": 3' in own.read_text()
+    own.unlink()
+    with pytest.raises(ChildFailedError):
+        main(killed)
+    assert not own.exists() and record(lambda: sys.exit(0))() is None
+    with pytest.raises(SystemExit):
+        record(lambda: sys.exit(2))()
+    assert not own.exists()
+
+
+def test_options_of_torchrun_in_the_environment(monkeypatch) -> None:
+    monkeypatch.setenv("PET_NPROC_PER_NODE", "4")
+    monkeypatch.setenv("PET_STANDALONE", "1")
+    found = dist.run.parse_args(["train.py", "--lr", "1"])
+    assert (found.nproc_per_node, found.standalone, found.training_script_args) == ("4", True, ["--lr", "1"])
+    assert dist.run.parse_args(["--nproc-per-node", "2", "train.py"]).nproc_per_node == "2"
+
+
+def test_optimizers_that_step_inside_of_backward(group) -> None:
+    from rushlight.distributed.optim import _apply_optimizer_in_backward, _get_in_backward_optimizers
+
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3)), torch.randn(2, 3)
+    model[1].weight = model[0].weight  # steps once, with the whole gradient
+    plain = copy.deepcopy(model)
+    optimizers = [torch.optim.SGD(plain.parameters(), lr=lr) for lr in (0.1, 0.01)]
+    for lr in (0.1, 0.01):
+        _apply_optimizer_in_backward(torch.optim.SGD, model.parameters(), {"lr": lr})
+    for _ in range(3):
+        for each in (model, plain):
+            each(x).square().sum().backward()
+        for each in optimizers:
+            each.step()
+            if each is optimizers[-1]:
+                each.zero_grad()
+    assert len(_get_in_backward_optimizers(model)) == 6 and all(each.grad is None for each in model.parameters())
+    for one, other in zip(model.parameters(), plain.parameters()):
+        torch.testing.assert_close(one, other)
+    for wrap in (nn.parallel.DistributedDataParallel, fully_shard):
+        with pytest.raises(torch.NotSupported, match="inside of backward"):
+            wrap(model)
+
+
+def test_microbatches_of_nested_arguments_and_other_dimensions(group) -> None:
+    from rushlight.distributed.pipelining import PipelineStage, ScheduleGPipe
+    from rushlight.distributed.pipelining.microbatch import TensorChunkSpec, _Replicate, merge_chunks, split_args_kwargs_into_chunks
+
+    args, kwargs = split_args_kwargs_into_chunks(
+        (torch.arange(5), {"mask": torch.arange(4)}, 7), {"whole": torch.ones(3)}, 2, None, {"whole": _Replicate}
+    )
+    assert [each[0].tolist() for each in args] == [[0, 1, 2], [3, 4]] and [each[1]["mask"].tolist() for each in args] == [[0, 1], [2, 3]]
+    assert [each[2] for each in args] == [7, 7] and [len(each["whole"]) for each in kwargs] == [3, 3]
+    assert merge_chunks([(torch.ones(2), 3), (torch.zeros(1), 3)], None)[0].tolist() == [1, 1, 0]
+    assert (
+        merge_chunks([torch.ones(2, 2)] * 2, TensorChunkSpec(1)).shape == (2, 4)
+        and str(TensorChunkSpec.from_tuple((1,))[0]) == "TensorChunkSpec(1)"
+    )
+    with pytest.raises(ValueError, match="1 chunk specs are given for 2 values"):
+        split_args_kwargs_into_chunks((torch.ones(2), torch.ones(2)), {}, 2, (TensorChunkSpec(0),))
+
+    class Model(nn.Module):
+        def forward(self, x, options):
+            assert x.shape == (3, 2) and options["bias"].shape == (2,)
+            return x.cumsum(0) + options["bias"]
+
+    x, bias = torch.randn(3, 6), torch.randn(6)
+    schedule = ScheduleGPipe(
+        PipelineStage(Model(), 0, 1, "cpu"),
+        3,
+        args_chunk_spec=(TensorChunkSpec(1), {"bias": TensorChunkSpec(0)}),
+        output_merge_spec=TensorChunkSpec(1),
+    )
+    torch.testing.assert_close(schedule.step(x, {"bias": bias}), x.cumsum(0) + bias)
+
+
+def test_policies_choose_what_is_checkpointed_and_sharded(group) -> None:
+    from functools import partial
+
+    from rushlight.distributed.algorithms._checkpoint.checkpoint_wrapper import CheckpointWrapper, apply_activation_checkpointing
+    from rushlight.distributed.fsdp import FullyShardedDataParallel
+    from rushlight.distributed.fsdp.wrap import ModuleWrapPolicy, size_based_auto_wrap_policy, transformer_auto_wrap_policy
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention, self.last = nn.MultiheadAttention(4, 2), nn.Linear(4, 4)
+
+    def wrapped(kind, policy):
+        model = nn.Sequential(Block(), nn.ReLU(), Block())
+        if kind is CheckpointWrapper:
+            apply_activation_checkpointing(model, auto_wrap_policy=policy)
+        else:
+            model = kind(model, auto_wrap_policy=policy).module
+        return [name for name, each in model.named_modules() if isinstance(each, kind)]
+
+    policies = {
+        ModuleWrapPolicy({Block}): ["0", "2"],
+        partial(transformer_auto_wrap_policy, transformer_layer_cls={nn.ReLU}): ["1"],
+        partial(size_based_auto_wrap_policy, min_num_params=60): [
+            "0",
+            "2",
+        ],  # attention, which is not taken apart, belongs to what is around it
+    }
+    for kind, inner in ((CheckpointWrapper, "_checkpoint_wrapped_module"), (FullyShardedDataParallel, "_fsdp_wrapped_module")):
+        for policy, names in policies.items():
+            assert [each.replace(f"{inner}.", "") for each in wrapped(kind, policy)] == names, kind
 
 
 def test_state_of_model_and_optimizer_by_names() -> None:

@@ -54,7 +54,7 @@ def test_a_fake_group_computes_what_one_of_many_processes_would() -> None:
     try:
         assert (dist.get_rank(), dist.get_world_size(), dist.get_backend()) == (5, 8, "fake")
         mesh = dist.init_device_mesh("cpu", (2, 4), mesh_dim_names=("data", "tensor"))
-        assert mesh.get_coordinate() == [1, 1] and mesh["tensor"].get_group().size() == 4
+        assert mesh.get_coordinate() == (1, 1) and mesh["tensor"].get_group().size() == 4
         x = torch.arange(3.0)
         dist.all_reduce(x)
         out = torch.zeros(24)
@@ -281,6 +281,9 @@ def test_a_function_of_parts_takes_and_gives_dtensors(fake) -> None:
     parts.sum().backward()
     assert rows == 1 and parts.placements == (Shard(0),) and x.grad.to_local().tolist() == [[3.0] * 8]
     assert torch.equal(both(torch.ones(2))[0], torch.full((2,), 2.0))
+    assert torch.equal(product(torch.ones(2, 1), torch.ones(1, 2)), torch.ones(2, 2))  # plain tensors are parts already
+    with pytest.raises(AssertionError, match="Non-Tensor input 2 expects None placements"):
+        product(row, 2)
 
 
 def test_functions_of_the_older_form_take_no_module(fake) -> None:
@@ -341,3 +344,83 @@ def test_safetensors_files_that_do_not_hold_what_they_say(tmp_path) -> None:
     (tmp_path / "x.safetensors").write_bytes(b"\xff" * 8)
     with pytest.raises(safetensors.SafetensorError, match="x.safetensors: the file says that its header"):
         dcp.HuggingFaceStorageReader(str(tmp_path)).read_metadata()
+
+
+@pytest.fixture
+def eight():
+    """Rank 3 of eight processes, of which the others do not exist."""
+    dist.init_process_group("fake", rank=3, world_size=8)
+    yield
+    dist.destroy_process_group()
+
+
+def test_parts_of_meshes_and_dimensions_put_together(eight) -> None:
+    mesh = dist.init_device_mesh("cpu", (2, 2, 2), mesh_dim_names=("dp", "cp", "tp"))
+    assert mesh.mesh.dtype == torch.int32 and mesh.get_coordinate() == (0, 1, 1)
+    flat = mesh["dp", "tp"]._flatten()
+    assert flat.mesh.tolist() == [2, 3, 6, 7] and flat.mesh_dim_names == ("dp_tp",) and flat.get_local_rank() == 1
+    assert repr(flat) == "DeviceMesh((dp_tp=4), 'cpu', stride=((4, 1),))" and mesh["dp_tp"] is flat is mesh["dp", "tp"]._flatten()
+    assert mesh.get_group("dp_tp") is flat.get_group() and flat.get_group().group_desc == "mesh_dp_tp"
+    mesh["dp", "cp"]._flatten()
+    both = mesh["dp_cp", "tp"]
+    assert both.mesh.tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]] and both.get_group("tp") is mesh.get_group("tp")
+    assert mesh["dp", "cp"]["cp"]._get_root_mesh() is mesh and mesh["cp"]._get_root_mesh_dim() == 1
+    joined = dist.DeviceMesh._concatenate([mesh["dp"], mesh["tp"]])
+    assert joined.mesh.tolist() == [[2, 3], [6, 7]] and joined == mesh["dp", "tp"]
+    assert [each.mesh.tolist() for each in mesh._get_all_submeshes("dp")] == [[0, 4], [1, 5], [2, 6], [3, 7]]
+    with pytest.raises(KeyError, match="should be in ascending order"):
+        mesh["cp", "dp"]
+    with pytest.raises(RuntimeError, match="Slicing overlapping"):
+        mesh["dp_tp", "tp"]
+    with pytest.raises(ValueError, match="dp already exists"):
+        mesh._flatten("dp")
+    with pytest.raises(ValueError, match="has been created before"):
+        mesh["cp", "tp"]._flatten("dp_tp")
+
+
+def test_dimensions_of_meshes_split(eight) -> None:
+    mesh = dist.init_device_mesh("cpu", (8,), mesh_dim_names=("world",))
+    split = mesh._unflatten("world", (2, 4), ("a", "b"))
+    assert split.mesh.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]] and split["b"].mesh.tolist() == [0, 1, 2, 3]
+    assert split._unflatten(1, (2, 2), ("b", "c"))["a", "c"].mesh.tolist() == [[2, 3], [6, 7]]
+    with pytest.raises(ValueError, match="must be equal for unflatten"):
+        mesh._unflatten(0, (2, 3), ("a", "b"))
+    with pytest.raises(KeyError):
+        mesh["a"]
+
+
+def test_meshes_that_a_program_is_in_and_their_back_ends(eight) -> None:
+    from rushlight.distributed.tensor import DTensor, Replicate, distribute_tensor
+
+    mesh = dist.init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"), backend_override={"tp": "fake"})
+    with pytest.raises(RuntimeError, match="No device mesh is currently active"):
+        DTensor.from_local(torch.ones(2))
+    with mesh["tp"]:
+        assert DTensor.from_local(torch.ones(2)).device_mesh == mesh["tp"] == distribute_tensor(torch.ones(2)).device_mesh
+    with pytest.raises(TypeError, match="must be Shard, Replicate or Partial"):
+        DTensor.from_local(torch.ones(2), mesh["tp"], [Replicate])
+    for wrong, text in {("dp", 0): "redundant dim index 0 and name dp", ("cp",): "invalid keys in backend_override: got .'cp'."}.items():
+        with pytest.raises(RuntimeError, match=text):
+            dist.init_device_mesh("cpu", (2, 4), mesh_dim_names=("dp", "tp"), backend_override=dict.fromkeys(wrong, "fake"))
+
+
+def test_parts_in_several_pieces() -> None:
+    from rushlight.distributed.tensor._utils import compute_local_shape_and_global_offset
+    from rushlight.distributed.tensor.placement_types import Shard, _StridedShard
+
+    shards, missing = Shard(1)._split_tensor(torch.arange(14.0).reshape(2, 7), 4)
+    assert missing == [0, 0, 0, 1] and [each.shape[1] for each in shards] == [2, 2, 2, 2] and shards[3][:, 1].tolist() == [0, 0]
+    assert not _StridedShard(0, split_factor=2).is_shard() and Shard(0).is_shard()
+    found = {}
+    for rank in range(4):
+        dist.init_process_group("fake", rank=rank, world_size=4)
+        mesh = dist.init_device_mesh("cpu", (2, 2))
+        placed = (_StridedShard(0, split_factor=2), Shard(0))
+        found[rank] = [compute_local_shape_and_global_offset((size, 3), mesh, placed) for size in (8, 9)]
+        dist.destroy_process_group()
+    assert found == {
+        0: [((2, 3), (0, 0)), ((3, 3), (0, 0))],
+        1: [((2, 3), (4, 0)), ((2, 3), (5, 0))],
+        2: [((2, 3), (2, 0)), ((2, 3), (3, 0))],
+        3: [((2, 3), (6, 0)), ((2, 3), (7, 0))],
+    }

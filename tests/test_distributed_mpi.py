@@ -337,6 +337,41 @@ if __name__ == "__main__":
     assert done.stdout == "done\n" and done.stderr == "", done.stderr
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_children_of_multiprocessing_end_at_different_times_and_say_what_they_raise(method, tmp_path) -> None:
+    launcher()
+    program = write_program(tmp_path, """\
+import os, sys, time
+import rushlight as torch, rushlight.distributed as dist, rushlight.multiprocessing as mp
+
+def work(rank, fails):
+    os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "12356"}
+    dist.init_process_group("mpi", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(2))
+    if rank == 0 and fails:
+        raise KeyError("of rank 0")
+    if rank == 1:
+        if fails:
+            dist.all_reduce(torch.ones(2))
+        time.sleep(6.5)  # longer than a process has after a fault
+        print("rank 1 has ended", flush=True)
+
+if __name__ == "__main__":
+    mp.set_start_method(sys.argv[1])
+    processes = [mp.Process(target=work, args=(rank, len(sys.argv) > 2)) for rank in range(2)]
+    for each in processes:
+        each.start()
+    for each in processes:
+        each.join()
+    print([each.exitcode for each in processes])
+""")  # fmt: skip
+    done = start_python(str(program), method)
+    assert done.stdout == "rank 1 has ended\n[0, 0]\n" and done.stderr == "", done.stderr
+    failed = start_python(str(program), method, "fails")
+    assert failed.stdout == "[1, 1]\n" and "KeyError: 'of rank 0'" in failed.stderr
+    assert "on rank 1 can't end: rank 0 has raised KeyError at " in failed.stderr
+
+
 def test_processes_that_a_shell_has_started_are_a_group(tmp_path) -> None:
     launcher()
     program = write_program(tmp_path, """\

@@ -113,8 +113,8 @@ from .stores import (
     PrefixStore,
     QueueEmptyError,
     Store,
-    TCPStore,
 )
+from .tcp_store import TCPStore
 from .work import Work
 
 if not TYPE_CHECKING:
@@ -124,6 +124,7 @@ if not TYPE_CHECKING:
             "_composable",
             "_composable_state",
             "_functional_collectives",
+            "_local_tensor",
             "_shard",
             "_tensor",
             "_tools",

@@ -103,6 +103,13 @@ def _captured(name: str, written: Any, async_op: bool, *arguments: Any) -> bool:
     return True
 
 
+def _check_dtypes(tensors: Any, like: Any) -> None:
+    """The tensors of a call are of one dtype."""
+    for each in tensors:
+        if each.dtype != like.dtype:
+            raise ValueError(f"Invalid usage of tensors with different dtypes Found {each.dtype} and {like.dtype}")
+
+
 def _word(op: Any) -> str:
     """A reduction as nodes name it; one with a factor has no name."""
     return str(op.name).lower() if isinstance(op, ReduceOp.RedOpType) else "with a factor"
@@ -173,6 +180,7 @@ def all_gather(tensor_list: Any, tensor: Any, group: Any = None, async_op: bool 
     """Give every process a list of all processes' tensors."""
     _check_list(tensor_list, "tensor_list")
     _check_tensor(tensor, "tensor")
+    _check_dtypes(tensor_list, tensor)
     found = member(group)
     return None if found is NON_MEMBER else _done(found.allgather([tensor_list], [tensor], AllgatherOptions()), async_op)
 
@@ -215,6 +223,7 @@ def gather(
         return None
     root = _root(found, dst, group_dst, 0)
     _check_at_root(gather_list, "gather_list", "destination", found.rank() == root)
+    _check_dtypes(gather_list or [], tensor)
     return _done(found.gather([gather_list] if gather_list else [], [tensor], GatherOptions(rootRank=root)), async_op)
 
 
@@ -238,6 +247,7 @@ def scatter(
         return None
     root = _root(found, src, group_src, 0)
     _check_at_root(scatter_list, "scatter_list", "source", found.rank() == root)
+    _check_dtypes(scatter_list or [], tensor)
     return _done(found.scatter([tensor], [scatter_list] if scatter_list else [], ScatterOptions(rootRank=root)), async_op)
 
 
@@ -245,6 +255,7 @@ def reduce_scatter(output: Any, input_list: Any, op: Any = ReduceOp.SUM, group: 
     """Reduce a list of tensors, one for each process."""
     _check_tensor(output, "output")
     _check_list(input_list, "input_list")
+    _check_dtypes(input_list, output)
     found = member(group)
     return None if found is NON_MEMBER else _done(found.reduce_scatter([output], [input_list], ReduceScatterOptions(reduceOp=op)), async_op)
 
@@ -270,6 +281,8 @@ def all_to_all(output_tensor_list: Any, input_tensor_list: Any, group: Any = Non
     """Send each process a tensor, and receive one from each."""
     _check_list(output_tensor_list, "output_tensor_list")
     _check_list(input_tensor_list, "input_tensor_list")
+    if input_tensor_list:
+        _check_dtypes([*output_tensor_list, *input_tensor_list], input_tensor_list[0])
     found = member(group)
     return None if found is NON_MEMBER else _done(found.alltoall(output_tensor_list, input_tensor_list, AllToAllOptions()), async_op)
 

@@ -34,5 +34,5 @@ def set_debug_level_from_env() -> None:
     """Set it from TORCH_DISTRIBUTED_DEBUG."""
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
-        raise RuntimeError(f"The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL, not {name}")
+        raise ValueError(f"The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL, not {name}")
     set_debug_level(DebugLevel[name])

@@ -24,6 +24,44 @@ def _get_default_store() -> object:
     return _get_default_group()._store
 
 
+STORE_BASED_BARRIER_PREFIX = "store_based_barrier_key"
+
+
+def _parse_backend_string(backend: str) -> dict[str, str]:
+    """The back-end of each kind of device that a text names: ``"gloo"`` or ``"cpu:gloo,cuda:nccl"``."""
+    text = backend.lower()
+    if ":" not in text:
+        found = {kind: each for kind, each in groups.Backend.default_device_backend_map.items() if each == text}
+        if not found and text not in groups.Backend.backend_list:
+            raise ValueError(f"Unknown backend: {backend!r}")
+        return found or dict.fromkeys(groups.Backend.backend_capability.get(text, []), text)
+    pairs: dict[str, str] = {}
+    for each in text.split(","):
+        parts = [part.strip() for part in each.split(":")]
+        if len(parts) != 2 or not all(parts):
+            raise ValueError(f"Invalid device:backend pairing: {each!r} in {backend!r}")
+        if parts[0] in pairs:
+            raise ValueError(f"Duplicate device type {parts[0]} in backend string: {backend}")
+        pairs[parts[0]] = parts[1]
+    return pairs
+
+
+def _canonicalize_group_rank(group: Any, global_rank: int | None = None, group_rank: int | None = None, return_global: bool = False) -> int:
+    """A rank that is given in one of two ways, in the group or in the default group, as it is asked for."""
+    if (group_rank is None) == (global_rank is None):
+        raise ValueError("Must specify either global_rank or group_rank, and not both")
+    if group_rank is not None:
+        return int(groups.get_global_rank(group, group_rank)) if return_global else group_rank
+    return global_rank if return_global else int(groups.get_group_rank(group, global_rank))  # type: ignore[return-value,arg-type]
+
+
+def _abort_process_group(group: Any = None) -> None:
+    """Forget a group whose exchanges can't end, or all of them; groups that programs define are told by ``abort``."""
+    ended = groups.member(group)
+    ended.abort()
+    groups.destroy_process_group(group)
+
+
 def _rank_not_in_group(group: object) -> bool:
     """Whether this process is no member of a group."""
     return group is not None and group == groups.NON_MEMBER

@@ -339,9 +339,11 @@ def destroy_process_group(group: Any = None) -> None:
         groups = registry.clear()
         if ended._watch is not None:
             ended._watch.close(groups)
+        ended.shutdown()
     else:
         ended = member(group)
         registry.remove(ended)
+        ended.shutdown()
         if ended._watch is not None:
             ended._watch.forget(ended)
 

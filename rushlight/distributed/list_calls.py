@@ -8,6 +8,7 @@ from typing import Any
 from ..autograd import no_grad
 from ..core.base import storage_of
 from ..nn.parallel.reducer import sum_sparse
+from .argument_checks import check_alike, check_some
 from .engines.shared import UFUNCS
 from .recorded_calls import RecordedCalls, _both
 from .reductions import ReduceOp, reduction
@@ -26,6 +27,12 @@ class ListCalls(RecordedCalls):
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
         """Reduce several tensors."""
+        check_some(tensors, "all_reduce_coalesced")
+        if any(each.layout == tensors[0].layout and each.dtype != tensors[0].dtype for each in tensors):
+            raise RuntimeError("all_reduce_coalesced: tensors must all have the same type")
+        check_alike("all_reduce_coalesced", tensors, tensors[0], sizes=False)
+        if tensors[0].is_sparse:
+            raise RuntimeError("all_reduce_coalesced: unsupported layout: sparse tensors are reduced by all_reduce")
         different = list({id(each): each for each in tensors}.values())  # one that is given twice is reduced once
         return Works([self.allreduce(each, opts) for each in different], list(tensors))
 
@@ -47,10 +54,9 @@ class ListCalls(RecordedCalls):
     def _allreduce_together(self, tensors: Sequence[Any], op: Any) -> Work:
         """Reduce the tensors of all processes to one value, which all of them get."""
         first, *others = tensors
+        check_alike("all_reduce", tensors, first)
         name, _ = reduction(op, first.dtype, "all_reduce")
         for each in others:
-            if each.dtype != first.dtype or each.shape != first.shape:
-                raise ValueError("all_reduce: the tensors of a list must have the same dtype and shape")
             UFUNCS[name](first._array, each._array, out=first._array)
         _touch(first)
         return self._spread_result(self.allreduce(first, op), list(tensors))
@@ -74,7 +80,7 @@ class ListCalls(RecordedCalls):
     def _allreduce_sparse(self, tensor: Any, op: Any) -> Work:
         """Sum a sparse tensor over all processes: their entries are gathered."""
         if op is not ReduceOp.SUM:
-            raise ValueError("unsupported reduction operation on sparse tensors: only SUM is there")
+            raise RuntimeError("unsupported reduction operation on sparse tensors: only SUM is there")
         with no_grad():
             tensor.copy_(sum_sparse(tensor, self))
         return Work([tensor])
@@ -83,7 +89,9 @@ class ListCalls(RecordedCalls):
         """Gather several tensors of each process, in their order, to each of as many lists."""
         count, size = len(inputs), self.size()
         if len(output_lists) != count or any(len(each) != count * size for each in output_lists):
-            raise ValueError(f"all_gather: {count} tensors of each of {size} processes need {count} lists of {count * size} tensors")
+            raise RuntimeError(
+                f"all_gather: invalid output tensor list: {count} tensors of each of {size} processes need {count} lists of {count * size} tensors"
+            )
         first = output_lists[0]
         works = []
         for at, each in enumerate(inputs):

@@ -21,6 +21,7 @@ from ..capture.compile.record.graph_breaks import Break
 from ..core.base import storage_of
 from ..core.state import state
 from ..tensor import Tensor
+from .argument_checks import check_alike, check_list, check_lists, check_root, check_some, sole
 from .call_options import AllreduceOptions
 from .calls import Call, user_line, user_place
 from .constants import default_pg_timeout
@@ -35,15 +36,6 @@ from .stores import DistBackendError, HashStore, Store
 from .work import Work, pace
 
 KEPT = 2000  # calls that are kept for comparison with other processes
-
-
-def _one(tensors: Any) -> Any:
-    """The tensor of an argument that PyTorch takes as a list of one."""
-    if isinstance(tensors, Tensor):
-        return tensors
-    if len(tensors) != 1:
-        raise ValueError(f"one tensor a call is exchanged, not {len(tensors)}: call once for each, or use the coalesced form")
-    return tensors[0]
 
 
 def _op(opts: Any) -> Any:
@@ -179,9 +171,10 @@ class ProcessGroup(ListCalls):
 
     def allreduce(self, tensors: Any, opts: Any = ReduceOp.SUM, timeout: Any = None) -> Work:
         """Reduce a tensor over all processes, in place; several on all processes together, and each has the result."""
+        check_some(tensors, "all_reduce")
         if not isinstance(tensors, Tensor) and len(tensors) > 1:
             return self._allreduce_together(tensors, _op(opts))
-        tensor, op = _one(tensors), _op(opts)
+        tensor, op = sole(tensors, "all_reduce"), _op(opts)
         if tensor.is_sparse:
             return self._allreduce_sparse(tensor, op)
         name, factor = reduction(op, tensor.dtype, "all_reduce")
@@ -253,10 +246,10 @@ class ProcessGroup(ListCalls):
 
     def reduce(self, tensors: Any, opts: Any = 0, op: Any = None, timeout: Any = None) -> Work:
         """Reduce a tensor to one process, in place there."""
-        tensor, root = _one(tensors), _root(opts)
+        tensor, root = sole(tensors, "reduce"), _root(opts)
         op = op if op is not None else getattr(opts, "reduceOp", ReduceOp.SUM)
+        check_root("reduce", root, self.size(), getattr(opts, "rootTensor", 0))
         name, factor = reduction(op, tensor.dtype, "reduce")
-        self._check_root("reduce", root)
         engine, array = self._carrier(tensor), tensor._array
         call = self._note("reduce", tensor.dtype, tensor.numel(), op, root, tensors=[tensor])
         piece = _in_one_piece(array)
@@ -271,13 +264,16 @@ class ProcessGroup(ListCalls):
 
     def broadcast(self, tensors: Any, opts: Any = 0, timeout: Any = None, root: int | None = None) -> Work:
         """Copy a tensor of one process to all, and to all that are given."""
-        if not isinstance(tensors, Tensor) and len(tensors) > 1:
+        count = 1 if isinstance(tensors, Tensor) else len(tensors)
+        check_root("broadcast", _root(opts) if root is None else root, self.size(), getattr(opts, "rootTensor", 0), count)
+        if count > 1:
             chosen = tensors[getattr(opts, "rootTensor", 0)]
+            check_alike("broadcast", tensors, chosen)
             return self._spread_result(
-                self.broadcast(chosen, opts, timeout, root), [chosen, *(each for each in tensors if each is not chosen)]
+                self.broadcast(chosen, _root(opts) if root is None else root, timeout),
+                [chosen, *(each for each in tensors if each is not chosen)],
             )
-        tensor, root = _one(tensors), _root(opts) if root is None else root
-        self._check_root("broadcast", root)
+        tensor, root = sole(tensors, "broadcast"), _root(opts) if root is None else root
         engine, array = self._carrier(tensor), tensor._array
         call = self._note("broadcast", tensor.dtype, tensor.numel(), root, tensors=[tensor])
         piece = _in_one_piece(array)
@@ -286,10 +282,6 @@ class ProcessGroup(ListCalls):
             _touch(tensor)
             finish = None if piece is array else self._back([(array, piece)])
         return self._start(call, lambda: engine.broadcast(piece, root), [tensor], finish)
-
-    def _check_root(self, name: str, root: int) -> None:
-        if not 0 <= root < self.size():
-            raise ValueError(f"{name}: rank {root} is not in a group of {self.size()} processes")
 
     def _allgather_base(self, output: Any, input: Any, opts: Any = None) -> Work:
         """All processes' tensors, concatenated in one."""
@@ -306,30 +298,24 @@ class ProcessGroup(ListCalls):
 
     def allgather(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
         """A list of all processes' tensors; their sizes may differ, if each process gives the right ones."""
+        check_some(input_tensors, "all_gather", "input ")
+        if not output_tensors or isinstance(output_tensors[0], (list, tuple)):
+            check_lists("all_gather", output_tensors, 1 if isinstance(input_tensors, Tensor) else len(input_tensors))
         if not isinstance(input_tensors, Tensor) and len(input_tensors) > 1:
             return self._allgather_together(output_tensors, input_tensors)
-        outputs = output_tensors[0] if output_tensors and isinstance(output_tensors[0], (list, tuple)) else output_tensors
-        tensor = _one(input_tensors)
-        self._check_list("all_gather", "tensor_list", outputs, tensor)
+        tensor = sole(input_tensors, "all_gather", "input ")
+        outputs = check_list("all_gather: invalid output tensor list at index 0", "output", output_tensors, self.size())
+        check_alike("all_gather", outputs, tensor, sizes=False)
         if outputs[self.rank()].numel() != tensor.numel():
-            raise ValueError(
-                f"all_gather: tensor has {tensor.numel()} elements, its place in tensor_list (number {self.rank()}) {outputs[self.rank()].numel()}"
+            raise RuntimeError(
+                f"all_gather: invalid tensor size at index {self.rank()} of tensor_list: it has {outputs[self.rank()].numel()} elements, and the "
+                f"tensor of this process {tensor.numel()}"
             )
         engine = self._carrier(tensor)
         counts, into = self._place(outputs)
         call = self._note("all_gather", tensor.dtype, sum(each.numel() for each in outputs), tensors=[tensor])
         piece = _in_one_piece(tensor._array)
         return self._start(call, lambda: engine.all_gather(into, piece, counts), outputs, self._spread(outputs, into))
-
-    def _check_list(self, name: str, argument: str, tensors: Any, like: Any) -> None:
-        """Check a list with a tensor for each process."""
-        if len(tensors) != self.size():
-            raise ValueError(
-                f"{name}: {argument} must hold one tensor for each process of the group, {self.size()} here, and holds {len(tensors)}"
-            )
-        for each in tensors:
-            if each.dtype != like.dtype:
-                raise ValueError(f"Invalid usage of tensors with different dtypes Found {each.dtype} and {like.dtype}")
 
     def _place(self, tensors: Sequence[Any]) -> tuple[list[int] | None, Any]:
         """Lengths of tensors (None where they are equal), and an array for their concatenation."""
@@ -361,13 +347,15 @@ class ProcessGroup(ListCalls):
 
     def gather(self, output_tensors: Any, input_tensors: Any, opts: Any = 0) -> Work:
         """A list of all processes' tensors, for one process."""
-        tensor, root = _one(input_tensors), _root(opts)
-        self._check_root("gather", root)
-        outputs = output_tensors[0] if output_tensors and isinstance(output_tensors[0], (list, tuple)) else output_tensors
+        tensor, root = sole(input_tensors, "gather", "input "), _root(opts)
+        check_root("gather", root, self.size())
         engine = self._carrier(tensor)
-        here = self.rank() == root
+        here, outputs = self.rank() == root, []
         if here:
-            self._check_list("gather", "gather_list", outputs, tensor)
+            outputs = check_list("gather", "output", output_tensors, self.size())
+            check_alike("gather", outputs, tensor)
+        elif output_tensors:
+            raise RuntimeError("gather: requires empty output on non-root processes")
         call = self._note("gather", tensor.dtype, tensor.numel(), root, tensors=[tensor])
         into = self._place(outputs)[1] if here else None
         piece = _in_one_piece(tensor._array)
@@ -376,16 +364,16 @@ class ProcessGroup(ListCalls):
 
     def scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = 0) -> Work:
         """A tensor of one process's list for each."""
-        tensor, root = _one(output_tensors), _root(opts)
-        self._check_root("scatter", root)
-        inputs = input_tensors[0] if input_tensors and isinstance(input_tensors[0], (list, tuple)) else input_tensors
+        tensor, root = sole(output_tensors, "scatter", "output "), _root(opts)
+        check_root("scatter", root, self.size())
         engine, array = self._carrier(tensor), tensor._array
-        source = None
+        source, inputs = None, []
         if self.rank() == root:
-            self._check_list("scatter", "scatter_list", inputs, tensor)
-            if any(each.numel() != tensor.numel() for each in inputs):
-                raise ValueError("scatter: the tensors of scatter_list must have as many elements as tensor")
+            inputs = check_list("scatter", "input", input_tensors, self.size())
+            check_alike("scatter", inputs, tensor)
             source = self._joined(inputs)[1]
+        elif input_tensors:
+            raise RuntimeError("scatter: requires empty input on non-root processes")
         call = self._note("scatter", tensor.dtype, tensor.numel(), root, tensors=inputs if source is not None else [tensor])
         piece = _in_one_piece(array)
         _touch(tensor)
@@ -394,12 +382,13 @@ class ProcessGroup(ListCalls):
 
     def reduce_scatter(self, output_tensors: Any, input_tensors: Any, opts: Any = ReduceOp.SUM) -> Work:
         """Reduce a list of tensors; each process gets one."""
-        tensor, op = _one(output_tensors), _op(opts)
-        inputs = input_tensors[0] if input_tensors and isinstance(input_tensors[0], (list, tuple)) else input_tensors
-        self._check_list("reduce_scatter", "input_list", inputs, tensor)
+        tensor, op = sole(output_tensors, "reduce_scatter", "output "), _op(opts)
+        inputs = check_list("reduce_scatter: invalid input tensor list size, must be world size", "input", input_tensors, self.size())
+        check_alike("reduce_scatter", inputs, tensor, sizes=False)
         if inputs[self.rank()].numel() != tensor.numel():
-            raise ValueError(
-                f"reduce_scatter: output has {tensor.numel()} elements, its part of input_list (number {self.rank()}) {inputs[self.rank()].numel()}"
+            raise RuntimeError(
+                f"reduce_scatter: invalid tensor size at index {self.rank()} of input_list: it has {inputs[self.rank()].numel()} elements, and the "
+                f"output {tensor.numel()}"
             )
         counts, source = self._joined(inputs)
         return self._reduce_scatter("reduce_scatter", tensor, source, op, counts)
@@ -425,8 +414,10 @@ class ProcessGroup(ListCalls):
 
     def alltoall(self, output_tensors: Any, input_tensors: Any, opts: Any = None) -> Work:
         """A tensor for each process, and one from each."""
-        self._check_list("all_to_all", "output_tensor_list", output_tensors, input_tensors[0])
-        self._check_list("all_to_all", "input_tensor_list", input_tensors, input_tensors[0])
+        for kind, tensors in (("input", input_tensors), ("output", output_tensors)):
+            if len(tensors) != self.size():
+                raise RuntimeError(f"all_to_all: {kind} tensor list size {len(tensors)} does not match world size {self.size()}")
+            check_alike(f"all_to_all: {kind} tensor list", tensors, input_tensors[0], sizes=False)
         engine = self._carrier(input_tensors[0])
         source = self._joined(input_tensors)[1]
         into = self._place(output_tensors)[1]
@@ -477,7 +468,7 @@ class ProcessGroup(ListCalls):
 
     def send(self, tensors: Any, dst: int, tag: int = 0) -> Work:
         """Send a tensor to a process of the group."""
-        tensor = _one(tensors)
+        tensor = sole(tensors, "send or recv")
         engine = self._carrier(tensor)
         call = Call(self._count, "send", (tensor.dtype, tensor.numel(), f"to {self._ranks[dst]}"), user_line(), self._name, monotonic())
         self._now = call
@@ -488,7 +479,7 @@ class ProcessGroup(ListCalls):
 
     def recv(self, tensors: Any, src: int | None, tag: int = 0) -> Work:
         """Receive a tensor from a process of the group, or from any."""
-        tensor = _one(tensors)
+        tensor = sole(tensors, "send or recv")
         engine, array = self._carrier(tensor), tensor._array
         origin = "any rank" if src is None else self._ranks[src]
         call = Call(self._count, "recv", (tensor.dtype, tensor.numel(), f"from {origin}"), user_place(), self._name, monotonic())

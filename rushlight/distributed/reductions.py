@@ -8,7 +8,12 @@ from typing import Any
 __all__ = ["PremulSum", "ReduceOp", "reduce_op", "reduction", "supports_complex"]
 
 
-class ReduceOp:
+class _ReduceOps(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, (ReduceOp.RedOpType, PremulSum))
+
+
+class ReduceOp(metaclass=_ReduceOps):
     """A reduction operator."""
 
     class RedOpType(Enum):

@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 from ..core.errors import NotSupported
 from .adoption import companions
 from .engines import mpi
-from .stores import FileStore, PrefixStore, Store, TCPStore
+from .stores import FileStore, Store
+from .tcp_store import TCPStore
 
 _RANKS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK")
 _SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
@@ -109,14 +110,13 @@ def find(init_method: str, world_size: int, rank: int) -> Place:
 def _complete(kind: str, world_size: int, rank: int) -> None:
     """Raise, in PyTorch's words, where a number is missing."""
     hint = " (`rushlight launch -n 2 program.py` starts processes with all of them set)"
-    start = f"Error initializing torch.distributed using {kind}:// rendezvous: "
-    for value, variable, word in ((rank, "RANK", "rank"), (world_size, "WORLD_SIZE", "world size")):
+    for value, variable, word in ((rank, "RANK", "rank parameter"), (world_size, "WORLD_SIZE", "world size parameter")):
         if value == -1:
-            raise ValueError(
-                f"{start}environment variable {variable} expected, but not set{hint}"
-                if kind == "env"
-                else f"{start}{word} parameter missing"
-            )
+            raise _incomplete(kind, f"environment variable {variable} expected, but not set{hint}" if kind == "env" else word)
+
+
+def _incomplete(kind: str, what: str) -> ValueError:
+    return ValueError(f"Error initializing torch.distributed using {kind}:// rendezvous: {what}{'' if kind == 'env' else ' missing'}")
 
 
 def _launched(world_size: int, rank: int) -> Place:
@@ -187,19 +187,37 @@ def rendezvous(url: str, rank: int = -1, world_size: int = -1, **options: Any) -
     """A store that the processes of an address share, the rank of this process, and how many there are."""
     kind, _, rest = url.partition("://")
     if kind in _handlers:
-        yield from _handlers[kind](url, rank=rank, world_size=world_size, **options)
-        return
+        return _handlers[kind](url, rank=rank, world_size=world_size, **options)
     if kind not in ("env", "tcp", "file"):
         raise RuntimeError(f"No rendezvous handler for {kind}://")
     address, _, asked = rest.partition("?")
     query = dict(part.partition("=")[::2] for part in asked.split("&") if "=" in part)
+    if (rank != -1 and "rank" in query) or (world_size != -1 and "world_size" in query):
+        raise AssertionError(f"The url: {url} has node-specific arguments(rank, world_size) already.")
+    return _shared_store(kind, address, query, rank, world_size, options)
+
+
+def _shared_store(
+    kind: str, address: str, query: dict[str, str], rank: int, world_size: int, options: dict[str, Any]
+) -> Iterator[tuple[Store, int, int]]:
     fallback = os.environ if kind == "env" else {}
     rank = int(query.get("rank", rank if rank != -1 else fallback.get("RANK", -1)))
     world_size = int(query.get("world_size", world_size if world_size != -1 else fallback.get("WORLD_SIZE", -1)))
+    host, _, port = address.partition(":") if kind == "tcp" else (fallback.get("MASTER_ADDR", ""), "", fallback.get("MASTER_PORT", ""))
+    if kind == "file" and not address:
+        raise _incomplete(kind, "path")
+    if kind == "tcp" and not port:
+        raise _incomplete(kind, "port number")
     _complete(kind, world_size, rank)
     limit = options.get("timeout", timedelta(minutes=5))
     if kind == "file":
         yield FileStore(address, world_size), rank, world_size
         return
-    host, _, port = address.partition(":") if kind == "tcp" else (os.environ["MASTER_ADDR"], "", os.environ["MASTER_PORT"])
-    yield PrefixStore("/worker/", TCPStore(host, int(port), world_size, rank == 0, limit, wait_for_workers=False)), rank, world_size
+    if kind == "env" and not (host and port):
+        raise _incomplete(kind, f"environment variable {'MASTER_PORT' if host else 'MASTER_ADDR'} expected, but not set")
+    by_libuv = query.get("use_libuv", os.environ.get("USE_LIBUV", "1")) == "1"
+    yield (
+        TCPStore(host, int(port), world_size, rank == 0, limit, wait_for_workers=False, multi_tenant=True, use_libuv=by_libuv),
+        rank,
+        world_size,
+    )

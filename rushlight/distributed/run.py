@@ -33,6 +33,10 @@ def get_args_parser() -> argparse.ArgumentParser:
     parser.add_argument("--run-path", "--run_path", action="store_true")
     parser.add_argument("training_script")
     parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
+    for action in parser._actions:  # an option that is not given may be in the environment
+        given = os.environ.get(f"PET_{action.dest.upper()}")
+        if given is not None and action.option_strings:
+            action.default = given if action.nargs != 0 else given.lower() in ("1", "true", "yes")
     return parser
 
 

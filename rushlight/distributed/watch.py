@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import select
@@ -90,6 +92,10 @@ class Watch:
         self._hook, sys.excepthook = sys.excepthook, self._uncaught
         world.failing = self._exits
         atexit.register(self._at_exit)
+        if (
+            multiprocessing.parent_process() is not None
+        ):  # forked children end without `atexit`, and no error of a child comes to `excepthook`
+            multiprocessing.util.Finalize(None, self._ends, exitpriority=0)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
         if self._mark is not None:
@@ -120,6 +126,16 @@ class Watch:
         """Tell the others that the program of this process ends itself."""
         self._raised, self._exit_status = True, status if isinstance(status, int) else 1
         self.tell(f"rank {self.rank} has ended with exit status {status}")
+
+    def _ends(self) -> None:
+        """The end of a child of ``multiprocessing``: what it raises is told to the others."""
+        error = sys.exc_info()[1]
+        if isinstance(error, SystemExit):
+            if error.code:
+                self._exits(error.code)
+        elif error is not None:
+            self._uncaught(type(error), error, error.__traceback__)  # the process ends here, before `multiprocessing` shows it
+        self._at_exit()
 
     def _at_exit(self) -> None:
         """Wait for the others at the program's end; MPI's own end would do so for ever, whatever has happened."""

@@ -242,7 +242,7 @@ def groups() -> None:
         dist.all_reduce(x, group=half)
         assert x.item() == (1 if rank < 2 else 5)
         mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
-        assert mesh.get_coordinate() == [rank // 2, rank % 2] and mesh["tp"].get_local_rank() == rank % 2 and mesh.size(0) == 2
+        assert mesh.get_coordinate() == (rank // 2, rank % 2) and mesh["tp"].get_local_rank() == rank % 2 and mesh.size(0) == 2
         x = torch.tensor([1.0 * rank])
         dist.all_reduce(x, group=mesh.get_group("dp"))
         assert x.item() == rank % 2 * 2 + 2 and dist.get_process_group_ranks(mesh.get_group("tp")) == [rank // 2 * 2, rank // 2 * 2 + 1]
@@ -258,7 +258,25 @@ def bad_calls() -> None:
         ),
         (lambda: dist.all_reduce(torch.ones(2), ReduceOp.BAND), RuntimeError, "Cannot use ReduceOp.BAND with non-integral dtype"),
         (lambda: dist.all_reduce(torch.ones(2, dtype=torch.int64), ReduceOp.AVG), RuntimeError, "result type Float can't be cast"),
-        (lambda: dist.all_gather([torch.ones(2)] * (size + 1), torch.ones(2)), ValueError, "one tensor for each process"),
+        (lambda: dist.all_gather([torch.ones(2)] * (size + 1), torch.ones(2)), RuntimeError, "one tensor for each process"),
+        (lambda: dist.gather(torch.ones(1), [torch.ones(2)] * size, dst=rank), RuntimeError, "invalid tensor size at index 0"),
+        (lambda: dist.scatter(torch.ones(1), [torch.ones(2)] * size, src=rank), RuntimeError, "invalid tensor size at index 0"),
+        (lambda: dist.group.WORLD.broadcast([torch.ones(1)], dist.BroadcastOptions(rootRank=size)), RuntimeError, "invalid root rank"),
+        (lambda: dist.group.WORLD.broadcast([torch.ones(1)], dist.BroadcastOptions(rootTensor=1)), RuntimeError, "invalid root tensor"),
+        (lambda: dist.group.WORLD.reduce([torch.ones(1)] * 2, dist.ReduceOptions()), RuntimeError, "single-element tensor list"),
+        (lambda: dist.group.WORLD.allreduce([]), RuntimeError, "requires non-empty tensor list"),
+        (lambda: dist.group.WORLD.allreduce([torch.ones(1), torch.ones(2)]), RuntimeError, "invalid tensor size at index 1"),
+        (
+            lambda: dist.group.WORLD.allreduce_coalesced([torch.ones(1), torch.ones(1).double()]),
+            RuntimeError,
+            "must all have the same type",
+        ),
+        (lambda: dist.group.WORLD.allgather([], [torch.ones(1)]), RuntimeError, "tensor lists to have the same length"),
+        (
+            lambda: dist.group.WORLD.gather([[torch.ones(1)] * size], [], dist.GatherOptions()),
+            RuntimeError,
+            "single-element input tensor list",
+        ),
         (lambda: dist.all_gather_into_tensor(torch.ones(size + 1), torch.ones(1)), ValueError, "must be equal to world_size times"),
         (lambda: dist.all_gather([torch.ones(2)] * size, torch.ones(2).double()), ValueError, "different dtypes"),
         (lambda: dist.reduce(torch.ones(2), size), ValueError, f"Global rank {size} is not part of group"),
@@ -284,6 +302,10 @@ def several_at_once() -> None:
     group.broadcast(list(given), size - 1).wait()
     for each in given:
         same(each, torch.full((2,), 10.0 * (size - 1)))
+    given = [torch.full((2,), float(10 * rank + each)) for each in range(3)]
+    group.broadcast(list(given), dist.BroadcastOptions(rootRank=size - 1, rootTensor=1)).wait()
+    for each in given:
+        same(each, torch.full((2,), 10.0 * (size - 1) + 1))
     lists = [[torch.zeros(1) for _ in range(2 * size)] for _ in range(2)]
     group.allgather(lists, [torch.tensor([2.0 * rank]), torch.tensor([2.0 * rank + 1])]).wait()
     for each in lists:

@@ -9,6 +9,7 @@ import rushlight.distributed as dist
 from rushlight import nn
 from rushlight.distributed.device_mesh import init_device_mesh
 from rushlight.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from rushlight.distributed.tensor.placement_types import _StridedShard
 
 F = nn.functional
 dist.init_process_group("gloo")
@@ -121,4 +122,13 @@ for make in (torch.optim.SGD, torch.optim.AdamW):
             (loss.full_tensor() if isinstance(loss, DTensor) else loss).backward()
             optimizer.step()
     torch.testing.assert_close(weight.full_tensor(), plain)
+for size in (9, 5, 1):  # parts of uneven pieces are put together in the order of the whole
+    whole = drawn((size, 2), 0)
+    assert torch.equal(distribute_tensor(whole, mesh, [_StridedShard(0, split_factor=3)]).full_tensor(), whole), size
+plain = drawn((4, 6), 0)
+for name, arguments in (("transpose_", (0, 1)), ("t_", ()), ("unsqueeze_", (0,)), ("squeeze_", (0,))):  # the parts change with the whole
+    changed = distribute_tensor(plain[:, None].movedim(1, 0) if name == "squeeze_" else plain, mesh, [Shard(1)])
+    wanted = changed.full_tensor()
+    getattr(changed, name)(*arguments)
+    assert torch.equal(changed.full_tensor(), getattr(wanted, name)(*arguments)) and changed.add_(1).shape == wanted.shape, name
 print("done")

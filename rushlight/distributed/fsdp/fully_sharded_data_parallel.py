@@ -37,6 +37,7 @@ from .api import (
     StateDictSettings,
     StateDictType,
 )
+from .wrap import chosen_by
 
 __all__ = ["BackwardPrefetch", "CPUOffload", "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
            "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "OptimStateDictConfig", "OptimStateKeyType",
@@ -102,7 +103,7 @@ class FullyShardedDataParallel(OptimStateMethods, Module, _FSDPState):
         if auto_wrap_policy is not None:
             own = {"device_mesh": mesh, "sharding_strategy": strategy, "mixed_precision": mixed_precision, "ignored_states": ignored,
                    "use_orig_params": use_orig_params}  # fmt: skip
-            for parent, name, child, given in _chosen(module, auto_wrap_policy, {id(each) for each in ignored_modules or ()}):
+            for parent, name, child, given in chosen_by(auto_wrap_policy, module, ignored_modules or ()):
                 if not isinstance(child, FullyShardedDataParallel):
                     setattr(parent, name, FullyShardedDataParallel(child, **{**own, **given}))
         taken = parameters_of([module], {id(each) for each in ignored})
@@ -288,34 +289,6 @@ def _groups_of(module: Any, recurse: bool) -> list[Any]:
     modules = module.modules() if recurse else [module, getattr(module, FSDP_WRAPPED_MODULE, module)]
     held = [each.__dict__["_fsdp_state"].group for each in modules if "_fsdp_state" in each.__dict__]
     return list(dict.fromkeys(held))
-
-
-def _chosen(root: Any, policy: Any, ignored: set[int]) -> list[tuple[Any, str, Any, dict[str, Any]]]:
-    """The submodules that a policy wraps, innermost first: with their parents and names, and arguments that it gives for them."""
-    wanted: dict[int, dict[str, Any]] = {}
-    if hasattr(policy, "_run_policy"):
-        found_by = policy._run_policy(root, {each for each in root.modules() if id(each) in ignored}, {})
-        wanted = {id(each): given for each, given in found_by.items()}
-        decide: Callable[[Any, int], bool] = lambda child, rest: id(child) in wanted  # noqa: E731 - one of two
-    else:
-        decide = lambda child, rest: bool(policy(module=child, recurse=False, nonwrapped_numel=rest))  # noqa: E731 - one of two
-    found: list[tuple[Any, str, Any, dict[str, Any]]] = []
-
-    def visit(module: Any) -> int:
-        """How many elements of a module's parameters are in no wrapped submodule."""
-        left = sum(each.numel() for each in module.parameters(recurse=False))
-        for name, child in module.named_children():
-            if id(child) in ignored:
-                continue
-            rest = visit(child)
-            if decide(child, rest):
-                found.append((module, name, child, wanted.get(id(child), {})))
-            else:
-                left += rest
-        return left
-
-    visit(root)
-    return found
 
 
 def _held(module: Any) -> list[tuple[str, Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.missing import missing
 from ...nn.modules.container import ModuleDict, ModuleList
+from ...nn.modules.multihead_attention import MultiheadAttention
 
 __all__ = ["CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap", "lambda_auto_wrap_policy", "size_based_auto_wrap_policy",
            "transformer_auto_wrap_policy", "wrap"]  # fmt: skip
@@ -45,7 +46,7 @@ def size_based_auto_wrap_policy(
     exclude_wrap_modules: Any = None,
 ) -> bool:
     """Submodules with many parameters."""
-    leaves = {ModuleList, ModuleDict} if force_leaf_modules is None else force_leaf_modules
+    leaves = {MultiheadAttention} if force_leaf_modules is None else force_leaf_modules
     excluded = {ModuleList, ModuleDict} if exclude_wrap_modules is None else exclude_wrap_modules
     large = nonwrapped_numel >= min_num_params
     return large and not isinstance(module, tuple(leaves if recurse else excluded))
@@ -82,6 +83,38 @@ class CustomPolicy(_Policy):
     def _run_policy(self, root_module: Any, ignored_modules: set[Any], root_kwargs: dict[str, Any]) -> dict[Any, dict[str, Any]]:
         found = {each: self._lambda_fn(each) for each in root_module.modules() if each not in ignored_modules}
         return {each: {**root_kwargs, **(given if isinstance(given, dict) else {})} for each, given in found.items() if given}
+
+
+def chosen_by(policy: Any, root: Any, ignored: Any = ()) -> list[tuple[Any, str, Any, dict[str, Any]]]:
+    """The submodules that a policy wraps, innermost first: with their parents and names, and arguments that it gives for them."""
+    outside = {id(each) for each in ignored}
+    wanted: dict[int, dict[str, Any]] | None = None
+    if isinstance(policy, _Policy):
+        wanted = {id(each): given for each, given in policy._run_policy(root, set(ignored), {}).items()}
+    found: list[tuple[Any, str, Any, dict[str, Any]]] = []
+
+    def decides(module: Any, recurse: bool, count: int) -> bool:
+        if wanted is not None:
+            return recurse or id(module) in wanted
+        return bool(policy(module=module, recurse=recurse, nonwrapped_numel=count))
+
+    def visit(module: Any) -> tuple[int, bool]:
+        """How many elements of a module's parameters are in no wrapped submodule, and whether it may be wrapped itself."""
+        left = sum(each.numel() for each in module.parameters())
+        if not decides(module, True, left):
+            return left, False
+        for name, child in module.named_children():
+            if id(child) in outside:
+                continue
+            rest, free = visit(child)
+            left -= sum(each.numel() for each in child.parameters()) - rest
+            if free and decides(child, False, rest):
+                found.append((module, name, child, (wanted or {}).get(id(child), {})))
+                left -= rest
+        return left, True
+
+    visit(root)
+    return found
 
 
 class _Wrapping:

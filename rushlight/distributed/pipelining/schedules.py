@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...autograd import no_grad
-from ...ops.shape.concat import cat
-from ...ops.shape.concat import stack as stacked
-from ...tensor import Tensor
+from .microbatch import merge_chunks, split, split_args_kwargs_into_chunks
 from .stage import PipelineStage
 
 __all__ = [
@@ -26,11 +24,17 @@ class _Schedule:
     """The stages of this process, and the order of their microbatches: subclasses have ``order``."""
 
     def __init__(
-        self, stages: Sequence[PipelineStage], n_microbatches: int, loss_fn: Callable[..., Any] | None = None, scale_grads: bool = True
+        self,
+        stages: Sequence[PipelineStage],
+        n_microbatches: int,
+        loss_fn: Callable[..., Any] | None = None,
+        scale_grads: bool = True,
+        specs: tuple[Any, Any, Any] = (None, None, None),
     ) -> None:
         if n_microbatches < 1:
             raise ValueError(f"the number of microbatches must be positive, and is {n_microbatches}")
         self._has_backward = loss_fn is not None
+        self._args_chunk_spec, self._kwargs_chunk_spec, self._output_merge_spec = specs
         self._stages, self._n_microbatches, self._loss_fn, self.scale_grads = list(stages), n_microbatches, loss_fn, scale_grads
         local = {each.stage_index: each for each in self._stages}
         for each in self._stages:
@@ -40,21 +44,13 @@ class _Schedule:
         """What is run, in turn: the place of a stage among those of this process, a microbatch, and whether it is run forward."""
         raise NotImplementedError
 
-    def _split(self, value: Any) -> list[Any]:
-        """The parts of an argument: tensors along their first dimension, anything else whole."""
-        count = self._n_microbatches
-        if not isinstance(value, Tensor):
-            return [value] * count
-        if value.shape[0] < count:
-            raise ValueError(f"a batch of {value.shape[0]} can't be split into {count} microbatches")
-        return list(value.tensor_split(count))  # type: ignore[attr-defined]
-
     def step(self, *args: Any, target: Any = None, losses: list[Any] | None = None, return_outputs: bool = True, **kwargs: Any) -> Any:
         """Run a batch: the first stage gets its inputs, the last its target; the last returns the outputs of all microbatches together."""
         stages, count = self._stages, self._n_microbatches
-        parts = [self._split(each) for each in args]
-        named = {name: self._split(each) for name, each in kwargs.items()}
-        targets = self._split(target) if target is not None else [None] * count
+        parts, named = split_args_kwargs_into_chunks(
+            args, kwargs, count, self._args_chunk_spec if args else None, self._kwargs_chunk_spec if kwargs else None
+        )
+        targets = split(target, count)
         last = next((each for each in stages if each.is_last), None)
         if last is not None and self._has_backward and target is None:
             raise ValueError("the last stage of a pipeline needs a target, from which its loss is computed")
@@ -63,8 +59,7 @@ class _Schedule:
         for place, number, forward in self.order():
             stage = stages[place]
             if forward:
-                given = tuple(each[number] for each in parts) if stage.is_first else ()
-                output = stage.forward_one_chunk(number, given, {name: each[number] for name, each in named.items()})
+                output = stage.forward_one_chunk(number, parts[number] if stage.is_first else (), named[number])
                 if stage.is_last:
                     outputs[number] = output
                     if self._loss_fn is not None and target is not None:
@@ -77,7 +72,7 @@ class _Schedule:
                 each.finish(count if self.scale_grads and self._has_backward else 1)
         if losses is not None and last is not None:
             losses[:] = [found[number].detach() for number in sorted(found)]
-        return _merged(outputs) if last is not None and return_outputs else None
+        return merge_chunks(outputs, self._output_merge_spec) if last is not None and return_outputs else None
 
     def eval(self, *args: Any, target: Any = None, losses: list[Any] | None = None, **kwargs: Any) -> Any:
         """Run a batch without gradients."""
@@ -87,15 +82,6 @@ class _Schedule:
                 return self.step(*args, target=target, losses=losses, **kwargs)
         finally:
             self._has_backward = before
-
-
-def _merged(outputs: list[Any]) -> Any:
-    first = outputs[0]
-    if isinstance(first, (tuple, list)):
-        return type(first)(_merged([each[at] for each in outputs]) for at in range(len(first)))
-    if not isinstance(first, Tensor):
-        return outputs
-    return cat(outputs, 0) if first.dim() else stacked(outputs)
 
 
 class PipelineScheduleSingle(_Schedule):
@@ -109,7 +95,7 @@ class PipelineScheduleSingle(_Schedule):
             raise ValueError(
                 f"{type(self).__name__} runs one stage for each process: {stage.num_stages} stages, {stage.group.size()} processes"
             )
-        super().__init__([stage], n_microbatches, loss_fn, scale_grads)
+        super().__init__([stage], n_microbatches, loss_fn, scale_grads, (args_chunk_spec, kwargs_chunk_spec, output_merge_spec))
 
 
 class ScheduleGPipe(PipelineScheduleSingle):
@@ -150,7 +136,13 @@ class PipelineScheduleMulti(_Schedule):
             raise ValueError(
                 f"{first.num_stages} stages over {self.pp_group_size} processes are {first.num_stages // self.pp_group_size} for each, not {len(stages)}"
             )
-        super().__init__(sorted(stages, key=lambda each: each.stage_index), n_microbatches, loss_fn, scale_grads)
+        super().__init__(
+            sorted(stages, key=lambda each: each.stage_index),
+            n_microbatches,
+            loss_fn,
+            scale_grads,
+            (args_chunk_spec, kwargs_chunk_spec, output_merge_spec),
+        )
 
 
 class ScheduleLoopedBFS(PipelineScheduleMulti):

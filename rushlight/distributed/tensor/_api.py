@@ -23,7 +23,7 @@ from ...core.state import state
 from ...nn.modules.module import Module
 from ...nn.parameter import Parameter
 from ...tensor import Tensor
-from ..device_mesh import DeviceMesh
+from ..device_mesh import DeviceMesh, _mesh_resources
 from . import _dispatch
 from ._dtensor_spec import DTensorSpec, TensorMeta
 from ._redistribute import redistribute_local
@@ -90,7 +90,7 @@ class DTensor(Tensor):
         shape: Any = None, stride: Any = None, grad_placements: Any = None,
     ) -> DTensor:  # fmt: skip
         """A distributed tensor of which every process gives its part; the sizes of parts are taken to be equal unless ``shape`` is given."""
-        mesh = device_mesh or _world_mesh()
+        mesh = device_mesh or _mesh_resources.get_current_mesh()
         placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, local_tensor.dim()) or ()
         if mesh.get_coordinate() is None:
             local_tensor = local_tensor.new_empty(0, requires_grad=local_tensor.requires_grad)
@@ -124,8 +124,8 @@ class DTensor(Tensor):
             raise NotImplementedError("Cross device mesh comm not supported yet!")
         placed = normalize_placements(placements, self._spec.mesh, self.dim()) or ()
         for own, each in zip(self._spec.placements, placed):
-            if each.is_partial() and not own.is_partial():
-                raise RuntimeError("Can not redistribute to Partial, redistributing to Partial is for internal use only!")
+            if each.is_partial() and own != each:
+                raise RuntimeError(f"Can not redistribute from {own} to {each}, redistributing to Partial is for internal use only!")
         value = self if forward_dtype is None else self.to(forward_dtype)
         return _apply(_Redistribute, value, placed)  # type: ignore[no-any-return]
 
@@ -228,6 +228,10 @@ class DTensor(Tensor):
         """A tensor of given strides over the same mesh that is not initialised."""
         return self._new("new_empty_strided", (size,), (stride,), options)
 
+    def _become(self, seen: DTensor) -> None:
+        """Take over the parts of a view of this tensor, which has its shape now."""
+        self._local_tensor, self._spec = seen._local_tensor, seen._spec
+
     def __create_chunk_list__(self) -> list[Any]:
         raise NotSupported("DTensor.__create_chunk_list__: distributed.checkpoint reads placements itself")
 
@@ -267,11 +271,6 @@ def _contiguous(shape: Sequence[int]) -> list[int]:
 
 def _grad_enabled() -> bool:
     return state.grad_enabled
-
-
-def _world_mesh() -> DeviceMesh:
-    """A mesh of all processes."""
-    return DeviceMesh("cpu", list(range(world.collectives.get_world_size())))
 
 
 def _without_sums(placements: Sequence[Placement]) -> tuple[Placement, ...]:
@@ -332,10 +331,13 @@ def distribute_tensor(
     tensor: Any, device_mesh: Any = None, placements: Sequence[Placement] | None = None, *, src_data_rank: int | None = 0
 ) -> DTensor:
     """A tensor in parts over a mesh; the first process's values are the ones (or every process's own, with ``src_data_rank=None``)."""
-    mesh = device_mesh or _world_mesh()
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
     if not tensor.is_leaf:
         raise RuntimeError("`distribute_tensor` should be used to distribute leaf tensors! but found non-leaf tensor!")
     placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, tensor.dim()) or ()
+    for each in placed:
+        if isinstance(each, Partial) and each.reduce_op not in ("sum", "avg", "min", "max"):
+            raise ValueError(f"Replicate to {each} conversion is not supported.")
     if isinstance(tensor, DTensor):
         if tensor.device_mesh != mesh:
             raise ValueError(f"Cannot distribute a DTensor with device mesh {tensor.device_mesh} to a different device mesh {mesh}.")
@@ -386,7 +388,7 @@ def distribute_module(
     input_fn: Callable[..., Any] | None = None, output_fn: Callable[..., Any] | None = None,
 ) -> Any:  # fmt: skip
     """A module whose parameters are DTensors: ``partition_fn`` splits those of each submodule, what it leaves is whole on every process."""
-    mesh = device_mesh or _world_mesh()
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
     for name, submodule in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, submodule, mesh)
@@ -421,7 +423,7 @@ def _made(name: str, size: Any, options: dict[str, Any], mesh: Any, placements: 
     """A new tensor in parts: the whole is made on every process where numbers are drawn, else only the part."""
     shape = size[0] if len(size) == 1 and isinstance(size[0], (list, tuple)) else size
     requires_grad = options.pop("requires_grad", False)
-    mesh = mesh or _world_mesh()
+    mesh = mesh or _mesh_resources.get_current_mesh()
     placed = normalize_placements(placements or [Replicate()] * mesh.ndim, mesh, len(shape)) or ()
     if name in ("rand", "randn"):
         part = redistribute_local(exports["", name](*shape, **options), shape, mesh, [Replicate()] * mesh.ndim, placed)

@@ -52,7 +52,7 @@ class DTensorSpec:
         """Into how many parts it is split."""
         count = 1
         for dim, each in enumerate(self.placements):
-            if each.is_shard():
+            if isinstance(each, Shard):
                 count *= self.mesh.size(dim)
         return count
 
@@ -75,7 +75,7 @@ class DTensorSpec:
 
     def is_sharded(self) -> bool:
         """Whether it is split."""
-        return any(each.is_shard() for each in self.placements)
+        return any(isinstance(each, Shard) for each in self.placements)
 
     def _meta(self) -> TensorMeta:
         if self.tensor_meta is None:

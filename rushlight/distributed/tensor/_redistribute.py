@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.declare import exports
-from ...core.errors import NotSupported
+from ...core.dtypes import int64
 from ...core.process_group import world
+from ...tensor.construct import tensor as make_tensor
 from ..recorded_calls import as_functional, observers
-from ._utils import size_before
-from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial, _StridedShard
+from ._utils import size_before, strided_places
+from .placement_types import Partial, Placement, Replicate, Shard, _NormPartial, _StridedShard, pad_tensor
 
 
 def _chunk(local: Any, dim: int, count: int, rank: int) -> Any:
@@ -20,12 +23,7 @@ def _chunk(local: Any, dim: int, count: int, rank: int) -> Any:
 
 
 def _padded(local: Any, dim: int, size: int) -> Any:
-    missing = size - local.shape[dim]
-    if not missing:
-        return local.contiguous()
-    shape = list(local.shape)
-    shape[dim] = missing
-    return exports["", "cat"]([local, exports["", "zeros"](shape, dtype=local.dtype, device=local.device)], dim)
+    return pad_tensor(local, dim, size - local.shape[dim]).contiguous()
 
 
 def gather(local: Any, dim: int, size: int, mesh: Any, mesh_dim: int) -> Any:
@@ -77,7 +75,7 @@ def _to_replicate(local: Any, current: Placement, size: int, mesh: Any, mesh_dim
     if isinstance(current, _StridedShard):
         count, outer = mesh.size(mesh_dim), current.split_factor
         if size % (outer * count):
-            raise NotSupported("a tensor that was flattened over an unevenly sharded dimension can't be gathered")
+            return _gather_pieces(local, current, size, mesh, mesh_dim)
         parts = local.reshape(*local.shape[: current.dim], outer, size // outer // count, *local.shape[current.dim + 1 :])
         whole = gather(parts, current.dim + 1, size // outer, mesh, mesh_dim)
         return whole.reshape(*local.shape[: current.dim], size, *local.shape[current.dim + 1 :])
@@ -91,10 +89,26 @@ def _to_replicate(local: Any, current: Placement, size: int, mesh: Any, mesh_dim
     return local
 
 
+def _gather_pieces(local: Any, current: _StridedShard, size: int, mesh: Any, mesh_dim: int) -> Any:
+    """All parts of a tensor that are in several uneven pieces, in the order of the whole."""
+    count, dim = mesh.size(mesh_dim), current.dim
+    places = [strided_places(size, current.split_factor, count, rank) for rank in range(count)]
+    longest = max(len(each) for each in places)
+    padded = gather(_padded(local, dim, longest), dim, longest * count, mesh, mesh_dim)
+    parts = [padded.narrow(dim, longest * rank, len(each)) for rank, each in enumerate(places)]
+    return _take(exports["", "cat"](parts, dim), dim, np.argsort(np.concatenate(places)))
+
+
+def _take(tensor: Any, dim: int, places: Any) -> Any:
+    return tensor.index_select(dim, make_tensor(places, dtype=int64, device=tensor.device))
+
+
 def _from_replicate(local: Any, target: Placement, mesh: Any, mesh_dim: int) -> Any:
     count, rank = mesh.size(mesh_dim), mesh.get_local_rank(mesh_dim)
     if isinstance(target, _StridedShard):
         outer, dim = target.split_factor, target.dim
+        if local.shape[dim] % (outer * count):
+            return _take(local, dim, strided_places(local.shape[dim], outer, count, rank))
         parts = local.reshape(*local.shape[:dim], outer, local.shape[dim] // outer, *local.shape[dim + 1 :])
         part = _chunk(parts, dim + 1, count, rank)
         return part.reshape(*local.shape[:dim], -1, *local.shape[dim + 1 :])

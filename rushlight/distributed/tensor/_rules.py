@@ -54,7 +54,7 @@ def rule_of(op: Any) -> Rule:
 def _moved(placement: Placement, dim: int) -> Placement:
     """The same split along another dimension."""
     if isinstance(placement, _StridedShard):
-        return _StridedShard(dim, placement.split_factor)
+        return _StridedShard(dim, split_factor=placement.split_factor)
     return Shard(dim)
 
 
@@ -86,7 +86,7 @@ def elementwise(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list
         candidates += [(wanted, kind) for wanted in _linear_in(op, args, tensors, kind)]
     if op.functional is not None:
         candidates = [each for each in candidates if each[0][0] == first == each[1]]
-        if first.is_shard() and not candidates:
+        if isinstance(first, Shard) and not candidates:
             return as_written(tensors, first), first
     return cheapest(tensors, placed, candidates)
 
@@ -325,7 +325,7 @@ def _viewed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
                     size *= after[dim]
                     if size == outer:
                         return [each], Shard(new[position + 1])
-            return ([each], _StridedShard(new[0], outer)) if len(old) == len(new) == 1 else ([WHOLE], WHOLE)
+            return ([each], _StridedShard(new[0], split_factor=outer)) if len(old) == len(new) == 1 else ([WHOLE], WHOLE)
         if at == 0 and new:
             even = before[each.dim] % parts == 0 and after[new[0]] % parts == 0
             return ([each], Shard(new[0])) if even or after[new[0]] == before[each.dim] else ([WHOLE], WHOLE)
@@ -337,7 +337,7 @@ def _viewed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
             if size == outer and after[dim] == before[each.dim]:
                 return [each], Shard(dim)
             if position == 0 and len(new) == 1 and before[each.dim] % parts == 0:
-                return [each], _StridedShard(dim, outer)
+                return [each], _StridedShard(dim, split_factor=outer)
             size *= after[dim]
         return [WHOLE], WHOLE
     return [WHOLE], WHOLE
@@ -346,7 +346,7 @@ def _viewed(op: Any, args: tuple[Any, ...], tensors: list[Any], placed: list[Pla
 def _parts(tensor: Any, placement: Placement) -> int:
     """Into how many parts the dimension of a split is cut, by all dimensions of the mesh that split it."""
     spec = tensor._spec
-    split = [spec.mesh.size(at) for at, each in enumerate(spec.placements) if isinstance(each, Shard) and each.is_shard(placement.dim)]  # type: ignore[attr-defined]
+    split = [spec.mesh.size(at) for at, each in enumerate(spec.placements) if isinstance(each, Shard) and each.dim == placement.dim]  # type: ignore[attr-defined]
     return math.prod(split)
 
 

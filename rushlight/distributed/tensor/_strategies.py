@@ -71,6 +71,6 @@ def _with_strides(candidates: Sequence[Strategy], placed: Sequence[Placement]) -
     def strided(each: Any, factor: int) -> Any:
         if isinstance(each, list):
             return [strided(one, factor) for one in each]
-        return _StridedShard(each.dim, factor) if type(each) is Shard else each
+        return _StridedShard(each.dim, split_factor=factor) if type(each) is Shard else each
 
     return [*candidates, *((strided(list(wanted), factor), strided(made, factor)) for factor in factors for wanted, made in candidates)]

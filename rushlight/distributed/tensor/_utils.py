@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ...core.missing import missing
 from .placement_types import Placement, Shard, _StridedShard
@@ -15,6 +18,7 @@ __all__ = [
     "dense_strides",
     "normalize_placements",
     "size_before",
+    "strided_places",
 ]
 __getattr__ = missing(__name__)
 
@@ -30,8 +34,10 @@ def normalize_placements(placements: Sequence[Placement] | None, mesh: Any, ndim
         )
     result = []
     for each in placements:
+        if not isinstance(each, Placement):
+            raise TypeError(f"a placement must be Shard, Replicate or Partial, and is {type(each).__name__}: {each!r}")
         if isinstance(each, Shard) and each.dim < 0:
-            each = type(each)(each.dim + ndim, *([each.split_factor] if isinstance(each, _StridedShard) else []))
+            each = replace(each, dim=each.dim + ndim)
         if isinstance(each, Shard) and not 0 <= each.dim < max(ndim, 1):
             raise RuntimeError(f"Sharding dim {each.dim} is out of range for a tensor of {ndim} dimensions")
         result.append(each)
@@ -45,12 +51,35 @@ def compute_local_shape_and_global_offset(
     shape, offset = list(global_shape), [0] * len(global_shape)
     if mesh.get_coordinate() is None:  # a process outside of the mesh has nothing
         return (0,), ()
+    apart = {each.dim for each in placements if isinstance(each, _StridedShard)}
     for dim, each in enumerate(placements):
-        if isinstance(each, Shard):
+        if isinstance(each, Shard) and each.dim not in apart:
             size, start = Shard.local_shard_size_and_offset(shape[each.dim], mesh.size(dim), mesh.get_local_rank(dim))
             shape[each.dim] = size
             offset[each.dim] += start
+    for at in apart:
+        places = _places(shape[at], mesh, placements, at)
+        shape[at], offset[at] = len(places), int(places[0]) if len(places) else shape[at]
     return tuple(shape), tuple(offset)
+
+
+def _places(size: int, mesh: Any, placements: Sequence[Placement], tensor_dim: int) -> Any:
+    """The places along a tensor dimension that this process has, where they are in several pieces."""
+    found = np.arange(size)
+    for dim, each in enumerate(placements):
+        if isinstance(each, Shard) and each.dim == tensor_dim:
+            pieces = each.split_factor if isinstance(each, _StridedShard) else 1
+            found = found[strided_places(len(found), pieces, mesh.size(dim), mesh.get_local_rank(dim))]
+    return found
+
+
+def strided_places(size: int, pieces: int, count: int, rank: int) -> Any:
+    """The places of a part of which each of several pieces of a dimension has some."""
+    places, longest, found = np.arange(size), -(-size // pieces), []
+    for piece in (places[longest * at : longest * (at + 1)] for at in range(pieces)):
+        length, start = Shard.local_shard_size_and_offset(len(piece), count, rank)
+        found.append(piece[start : start + length])
+    return np.concatenate(found)
 
 
 def compute_local_shape(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement]) -> tuple[int, ...]:
@@ -70,6 +99,8 @@ def dense_strides(shape: Sequence[int], like: Sequence[int]) -> list[int]:
 def size_before(global_shape: Sequence[int], mesh: Any, placements: Sequence[Placement], mesh_dim: int, tensor_dim: int) -> int:
     """The size of a tensor dimension on this process before a dimension of the mesh splits it."""
     size = global_shape[tensor_dim]
+    if any(isinstance(each, _StridedShard) and each.dim == tensor_dim for each in placements[:mesh_dim]):
+        return len(_places(size, mesh, placements[:mesh_dim], tensor_dim))
     for dim, each in enumerate(placements[:mesh_dim]):
         if isinstance(each, Shard) and each.dim == tensor_dim:
             size, _ = Shard.local_shard_size_and_offset(size, mesh.size(dim), mesh.get_local_rank(dim))

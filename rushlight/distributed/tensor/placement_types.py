@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.declare import exports
 
 __all__ = ["Partial", "Placement", "Replicate", "Shard"]
+
+
+def pad_tensor(tensor: Any, pad_dim: int, pad_size: int) -> Any:
+    """A tensor with zeros at its end along a dimension."""
+    if not pad_size:
+        return tensor
+    shape = list(tensor.shape)
+    shape[pad_dim] = pad_size
+    return exports["", "cat"]([tensor, tensor.new_zeros(shape)], pad_dim)
 
 
 class Placement:
@@ -32,6 +44,29 @@ class Shard(Placement):
     def __str__(self) -> str:
         return f"S({self.dim})"
 
+    def _split_tensor(
+        self, tensor: Any, num_chunks: int, *, with_padding: bool = True, contiguous: bool = True
+    ) -> tuple[list[Any], list[int]]:
+        """The parts of a tensor, as many as are asked for, and by how much each was made longer (``with_padding``)."""
+        size = tensor.size(self.dim)
+        longest = -(-size // num_chunks)
+        parts, missing = [], []
+        for rank in range(num_chunks):
+            length, start = self.local_shard_size_and_offset(size, num_chunks, rank)
+            part = tensor.narrow(self.dim, start, length)
+            if with_padding:
+                missing.append(longest - length)
+                part = pad_tensor(part, self.dim, longest - length)
+            parts.append(part.contiguous() if contiguous else part)
+        return parts, missing
+
+    def _select_split_tensor(
+        self, tensor: Any, num_chunks: int, index: int, *, with_padding: bool = True, contiguous: bool = True, clone: bool = True
+    ) -> Any:
+        """One of the parts of a tensor."""
+        part = self._split_tensor(tensor, num_chunks, with_padding=with_padding, contiguous=contiguous)[0][index]
+        return part.clone() if clone else part
+
     @staticmethod
     def local_shard_size_and_offset(curr_local_size: int, num_chunks: int, rank: int) -> tuple[int, int]:
         """The length and the offset of a shard."""
@@ -47,7 +82,11 @@ class _StridedShard(Shard):
     It is what flattening leaves of a tensor that is split along an inner dimension.
     """
 
-    split_factor: int = 1
+    split_factor: int = field(kw_only=True)
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """False: the parts are not those of a :class:`Shard`."""
+        return False
 
     def __str__(self) -> str:
         return f"_S({self.dim}, {self.split_factor})"
@@ -86,3 +125,6 @@ class _NormPartial(Partial):
 
     def __repr__(self) -> str:
         return f"_NormPartial({self.norm_type})"
+
+
+_Partial = Partial  # the name that it had

@@ -139,6 +139,10 @@ class DistributedDataParallel(Module, Joinable):
         named = [(name, each) for name, each in module.named_parameters() if each.requires_grad and name not in self.parameters_to_ignore]
         if not named:
             raise RuntimeError("DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient.")
+        if any(hasattr(each, "_in_backward_optimizers") for _, each in named):
+            raise NotSupported(
+                "DistributedDataParallel of parameters whose optimizers step inside of backward: that would be before the exchange"
+            )
         if any(isinstance(each, UninitializedParameter) for _, each in named):
             raise RuntimeError(
                 "Modules with uninitialized parameters can't be used with `DistributedDataParallel`. Run a dummy forward pass to correctly "

@@ -385,6 +385,8 @@ def _become(target: Tensor, op: Any, *args: Any) -> Tensor:
         check_in_place(target)
     seen = op(target, *args)
     target._array = seen._array
+    if hasattr(target, "_become"):  # a tensor that consists of others
+        target._become(seen)
     if target._view is not None:
         target._view = seen._view
     if seen._grad_fn is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from ....autograd.graph import save_on_cpu
 from ....nn.modules.module import Module
 from ....utils.checkpoint import checkpoint
+from ...fsdp.wrap import chosen_by
 
 __all__ = ["ActivationWrapper", "CheckpointImpl", "CheckpointWrapper", "OffloadWrapper", "apply_activation_checkpointing", "checkpoint_wrapper",
            "offload_wrapper"]  # fmt: skip
@@ -103,12 +104,13 @@ def apply_activation_checkpointing(
     model: Any, checkpoint_wrapper_fn: Callable[[Any], Any] = checkpoint_wrapper, check_fn: Callable[[Any], bool] = lambda _: True,
     auto_wrap_policy: Any = None,
 ) -> None:  # fmt: skip
-    """Put a wrapper around every submodule for which a function returns True."""
+    """Put a wrapper around every submodule for which a function returns True, or that a policy chooses."""
+    chosen = None if auto_wrap_policy is None else {child for _, _, child, _ in chosen_by(auto_wrap_policy, model)}
 
     def visit(module: Any) -> None:
         for name, child in list(module.named_children()):
             visit(child)
-            if check_fn(child):
+            if check_fn(child) if chosen is None else child in chosen:
                 setattr(module, name, checkpoint_wrapper_fn(child))
 
     visit(model)

@@ -267,6 +267,8 @@ def parameters_of(modules: list[Any], ignored: set[int]) -> list[tuple[Any, list
         seen.add(id(module))
         for name, each in module._parameters.items():
             if each is not None and id(each) not in ignored:
+                if hasattr(each, "_in_backward_optimizers"):
+                    raise NotSupported("sharding of parameters whose optimizers step inside of backward: apply these to what is sharded")
                 found.setdefault(id(each), (each, []))[1].append((module, name))
         for child in module.children():
             visit(child)

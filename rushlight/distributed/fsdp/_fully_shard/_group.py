@@ -119,7 +119,7 @@ class ShardedParameter:
             )
         root, held = mesh._root, self.spec.placements[0]
         names = (*(mesh.mesh_dim_names or ()), *(self.spec.mesh.mesh_dim_names or ()))
-        own = _StridedShard(self.dim, self.spec.mesh.size()) if held.is_shard(self.dim) else Shard(self.dim)
+        own = _StridedShard(self.dim, split_factor=self.spec.mesh.size()) if held.is_shard(self.dim) else Shard(self.dim)
         return DTensorSpec(root[names], (*[Replicate()] * (mesh.ndim - 1), own, held), self.spec.tensor_meta)
 
     def fill(self, parts: Any) -> None:

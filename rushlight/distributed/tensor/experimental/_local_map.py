@@ -40,8 +40,8 @@ def local_map(
         for at, each in enumerate(flat):
             wanted = None if in_placements is None else in_placements[at]
             if not isinstance(each, DTensor):
-                if wanted is not None and isinstance(each, Tensor):
-                    raise AssertionError(f"Non-DTensor input {each} expects None placements but received {wanted}!")
+                if wanted is not None and not isinstance(each, Tensor):  # a plain tensor is a part already
+                    raise AssertionError(f"Non-Tensor input {each} expects None placements but received {wanted}!")
                 local.append(each)
                 continue
             seen, mesh = True, each.device_mesh if mesh is None else mesh

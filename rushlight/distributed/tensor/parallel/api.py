@@ -6,7 +6,7 @@ import warnings
 from fnmatch import fnmatch
 from typing import Any
 
-from .._api import _world_mesh
+from ...device_mesh import _mesh_resources
 from .style import ParallelStyle, check_mesh
 
 __all__ = ["parallelize_module"]
@@ -14,7 +14,7 @@ __all__ = ["parallelize_module"]
 
 def parallelize_module(module: Any, device_mesh: Any = None, parallelize_plan: Any = None, *, src_data_rank: int | None = 0) -> Any:
     """A model whose submodules are spread over a mesh: a style, or styles by names (``"layers.*.attention.wq"``)."""
-    mesh = device_mesh or _world_mesh()
+    mesh = device_mesh or _mesh_resources.get_current_mesh()
     check_mesh(mesh)
     if parallelize_plan is None:
         warnings.warn(
