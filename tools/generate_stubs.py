@@ -262,7 +262,7 @@ def package_stub() -> str:
         elif isinstance(node, ast.FunctionDef):
             writer.function(node.name, getattr(rushlight, node.name))
             named.add(node.name)
-    for name in sorted(lazy_submodules(tree)):
+    for name in sorted(vars(rushlight)["_SUBMODULES"]):
         writer.need("rushlight", f"{name} as {name}")
         named.add(name)
     late = {name: f"rushlight.{file}" for file, declared in rushlight._LATE.items() for name in declared.split()}  # type: ignore[attr-defined]
@@ -281,14 +281,6 @@ def package_stub() -> str:
         else:
             writer.lines.append(f"{name}: {writer.spelled(type(value))}")
     return writer.text((rushlight.__doc__ or "").partition("\n")[0])
-
-
-def lazy_submodules(tree: ast.Module) -> set[str]:
-    """The submodules that ``__getattr__`` of the package imports on first use."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "lazy":
-            return set(ast.literal_eval(node.value))
-    raise ValueError("rushlight/__init__.py names no lazy submodules")
 
 
 MODULES = ("fft", "linalg", "nn.functional", "signal.windows", "special")

@@ -160,7 +160,9 @@ def _computed(kind: str, outputs: int) -> Callable[..., Any]:
     """What a node of ONNX computes, as its importer has it."""
 
     def run(*inputs: Any, **attributes: Any) -> Any:
-        found = {name: int(each) if isinstance(each, bool) else each for name, each in attributes.items() if each is not None}
+        found: dict[str, Any] = {
+            name: int(each) if isinstance(each, bool) else each for name, each in attributes.items() if each is not None
+        }
         return OnnxOperator("", kind, _SINCE)(*inputs, node=(kind, outputs, ()), **found)
 
     return run
@@ -198,7 +200,8 @@ _operators.define(
     "SymInt kv_num_heads=0, SymInt q_num_heads=0, SymInt qk_matmul_output_mode=0, float? scale=None, float softcap=0., SymInt? softmax_precision=None) "
     "-> (Tensor, Tensor, Tensor, Tensor)"
 )
-for _name, _function in {"_symbolic": _zeros, "_symbolic_multi_out": _several_zeros}.items():
+_kernels: dict[str, Callable[..., Any]] = {"_symbolic": _zeros, "_symbolic_multi_out": _several_zeros}
+for _name, _function in _kernels.items():
     for _key in ("CompositeExplicitAutograd", "Meta"):
         _symbolics.impl(_name, _function, _key)
 _operators.impl("RotaryEmbedding.opset23", _rotated, "CompositeImplicitAutograd")

@@ -299,9 +299,9 @@ class Reconstruction:
         elif base in _BASES:
             self.container(name, value, base)
         elif base in (int, float, complex, str, bytes):
-            self.lines.append(
-                f"{name} = {self.names.of(base)}.__new__({self.names.of(kind, 't')}, *{self.names.of(base.__getnewargs__(value))})"
-            )
+            native: Any = base
+            given = self.names.of(native.__getnewargs__(value))
+            self.lines.append(f"{name} = {self.names.of(base)}.__new__({self.names.of(kind, 't')}, *{given})")
         elif base is object and not _has_hidden_fields(kind):
             self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
         elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):
