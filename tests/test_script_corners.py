@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from collections import deque
 from typing import Dict, List, Optional, Tuple, Union
 
@@ -352,7 +353,12 @@ def test_a_module_that_is_a_container_indexes_itself_by_a_computed_key():
             chosen: Transforms = self[key]
             return chosen.forward(x)
 
-    assert rl.equal(jit.script(Table({"one": AddsOne()}))(rl.ones(2), "one"), rl.full((2,), 2.0))
+    scripted = jit.script(Table({"one": AddsOne()}))
+    stream = io.BytesIO()
+    jit.save(scripted, stream)
+    stream.seek(0)
+    for each in (scripted, jit.load(stream)):
+        assert rl.equal(each(rl.ones(2), "one"), rl.full((2,), 2.0))
 
 
 def test_a_schema_has_arguments_and_results() -> None:

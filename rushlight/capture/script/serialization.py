@@ -504,13 +504,13 @@ def _read_module(content: dict[str, Any]) -> Any:
 
 
 def _may_call(owner: Any, target: str) -> bool:
-    """Whether a path leads to a Module, a scripted method, or a method of a class of the package that all Modules do not have (as ``save``)."""
+    """Whether a path leads to a Module, a scripted method, a part by its key, or a method of a class of the package that all Modules do not have (as ``save``)."""
     *way, last = target.split(".")
     for part in way:
         owner = getattr(owner, "_modules", {}).get(part)
     if not isinstance(owner, Module):
         return False
-    if last in owner._modules or last in getattr(owner, "_script_programs", {}) or last == "__setattr__":
+    if last in owner._modules or last in getattr(owner, "_script_programs", {}) or last in ("__setattr__", "__getitem__"):
         return True
     if isinstance(owner, ScriptModule) and not isinstance(owner, GraphModule):
         return last == CALL and hasattr(owner, CALL)
