@@ -430,7 +430,7 @@ def jacrev(
         def pulled(*each: Any) -> Any:
             return pull(nested.unflatten(each))
 
-        rows = _one_by_one(pulled, basis) if chunk_size == 1 and sum(sizes) else vmap(pulled, chunk_size=chunk_size)(*basis)
+        rows = _one_by_one(pulled, basis) if chunk_size == 1 and any(sizes) else vmap(pulled, chunk_size=chunk_size)(*basis)
         columns, structure = trees.flatten(rows)
         parts = [_cut(column, sizes) for column in columns]  # for each input, its part for each output
         found = []

@@ -299,9 +299,8 @@ class Reconstruction:
         elif base in _BASES:
             self.container(name, value, base)
         elif base in (int, float, complex, str, bytes):
-            self.lines.append(
-                f"{name} = {self.names.of(base)}.__new__({self.names.of(kind, 't')}, *{self.names.of(base.__getnewargs__(value))})"
-            )
+            plain: Any = base.__getnewargs__(value)  # type: ignore[union-attr]
+            self.lines.append(f"{name} = {self.names.of(base)}.__new__({self.names.of(kind, 't')}, *{self.names.of(plain)})")
         elif base is object and not _has_hidden_fields(kind):
             self.lines.append(f"{name} = object.__new__({self.names.of(kind, 't')})")
         elif kind.__module__ in ("datetime", "decimal", "re", "uuid", "pathlib", "fractions"):
