@@ -160,7 +160,9 @@ def _computed(kind: str, outputs: int) -> Callable[..., Any]:
     """What a node of ONNX computes, as its importer has it."""
 
     def run(*inputs: Any, **attributes: Any) -> Any:
-        found = {name: int(each) if isinstance(each, bool) else each for name, each in attributes.items() if each is not None}
+        found: dict[str, Any] = {
+            name: int(each) if isinstance(each, bool) else each for name, each in attributes.items() if each is not None
+        }
         return OnnxOperator("", kind, _SINCE)(*inputs, node=(kind, outputs, ()), **found)
 
     return run
@@ -198,9 +200,9 @@ _operators.define(
     "SymInt kv_num_heads=0, SymInt q_num_heads=0, SymInt qk_matmul_output_mode=0, float? scale=None, float softcap=0., SymInt? softmax_precision=None) "
     "-> (Tensor, Tensor, Tensor, Tensor)"
 )
-for _name, _function in {"_symbolic": _zeros, "_symbolic_multi_out": _several_zeros}.items():
-    for _key in ("CompositeExplicitAutograd", "Meta"):
-        _symbolics.impl(_name, _function, _key)
+for _key in ("CompositeExplicitAutograd", "Meta"):
+    _symbolics.impl("_symbolic", _zeros, _key)
+    _symbolics.impl("_symbolic_multi_out", _several_zeros, _key)
 _operators.impl("RotaryEmbedding.opset23", _rotated, "CompositeImplicitAutograd")
 _operators.impl("Attention.opset23", _attended, "CompositeImplicitAutograd")
 _symbolic: OpOverload = ops.onnx_symbolic._symbolic.default

@@ -32,7 +32,9 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def select(g: OpsetBuilder, self: Any, dim: int, index: Any) -> Any:
     """The elements at an index; one that is a vector keeps the dimension, as that of PyTorch's function does."""
-    return g.gather(self, index, dim) if isinstance(index, OnnxValue) and index.python is NO_PYTHON else g.operator("select", self, dim, index)
+    return (
+        g.gather(self, index, dim) if isinstance(index, OnnxValue) and index.python is NO_PYTHON else g.operator("select", self, dim, index)
+    )
 
 
 def __dir__() -> list[str]:

@@ -77,9 +77,10 @@ def _max_pool_pair(name: str) -> Callable[..., Any]:
     return run
 
 
-for _name, _rewrite in {
+_REWRITES: dict[str, Callable[..., Any]] = {
     "div": _reciprocal, "kl_div": _kl_div, "softsign": _softsign, "norm": _plain_norm, "normalize": _normalize,
     "multi_head_attention_forward": attention, "stft": _stft,
     **{f"adaptive_max_pool{dims}d": _max_pool_pair(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _rewrite in _REWRITES.items():
     rewrites.set(_rewrite, _name)

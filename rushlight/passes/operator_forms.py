@@ -396,7 +396,7 @@ def _windows(input: Any, center: bool, pad_mode: str, **given: Any) -> Form:
     }
 
 
-for _name, _form in {
+_FORMS: dict[str, Callable[..., Form | None]] = {
     "add": _commuted("add"), "mul": _commuted("mul"), "sub": _subtraction, "div": _division, "gt": _comparison("gt", "lt"), "lt": _comparison("lt", "gt"), "ge": _comparison("ge", "le"), "le": _comparison("le", "ge"), "eq": _comparison("eq", "eq"), "ne": _comparison("ne", "ne"),
     "bitwise_and": _bitwise("bitwise_and", "and"), "bitwise_or": _bitwise("bitwise_or", "or"), "bitwise_xor": _bitwise("bitwise_xor", "xor"),
     "cast": _to, "where": _where, "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"), "slice": _slice,
@@ -421,5 +421,6 @@ for _name, _form in {
     **{name: _like(name) for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty")},
     "index_put": _index_put("index_put"), "view_shape": lambda input, shape: ("view.default", {"self": input, "size": list(shape)}),
     "multi_head_attention_forward": _no_form, "normalize": _no_form, "softsign": _no_form,
-}.items():  # fmt: skip
+}  # fmt: skip
+for _name, _form in _FORMS.items():
     forms.set(_form, _name)
