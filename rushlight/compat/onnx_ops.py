@@ -200,10 +200,9 @@ _operators.define(
     "SymInt kv_num_heads=0, SymInt q_num_heads=0, SymInt qk_matmul_output_mode=0, float? scale=None, float softcap=0., SymInt? softmax_precision=None) "
     "-> (Tensor, Tensor, Tensor, Tensor)"
 )
-_kernels: dict[str, Callable[..., Any]] = {"_symbolic": _zeros, "_symbolic_multi_out": _several_zeros}
-for _name, _function in _kernels.items():
-    for _key in ("CompositeExplicitAutograd", "Meta"):
-        _symbolics.impl(_name, _function, _key)
+for _key in ("CompositeExplicitAutograd", "Meta"):
+    _symbolics.impl("_symbolic", _zeros, _key)
+    _symbolics.impl("_symbolic_multi_out", _several_zeros, _key)
 _operators.impl("RotaryEmbedding.opset23", _rotated, "CompositeImplicitAutograd")
 _operators.impl("Attention.opset23", _attended, "CompositeImplicitAutograd")
 _symbolic: OpOverload = ops.onnx_symbolic._symbolic.default

@@ -77,7 +77,7 @@ def _max_pool_pair(name: str) -> Callable[..., Any]:
     return run
 
 
-_REWRITES: dict[str, Any] = {
+_REWRITES: dict[str, Callable[..., Any]] = {
     "div": _reciprocal, "kl_div": _kl_div, "softsign": _softsign, "norm": _plain_norm, "normalize": _normalize,
     "multi_head_attention_forward": attention, "stft": _stft,
     **{f"adaptive_max_pool{dims}d": _max_pool_pair(f"adaptive_max_pool{dims}d") for dims in (1, 2, 3)},

@@ -396,7 +396,7 @@ def _windows(input: Any, center: bool, pad_mode: str, **given: Any) -> Form:
     }
 
 
-_FORMS: dict[str, Any] = {
+_FORMS: dict[str, Callable[..., Form | None]] = {
     "add": _commuted("add"), "mul": _commuted("mul"), "sub": _subtraction, "div": _division, "gt": _comparison("gt", "lt"), "lt": _comparison("lt", "gt"), "ge": _comparison("ge", "le"), "le": _comparison("le", "ge"), "eq": _comparison("eq", "eq"), "ne": _comparison("ne", "ne"),
     "bitwise_and": _bitwise("bitwise_and", "and"), "bitwise_or": _bitwise("bitwise_or", "or"), "bitwise_xor": _bitwise("bitwise_xor", "xor"),
     "cast": _to, "where": _where, "softmax": _softmax("softmax"), "log_softmax": _softmax("log_softmax"), "slice": _slice,
