@@ -205,3 +205,11 @@ def test_operators_on_lists_of_tensors() -> None:
     assert aten._foreach_addcmul_.ScalarList(tensors, tensors, tensors, [1.0, 2.0]) is None
     assert [each.tolist() for each in tensors] == [[2.0, 2.0], [[21.0, 36.0]]]
     assert type(aten.split.Tensor(torch.arange(4), 2)) is list and type(aten.unbind.int(torch.arange(4))) is list
+
+
+def test_safe_softmax_of_hidden_scores_has_no_gradient():
+    hidden = float("-inf")
+    x = torch.tensor([[1.0, hidden], [hidden, hidden]], requires_grad=True)
+    y = torch.ops.aten._safe_softmax(x, -1)
+    (y * torch.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert y.tolist() == [[1, 0], [0, 0]] and x.grad.tolist() == [[0, 0], [0, 0]]

@@ -171,3 +171,12 @@ def test_not_a_number_is_not_counted_by_distances():
     x = torch.tensor([[float("nan"), 1.0], [0.0, 0.0], [1.0, 2.0]])
     assert [str(each) for each in torch.pdist(x, 0.0).tolist()] == ["nan", "nan", "2.0"]
     assert [str(each) for each in torch.cdist(x, x, 0.0)[0].tolist()] == ["nan"] * 3
+
+
+def test_variances_of_a_gaussian_loss_may_be_shared_along_one_dimension():
+    mean, target = torch.zeros(2, 3, 4), torch.ones(2, 3, 4)
+    for shape in ((2, 3, 1), (2, 1, 4), (1, 3, 4), (2, 3)):
+        assert F.gaussian_nll_loss(mean, target, torch.ones(shape)).item() == 0.5
+    for shape in ((3, 4), (1, 1, 4), (1,), (2, 3, 2)):
+        with pytest.raises(ValueError, match="var is of incorrect size"):
+            F.gaussian_nll_loss(mean, target, torch.ones(shape))

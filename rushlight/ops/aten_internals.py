@@ -36,7 +36,8 @@ def _plain_convolution(
 def _safe_softmax(self: Any, dim: int, dtype: Any = None) -> Any:
     """A softmax that is zero where all scores are minus infinity."""
     scores = self if dtype is None else self.to(dtype)
-    return scores.softmax(dim).masked_fill((scores == float("-inf")).all(dim, keepdim=True), 0.0)
+    hidden = (scores == float("-inf")).all(dim, keepdim=True)
+    return scores.masked_fill(hidden, 0.0).softmax(dim).masked_fill(hidden, 0.0)  # without scores there is no NaN in the gradient either
 
 
 def _turned(A: Any) -> Any:

@@ -532,8 +532,7 @@ class Tensor(OpMethods):
         return object.__format__(self, spec)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        array = self._array
-        name = node_name(self)
+        array, name = self._array, node_name(self)
         common: dict[str, Any] = {
             "default_dtype": default.numpy, "requires_grad": self._requires_grad and name is None, "grad_fn_name": name,
             "class_name": type(self).__name__ if overrides_functions(type(self)) or dispatches_operators(type(self)) else "tensor", "contents": tensor_contents, "device": str(self.device),
@@ -573,10 +572,9 @@ class Tensor(OpMethods):
             with DisableTorchFunctionSubclass():
                 self = table["alias"].call(self)
         result: Any = object.__new__(cls)
-        for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad"):
+        storage_of(self)  # which both have from now on
+        for slot in ("_array", "_grad_fn", "_output_index", "_requires_grad", "_storage", "_view"):
             setattr(result, slot, getattr(self, slot))
-        result._storage = storage_of(self)  # type: ignore[attr-defined]
-        result._view = self._view  # type: ignore[attr-defined]
         return result
 
 

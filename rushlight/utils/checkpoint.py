@@ -209,7 +209,7 @@ class _Frame:
             return detached
 
         keep.recomputes = True  # type: ignore[attr-defined]
-        args = [unpack(each, self) for each in self.args]  # type: ignore[arg-type]  # a frame stands for a node: it has its name
+        args = [unpack(each, self) for each in self.args]  # type: ignore[arg-type]  # it names itself, as a node does
         with contextlib.suppress(_StopRecomputation), contextlib.ExitStack() as stack:
             for make in (lambda: _random_state(self.random_state), enable_grad, *self.autocasts):
                 stack.enter_context(make())

@@ -430,7 +430,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if of_var != shape:
             if of_var == shape[:-1]:
                 var = var.unsqueeze(-1)
-            elif of_var[:-1] != shape[:-1] or of_var[-1:] != (1,):
+            elif len(of_var) != len(shape) or [own for own, other in zip(of_var, shape) if own != other] != [1]:  # one dimension of size 1
                 raise ValueRangeError("var is of incorrect size")
         if var._array.__class__ is np.ndarray and (var._array < 0).any():
             raise ValueRangeError("var has negative entry/entries")

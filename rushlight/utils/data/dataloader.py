@@ -219,14 +219,14 @@ class LengthCheck:
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self.dataset = loader.dataset
-        self.several = loader.num_workers > 1
+        self.several = loader.num_workers > 0
         self.given = 0
         self.promised = getattr(loader, "_promised_length", None)  # None where nobody has asked yet
 
     def count(self) -> None:
         """Another batch was given."""
         self.given += 1
-        if self.promised is not None and self.given == self.promised + 1:
+        if self.promised is not None and self.given > self.promised:
             warnings.warn(
                 f"Length of IterableDataset {self.dataset} was reported to be {self.promised} (when accessing len(dataloader)), "
                 f"but {self.given} samples have been fetched. "
