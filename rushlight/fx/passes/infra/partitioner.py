@@ -10,6 +10,7 @@ from ....graph.node import Node
 from ...graph import Graph
 from ...graph_module import GraphModule
 from ..operator_support import OperatorSupportBase
+from ..tools_common import in_topological_order
 
 
 class Partition:
@@ -133,21 +134,4 @@ def fuse_as_graphmodule(gm: GraphModule, nodes: list[Node], name: str) -> None:
                 node.replace_all_uses_with(gm.graph.call_function(_getitem, (called, index)), lambda user: user not in inside)
     for node in reversed(nodes):
         gm.graph.erase_node(node)
-    _settle(gm)
-
-
-def _settle(gm: GraphModule) -> None:
-    """Bring nodes into an order in which each comes after those that it uses."""
-    order: list[Node] = []
-    seen: set[Node] = set()
-
-    def visit(node: Node) -> None:
-        if node not in seen:
-            seen.add(node)
-            for each in node.all_input_nodes:
-                visit(each)
-            order.append(node)
-
-    for node in list(gm.graph.nodes):
-        visit(node)
-    gm.graph.lead_with(order)
+    gm.graph.lead_with(in_topological_order(list(gm.graph.nodes)))
