@@ -21,7 +21,7 @@ from ..core.node import Node, SavedResult, freed, modified, next_sequence, refre
 from ..core.process_safety import free_after_fork, paused_collection
 from ..core.state import flags, state
 from ..graph import Graph, map_aggregate
-from ..passes.differentiate import JointGraph, Place, differentiate, through
+from ..passes.differentiate import JointGraph, OutputSource, differentiate, through
 from ..passes.functionalize import fake_of, nothing_special
 from ..passes.output_layouts import output_orders
 from ..passes.partition import Partition, partition
@@ -79,27 +79,27 @@ class AheadOfTime(Executable):
         if not gradients and self.compiler is None:
             return None
         key = (state.grad_enabled, *[(each._array.shape, each._array.strides, each._array.dtype, each._requires_grad) for each in args])
-        found = self.plans.get(key, self)
-        if found is not self:
-            self.last = found if found is not None and found.relaunches else None
-            return found
+        plan = self.plans.get(key, self)
+        if plan is not self:
+            self.last = plan if plan is not None and plan.relaunches else None
+            return plan
         with self.lock:
             if self.dynamic_plans is not None:
-                found = self.plans[key] = self.dynamic_plans.plan(args, gradients)
-                if found is not None:
+                plan = self.plans[key] = self.dynamic_plans.plan(args, gradients)
+                if plan is not None:
                     self.forget()
-                    return found
+                    return plan
                 del self.plans[key]
-            found = None
-            if sum(each is None or not each.general for each in self.plans.values()) >= LIMIT:
+            plan = None
+            if sum(each is None or not each.dynamic for each in self.plans.values()) >= LIMIT:
                 return None
             try:
-                found = AotPlan(self, args, gradients)
+                plan = AotPlan(self, args, gradients)
             except Exception as error:  # whatever it is, the graph itself is fine: it was captured from a program that ran
                 self.refused.append(f"{type(error).__name__}: {error}")
                 counters["aot_fallback"][self.refused[-1]] += 1
-            self.plans[key] = found
-        return found
+            self.plans[key] = plan
+        return plan
 
     def describe(self) -> str:
         """What became of the graphs."""
@@ -115,8 +115,8 @@ class AheadOfTime(Executable):
 
     def forget(self) -> None:
         """Keep a limited number of plans that were instantiated for symbolic sizes: another is made quickly."""
-        made = [key for key, each in self.plans.items() if each is not None and each.general]
-        for key in made[: max(0, len(made) - GENERAL)]:
+        dynamic = [key for key, each in self.plans.items() if each is not None and each.dynamic]
+        for key in dynamic[: max(0, len(dynamic) - GENERAL)]:
             del self.plans[key]
 
     def rematerialized(self, joint: JointGraph, kept: list[str] | None = None) -> JointGraph:
@@ -132,7 +132,7 @@ class AheadOfTime(Executable):
             return self.rematerialized(differentiate(self.gm, args, gradients=gradients, enabled=state.grad_enabled))
 
     @paused_collection()
-    def halves(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
+    def partitioned(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
         """The graph differentiated for such inputs, its two parts, and whether the first of them does all writes."""
         joint = self.joint(args, gradients)
         parts = partition(joint)
@@ -158,12 +158,12 @@ class AotPlan:
     def __init__(self, owner: AheadOfTime, args: Any, gradients: bool, made: ForwardBackward | None = None) -> None:
         self.owner = owner
         self.enabled = state.grad_enabled
-        self.general = made is not None  # whether others like it are there for other sizes
+        self.dynamic = made is not None  # whether it is an instance of a plan for symbolic sizes
         if made is None:
-            joint, parts, whole = owner.halves(args, gradients)
+            joint, parts, writes_inside = owner.partitioned(args, gradients)
             backward = owner.compiled(parts.backward, joint) if joint.differentiable else None
-            made = ForwardBackward(joint, parts, whole, owner.compiled(parts.forward, joint), backward)
-        self.joint, self.parts, self.whole, self.forward, backward = made
+            made = ForwardBackward(joint, parts, writes_inside, owner.compiled(parts.forward, joint), backward)
+        self.joint, self.parts, self.writes_inside, self.forward, backward = made
         joint = self.joint
         self.differentiable = joint.differentiable
         self.examples = [_example(each) for each in args]
@@ -179,16 +179,16 @@ class AotPlan:
         self.light_node = type("CompiledFunctionBackward", (CompiledNode,), {"plan": self, "multiple": self.several})
         self.requires = [bool(each._requires_grad) for each in args]
         # Where the forward checks its inputs itself, nothing is written, and outputs are plain values, a call can be relaunched.
-        places = joint.structure if isinstance(joint.structure, tuple) else ()
-        plain = all(each.__class__ is Place and not each.chain and not each.detached and each.kind == "value" for each in places)
+        sources = joint.structure if isinstance(joint.structure, tuple) else ()
+        plain = all(each.__class__ is OutputSource and not each.chain and not each.detached and each.kind == "value" for each in sources)
         pure = not (self.hooks or self.written or self.random)
         self.relaunches = bool(
-            places and plain and self.differentiable and pure and isinstance(self.forward, GraphExecutable) and self.forward.launches
+            sources and plain and self.differentiable and pure and isinstance(self.forward, GraphExecutable) and self.forward.launches
         )
-        self.order = [each.index for each in places] if self.relaunches else []
+        self.order = [each.index for each in sources] if self.relaunches else []
         self.in_order = self.order == list(range(self.count))
         self.launcher: Launcher | None = None  # that a back-end has generated
-        if not self.general:
+        if not self.dynamic:
             joint.release()
 
     def call(self, args: Any) -> Any:
@@ -199,21 +199,21 @@ class AotPlan:
         hooks = tuple([DeferredHook(number) for number in range(self.hooks)])
         try:
             values: Any = self.node.apply(*args, *((hooks,) if hooks else ())) if self.differentiable else self.forward(*args)  # type: ignore[attr-defined]
-            for write in () if self.whole else self.joint.writes:
+            for write in () if self.writes_inside else self.joint.writes:
                 state.grad_enabled = write.tracked
                 table["copy_"].call(args[write.index], values[write.value])
         finally:
             state.grad_enabled = self.enabled
-        seen: dict[Place, Any] = {}
+        outputs: dict[OutputSource, Any] = {}
 
-        def output(place: Any) -> Any:
-            if place.__class__ is not Place:
-                return hooks[place.number] if place.__class__ is DeferredHook else place
-            if place not in seen:
-                found = args[place.index] if place.kind == "input" else values[place.index]
-                found = replay(place.chain, found) if place.chain else found
-                seen[place] = found.detach() if place.detached else found
-            return seen[place]
+        def output(source: Any) -> Any:
+            if source.__class__ is not OutputSource:
+                return hooks[source.number] if source.__class__ is DeferredHook else source
+            if source not in outputs:
+                tensor = args[source.index] if source.kind == "input" else values[source.index]
+                tensor = replay(source.chain, tensor) if source.chain else tensor
+                outputs[source] = tensor.detach() if source.detached else tensor
+            return outputs[source]
 
         return map_aggregate(self.joint.structure, output)
 
@@ -268,26 +268,26 @@ class AotPlan:
     @property
     def simple(self) -> bool:
         """Whether the program's outputs are the first values of a graph that also does all its writes."""
-        places = self.joint.structure
-        done = self.whole or not (self.joint.writes or self.differentiable)
-        return done and isinstance(places, tuple) and all(
-            each.__class__ is Place and each.kind == "value" and each.index == number and not each.chain and not each.detached for number, each in enumerate(places)
+        sources = self.joint.structure
+        done = self.writes_inside or not (self.joint.writes or self.differentiable)
+        return done and isinstance(sources, tuple) and all(
+            each.__class__ is OutputSource and each.kind == "value" and each.index == number and not each.chain and not each.detached for number, each in enumerate(sources)
         )  # fmt: skip
 
     def backward(self, present: tuple[int, ...], edges: Any = ()) -> Callable[..., Any]:
         """The backward graph for gradients of these values alone; those of the leaves among the edges may be reduced as soon as they are there."""
         reduced = reductions.reductions_of(edges) if state.receiving is not None else None
         key = present if reduced is None else (present, reduced)
-        found = self.backwards.get(key)
-        if found is None:
+        backward = self.backwards.get(key)
+        if backward is None:
             with self.owner.lock:
                 kept = self.parts.kept
                 joint = self.owner.rematerialized(differentiate(self.owner.gm, self.examples, set(present), enabled=self.enabled), kept)
                 graph = partition(joint, kept).backward
                 if reduced is not None:
                     reductions.insert(graph, reduced)
-                found = self.backwards[key] = self.owner.compiled(graph, joint)
-        return found
+                backward = self.backwards[key] = self.owner.compiled(graph, joint)
+        return backward
 
     def again(
         self, arrays: list[Any], edges: Any, gradients: dict[int, Any], random: Any, hooks: tuple[DeferredHook, ...] = (), of: int | None = None
@@ -448,7 +448,9 @@ def write_inside(graph: Graph, joint: JointGraph) -> bool:
     if not writes or any(each.tracked for each in joint.writes) or any(value in targets for value in values):
         return False
     returned: set[int] = set()
-    map_aggregate(joint.structure, lambda each: returned.add(each.index) if each.__class__ is Place and each.kind == "value" else None)
+    map_aggregate(
+        joint.structure, lambda each: returned.add(each.index) if each.__class__ is OutputSource and each.kind == "value" else None
+    )
     with graph.inserting_before(output):
         for target, value in writes:
             graph.call_function(table["copy_"].call, (target, value)).meta.update(source=value.meta.get("source"), module="")

@@ -48,9 +48,9 @@ class UserCompiledGraph(AheadOfTime):
         self.compilers = forward, backward, inference
         self.first: Graph | None = None  # the forward graph of the plan that is being made
 
-    def halves(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
-        """See :meth:`AheadOfTime.halves`."""
-        joint, parts, whole = super().halves(args, gradients)
+    def partitioned(self, args: Any, gradients: bool) -> tuple[JointGraph, Partition, bool]:
+        """See :meth:`AheadOfTime.partitioned`."""
+        joint, parts, whole = super().partitioned(args, gradients)
         self.first = parts.forward
         return joint, parts, whole
 

@@ -20,7 +20,7 @@ from ..graph import Graph, Node, map_aggregate
 from .functionalize import FunctionalTracer, Rerun, check_calls, fake_of
 
 
-class Place:
+class OutputSource:
     """How an output of the program follows from the joint graph: a value of it, or an input, through a chain of view ops.
 
     ``kind`` is "value" or "input", and ``index`` says which; ``detached`` cuts its history off.
@@ -51,7 +51,7 @@ class JointGraph:
 
     Its placeholders are ``inputs`` and then ``tangents`` (the gradients of those values whose numbers are in ``differentiable``); it
     gives the ``values`` and then the ``gradients``, one for each input or None.  ``forward`` are the nodes that were there before
-    the engine began.  ``structure`` is what the program returns, with a :class:`Place` for each tensor; ``origins`` says for each value where a run
+    the engine began.  ``structure`` is what the program returns, with an :class:`OutputSource` for each tensor; ``origins`` says for each value where a run
     of the program has it: ("output", number), ("base", number of a view of it) or ("input", number).
     """
 
@@ -183,7 +183,7 @@ class _Outputs:
             state.capture = self.tracer
 
     def structure(self, result: Any) -> Any:
-        """What the program returned, with places for tensors."""
+        """What the program returned, with sources in the place of tensors."""
         leaves: list[Any] = []
         map_aggregate(result, lambda each: leaves.append(each) if isinstance(each, TensorBase) else None)
         shared: dict[int, list[Any]] = {}  # by storage: the outputs that share it
@@ -197,35 +197,35 @@ class _Outputs:
             if each._array.__class__ is not type(self.tracer.without_constants(each)._array):
                 each = self.tracer.without_constants(each)
             self.count += 1
-            return self.place(each, self.count - 1, shared)
+            return self.output_source(each, self.count - 1, shared)
 
         return map_aggregate(result, place)
 
-    def place(self, tensor: Any, number: int, shared: dict[int, list[Any]]) -> Place:
+    def output_source(self, tensor: Any, number: int, shared: dict[int, list[Any]]) -> OutputSource:
         for index, each in enumerate(self.given):
             if each is tensor:
-                return Place("input", index)
+                return OutputSource("input", index)
         storage, view = tensor._storage, tensor._view
         owner = next((index for index, each in enumerate(self.given) if storage is not None and each._storage is storage), None)
         others = [each for each in shared.get(id(storage), ()) if each is not tensor]
         if owner is None and not others:
-            return Place("value", self.value(tensor, ("output", number)))
+            return OutputSource("value", self.value(tensor, ("output", number)))
         if owner is not None and view is None:
             node, source = self.node(tensor), self.node(self.given[owner])
             if node is source or (node.table_op is table["detach"] and node.args[0] is source):
-                return Place("input", owner, detached=True)
+                return OutputSource("input", owner, detached=True)
             raise CaptureError("an output is a detached view of an input")
         if view is None:
             if any(each._view is None or each._view.base is not tensor for each in others):
                 raise CaptureError("two outputs share memory, one of them detached")
-            return Place("value", self.value(tensor, ("output", number)))
+            return OutputSource("value", self.value(tensor, ("output", number)))
         if view.creation == "function":
             raise CaptureError("a custom Function returns an input or a view of it")
         if owner is not None:
             if self.given[owner] is not view.base:
                 raise CaptureError("an output is a view of an input, but not in a way that can be repeated")
-            return Place("input", owner, view.chain)
-        return Place("value", self.value(view.base, ("base", number)), view.chain)
+            return OutputSource("input", owner, view.chain)
+        return OutputSource("value", self.value(view.base, ("base", number)), view.chain)
 
     def writes(self) -> list[Write]:
         """The inputs that the program wrote to."""

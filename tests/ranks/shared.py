@@ -13,7 +13,7 @@ dist.init_process_group("mpi", timeout=timedelta(seconds=20))
 rank, size = dist.get_rank(), dist.get_world_size()
 segment = dist.group.WORLD._engine.segment
 assert isinstance(segment, shared.SharedSegment)
-PIECE = shared.PIECE // 4
+PIECE = shared.CHUNK // 4
 LENGTHS = (0, 1, 7, segment.whole // 4, segment.whole // 4 + 1, PIECE - 1, PIECE, 2 * PIECE + 3, 5 * PIECE + 1)
 
 

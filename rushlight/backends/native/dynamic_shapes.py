@@ -15,7 +15,7 @@ from ...core.base import make
 from ...core.state import state
 from ...core.symbolic import Expression, SymbolicInt
 from ...graph import Graph, map_aggregate
-from ...passes.differentiate import Place
+from ...passes.differentiate import OutputSource
 from ...runtime.cpu.jit import log
 from ...schedule.symbolic_shape import Fixed, Sizes
 from ..aot import AheadOfTime, AotPlan, ForwardBackward
@@ -155,10 +155,12 @@ class DifferentiatedGraph:
         if layouts is None:
             raise Fixed("inputs with other strides")
         with recording_guards(sizes):
-            self.joint, self.parts, self.whole = owner.halves([example(each, one, values) for each, one in zip(args, layouts)], gradients)
-        places: list[Any] = []
-        map_aggregate(self.joint.structure, places.append)
-        if any(isinstance(each, SymbolicInt) or (isinstance(each, Place) and each.chain) for each in places):
+            self.joint, self.parts, self.writes_inside = owner.partitioned(
+                [example(each, one, values) for each, one in zip(args, layouts)], gradients
+            )
+        sources: list[Any] = []
+        map_aggregate(self.joint.structure, sources.append)
+        if any(isinstance(each, SymbolicInt) or (isinstance(each, OutputSource) and each.chain) for each in sources):
             raise Fixed("an output is a view")
         for other in other_sizes(sizes):
             check_same(
@@ -177,7 +179,7 @@ class DifferentiatedGraph:
         compiler: Any = self.owner.compiler
         made = [compiler.compile(SpecializedModule(self.joint.constants, each.graph, values), each, values) for each in self.programs]
         forward, backward = made if len(made) > 1 else (*made, None)
-        return AotPlan(self.owner, args, self.gradients, ForwardBackward(self.joint, self.parts, self.whole, forward, backward))
+        return AotPlan(self.owner, args, self.gradients, ForwardBackward(self.joint, self.parts, self.writes_inside, forward, backward))
 
 
 def example(tensor: Any, layout: InputLayout, values: Mapping[str, int], plain: bool = False) -> Any:

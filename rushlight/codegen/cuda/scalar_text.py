@@ -143,3 +143,12 @@ class ScalarText:
         if STORED[wanted] in ("half16", "brain16"):  # rounded to 16 bits and computed with as float
             return f"value({rounded(text, wanted)})"
         return f"({computed(wanted)}){text}"
+
+
+def instantiated(template: str, dtype: np.dtype[Any]) -> str:
+    """The source of kernels for a dtype: ``@T@`` is the stored type, ``@A@`` that of the arithmetic, and ``@STORE@`` rounds from one to the other."""
+    text = PRELUDE + template
+    marks = {"T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "STORE": rounded("(x)", dtype)}
+    for mark, value in marks.items():
+        text = text.replace(f"@{mark}@", value)
+    return text

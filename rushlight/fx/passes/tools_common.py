@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import Any
 
@@ -33,8 +34,8 @@ def is_node_output_tensor(node: Node) -> bool:
     return isinstance(kind, type) and issubclass(kind, TensorBase)
 
 
-def legalize_graph(gm: Any) -> Any:
-    """Put nodes in an order in which each comes after those it uses."""
+def in_topological_order(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes in an order in which each comes after those that it uses, which are added."""
     order: list[Node] = []
     seen: set[Node] = set()
 
@@ -45,13 +46,15 @@ def legalize_graph(gm: Any) -> Any:
                 visit(each)
             order.append(node)
 
-    nodes = list(gm.graph.nodes)
-    for node in nodes:
-        if node.op != "output":
-            visit(node)
     for node in nodes:
         visit(node)
-    gm.graph.lead_with(order)
+    return order
+
+
+def legalize_graph(gm: Any) -> Any:
+    """Put nodes in an order in which each comes after those it uses."""
+    nodes = list(gm.graph.nodes)
+    gm.graph.lead_with(in_topological_order(sorted(nodes, key=lambda node: node.op == "output")))
     gm.recompile()
     return gm
 

@@ -68,9 +68,13 @@ class MaxPool3d(_MaxPoolNd):
 
 
 class _MaxUnpoolNd(Module):
-    kernel_size: Any
-    stride: Any
-    padding: Any
+    _sizes: Any  # a number, or one for each dimension, as a tuple
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        super().__init__()
+        self.kernel_size = self._sizes(kernel_size)
+        self.stride = self._sizes(stride if stride is not None else kernel_size)
+        self.padding = self._sizes(padding)
 
     def extra_repr(self) -> str:
         """Sizes."""
@@ -80,11 +84,7 @@ class _MaxUnpoolNd(Module):
 class MaxUnpool1d(_MaxUnpoolNd):
     """Put maxima of signals back where they were, with zeros elsewhere."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _single(kernel_size)
-        self.stride = _single(stride if stride is not None else kernel_size)
-        self.padding = _single(padding)
+    _sizes = staticmethod(_single)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """The signals, of a size that may be named."""
@@ -94,11 +94,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 class MaxUnpool2d(_MaxUnpoolNd):
     """Put maxima of images back where they were, with zeros elsewhere."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _pair(kernel_size)
-        self.stride = _pair(stride if stride is not None else kernel_size)
-        self.padding = _pair(padding)
+    _sizes = staticmethod(_pair)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """The images, of a size that may be named."""
@@ -108,11 +104,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 class MaxUnpool3d(_MaxUnpoolNd):
     """Put maxima of volumes back where they were, with zeros elsewhere."""
 
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        super().__init__()
-        self.kernel_size = _triple(kernel_size)
-        self.stride = _triple(stride if stride is not None else kernel_size)
-        self.padding = _triple(padding)
+    _sizes = staticmethod(_triple)
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """The volumes, of a size that may be named."""

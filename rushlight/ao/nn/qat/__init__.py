@@ -50,15 +50,19 @@ class Linear(nn.Linear):
         return made
 
 
-class _ConvNd:
-    """Mix-in of convolutions with fake-quantized weights, for a subclass that also derives from a layer of ``nn``."""
-
-    _FLOAT_MODULE: Any = None
+class _FakeQuantizedWeight:
+    """Mix-in of layers with fake-quantized weights, for a subclass that also derives from a layer of ``nn``."""
 
     def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.qconfig = _require(qconfig)
         self.weight_fake_quant = qconfig.weight()
+
+
+class _ConvNd(_FakeQuantizedWeight):
+    """Mix-in of convolutions with fake-quantized weights."""
+
+    _FLOAT_MODULE: Any = None
 
     def forward(self, input: Any) -> Any:
         """The convolution with its weight rounded."""
@@ -105,13 +109,8 @@ class Conv3d(_ConvNd, nn.Conv3d):
     _FLOAT_MODULE = nn.Conv3d
 
 
-class Embedding(nn.Embedding):
+class Embedding(_FakeQuantizedWeight, nn.Embedding):
     """A table of vectors that is fake-quantized."""
-
-    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.qconfig = _require(qconfig)
-        self.weight_fake_quant = qconfig.weight()
 
     def forward(self, input: Any) -> Any:
         """Rows of the table, rounded."""
@@ -138,13 +137,8 @@ class Embedding(nn.Embedding):
         return made
 
 
-class EmbeddingBag(nn.EmbeddingBag):
+class EmbeddingBag(_FakeQuantizedWeight, nn.EmbeddingBag):
     """A table of vectors that is fake-quantized, of which bags of rows are added up."""
-
-    def __init__(self, *args: Any, qconfig: Any = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.qconfig = _require(qconfig)
-        self.weight_fake_quant = qconfig.weight()
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         """Sums of rows of the table, rounded."""

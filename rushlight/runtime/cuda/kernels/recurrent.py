@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
+from ....codegen.cuda.scalar_text import instantiated
 from ....core.precision import precision
 from ....ops.nn.rnn import steps
 from .. import gemm
@@ -101,19 +101,10 @@ _FORMATS = {
 _kernels: dict[Any, CudaKernel] = {}
 
 
-def source(dtype: np.dtype[Any]) -> str:
-    """The kernels for a dtype, as text."""
-    text = PRELUDE + _SOURCE
-    marks = {"T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "STORE": rounded("(x)", dtype)}
-    for mark, value in marks.items():
-        text = text.replace(f"@{mark}@", value)
-    return text
-
-
 def _kernel(cupy: Any, name: str, dtype: np.dtype[Any]) -> CudaKernel:
     found = _kernels.get((name, dtype))
     if found is None:
-        found = _kernels[name, dtype] = CudaKernel(cupy, source(dtype), name, _FORMATS[name])
+        found = _kernels[name, dtype] = CudaKernel(cupy, instantiated(_SOURCE, dtype), name, _FORMATS[name])
     return found
 
 

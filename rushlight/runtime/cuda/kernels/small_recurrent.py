@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....codegen.cuda.scalar_text import PRELUDE, STORED, rounded
+from ....codegen.cuda.scalar_text import instantiated
 from ..launch import CudaKernel
 
 _LARGEST, _TRAFFIC = 5 << 18, 64 << 20  # bytes of a weight, and of all that blocks read of it at one time
@@ -165,15 +165,6 @@ _kernels: dict[Any, CudaKernel] = {}
 _times: dict[Any, Any] = {}  # on the device, by content: captured graphs keep reading them
 
 
-def source(dtype: np.dtype[Any]) -> str:
-    """The kernels for a dtype, as text."""
-    text = PRELUDE + _SOURCE
-    marks = {"T": STORED[dtype], "A": "double" if dtype == np.float64 else "float", "STORE": rounded("(x)", dtype)}
-    for mark, value in marks.items():
-        text = text.replace(f"@{mark}@", value)
-    return text
-
-
 def takes(weight: Any, sequences: int) -> bool:
     """Whether a layer's weight is small enough to be read again at every time."""
     return bool(weight.nbytes <= _LARGEST and weight.nbytes * sequences <= _TRAFFIC)
@@ -195,7 +186,7 @@ def launch(
     dtype = arrays[0].dtype
     kernel = _kernels.get((name, dtype))
     if kernel is None:
-        kernel = _kernels[name, dtype] = CudaKernel(cupy, source(dtype), name, _FORMATS[name])
+        kernel = _kernels[name, dtype] = CudaKernel(cupy, instantiated(_SOURCE, dtype), name, _FORMATS[name])
     threads = min(1024, max(128, -(-gates * width // 32) * 32))
     shared = ((2 + gates) * width + threads) * (8 if dtype == np.float64 else 4)
     times = times_of(cupy, order)
