@@ -60,9 +60,7 @@ def constrained():
             )
 
         def compute_cmp_state(self, x):
-            return cooper.CMPState(
-                loss=(x**2).sum(), observed_constraints={self.sum: cooper.ConstraintState(violation=1 - x.sum())}
-            )
+            return cooper.CMPState(loss=(x**2).sum(), observed_constraints={self.sum: cooper.ConstraintState(violation=1 - x.sum())})
 
     problem = Problem()
     x = nn.Parameter(torch.zeros(2))

@@ -128,7 +128,10 @@ class _Bounded(Elementwise):
             if any(each.ndim for each in operands[1:] if hasattr(each, "ndim")):
                 raise ArgumentError("clamp(): the bounds 'min' and 'max' must both be numbers or both be Tensors")
             # A tensor without dimensions beside a number counts as a number: only its kind matters to the type of the result.
-            operands = [operands[0], *(_ZEROS[each.dtype.kind] if is_tensor else each for each, is_tensor in zip(operands[1:], tensors[1:]))]
+            operands = [
+                operands[0],
+                *(_ZEROS[each.dtype.kind] if is_tensor else each for each, is_tensor in zip(operands[1:], tensors[1:])),
+            ]
             tensors = [True, *(hasattr(each, "shape") for each in operands[1:])]
         common, dtype = super().dtypes(op, operands)
         if common.kind in "iu":
