@@ -357,3 +357,11 @@ def test_floats_of_the_whole_range_of_a_type(dtype: rushlight.dtype, expected: l
     rushlight.manual_seed(3)
     limits = rushlight.finfo(dtype)
     assert make_tensor(3, dtype=dtype, device="cpu", low=limits.min, high=limits.max).tolist()[:2] == expected
+
+
+def test_tolerances_may_be_tensors_without_dimensions() -> None:
+    x, rtol, atol = rushlight.ones(3), rushlight.tensor(1e-3), rushlight.tensor(0.0)
+    rushlight.testing.assert_close(x, x + 5e-4, rtol=rtol, atol=atol)
+    rushlight.testing.assert_close(1.0, 1.0005, rtol=rtol, atol=atol)
+    with pytest.raises(AssertionError, match="3 / 3"):
+        rushlight.testing.assert_close(x, x + 5e-3, rtol=rtol, atol=atol)
