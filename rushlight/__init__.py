@@ -193,12 +193,13 @@ _LATE = {
 
 # Submodules that load when one is asked for.
 _ROOMS = (
-    "__config__ __future__ accelerator amp ao backends checks cli compat compiler cpu cuda distributed distributions export fft func "
-    "functional futures fx hub jit library linalg masked monitor mps mtia multiprocessing nested nn onnx optim overrides package "
-    "profiler quantization quasirandom random return_types serialization signal sparse special testing types utils version viewer xpu"
-).split()
+    "__config__", "__future__", "accelerator", "amp", "ao", "backends", "checks", "cli", "compat", "compiler", "cpu", "cuda", "distributed",
+    "distributions", "export", "fft", "func", "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "monitor", "mps",
+    "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "package", "profiler", "quantization", "quasirandom", "random",
+    "return_types", "serialization", "signal", "sparse", "special", "testing", "types", "utils", "version", "viewer", "xpu",
+)  # fmt: skip
 
-__getattr__ = _missing(__name__, lazy=tuple(_ROOMS), names=_LATE, namespace="")
+__getattr__ = _missing(__name__, lazy=_ROOMS, names=_LATE, namespace="")
 __dir__ = _listing(__name__, "", [*_ROOMS, *(name for declared in _LATE.values() for name in declared.split())])
 
 _when_imported("triton.runtime", f"{__name__}.library.triton_kernels")

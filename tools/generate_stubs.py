@@ -286,7 +286,7 @@ def package_stub() -> str:
 def lazy_submodules(tree: ast.Module) -> set[str]:
     """The submodules that ``__getattr__`` of the package imports on first use."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "lazy":
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "_ROOMS":
             return set(ast.literal_eval(node.value))
     raise ValueError("rushlight/__init__.py names no lazy submodules")
 
