@@ -38,8 +38,8 @@ Path = tuple[Any, ...]
 class Rules:
     """What counts as equal."""
 
-    rtol: float | None = None
-    atol: float | None = None
+    rtol: Any = None  # a number, or a tensor without dimensions
+    atol: Any = None
     equal_nan: bool = False
     check_device: bool = True
     check_dtype: bool = True
