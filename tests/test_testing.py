@@ -361,3 +361,11 @@ def test_floats_of_the_whole_range_of_a_type(dtype: rushlight.dtype, expected: l
 
 def test_make_tensor_is_no_view() -> None:
     assert make_tensor(4, dtype=rushlight.complex64, device="cpu")._base is None
+
+
+def test_tolerances_may_be_tensors_without_dimensions() -> None:
+    x, rtol, atol = rushlight.ones(3), rushlight.tensor(1e-3), rushlight.tensor(0.0)
+    rushlight.testing.assert_close(x, x + 5e-4, rtol=rtol, atol=atol)
+    rushlight.testing.assert_close(1.0, 1.0005, rtol=rtol, atol=atol)
+    with pytest.raises(AssertionError, match="3 / 3"):
+        rushlight.testing.assert_close(x, x + 5e-3, rtol=rtol, atol=atol)

@@ -38,8 +38,8 @@ Path = tuple[Any, ...]
 class Rules:
     """What counts as equal."""
 
-    rtol: float | None = None
-    atol: float | None = None
+    rtol: Any = None  # a number, or a tensor without dimensions
+    atol: Any = None
     equal_nan: bool = False
     check_device: bool = True
     check_dtype: bool = True
@@ -62,7 +62,8 @@ class Rules:
     def tolerances(self, *kinds: Any) -> tuple[float, float]:
         """The tolerances asked for, else the widest that one of the data types has."""
         if self.rtol is not None and self.atol is not None:
-            return self.rtol, self.atol
+            rtol, atol = (each.item() if isinstance(each, Tensor) and each.ndim == 0 else each for each in (self.rtol, self.atol))
+            return rtol, atol
         widest = [self.at_least, *(TOLERANCES.get(kind, (0.0, 0.0)) for kind in kinds)]
         return max(each[0] for each in widest), max(each[1] for each in widest)
 
