@@ -420,7 +420,7 @@ class OpMethods(TensorBase):
     def digamma_(self) -> Tensor:
         """The derivative of the logarithm of the gamma function."""
     def dim_order(self, *, ambiguity_check: Any = False) -> _tuple[_int, ...]:
-        """The dimensions from the one with the largest stride to the innermost; refused, where asked for, if strides and sizes leave a choice."""
+        """The dimensions from the one with the largest stride to the innermost."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of ``input - other``."""
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
