@@ -303,6 +303,18 @@ def test_pytest_plugin(tmp_path: Path) -> None:
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
 
 
+@pytest.mark.parametrize("option", ["-Werror", "-ofilterwarnings=error"])
+def test_suites_that_turn_warnings_into_errors(tmp_path: Path, option: str) -> None:
+    (tmp_path / "test_infinities.py").write_text(
+        "import warnings\nimport pytest\nimport torch\n"
+        "half = torch.log(torch.zeros(1)) / 0\n\n\n"
+        "def test_of_kernels():\n    assert torch.exp(torch.tensor([1000.0])).isinf().all() and torch.sqrt(torch.tensor([-1.0])).isnan().all()\n\n\n"
+        "def test_of_the_program():\n    with pytest.raises(RuntimeWarning):\n        warnings.warn('mine', RuntimeWarning)\n"
+    )
+    done = start_python("-m", "pytest", "-q", "-p", "rushlight.compat.pytest_plugin", "-p", "no:cacheprovider", option, str(tmp_path))
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
+
+
 def test_private_modules_of_pytorch_tests(alias) -> None:
     from torch.testing._internal import common_dtype, common_quantization, common_utils, jit_utils, triton_utils
 
