@@ -395,6 +395,10 @@ def test_old_gradients_are_not_written_to() -> None:
                 assert torch.equal(gradient, copy)
 
 
+def halve_gradient(param: Any) -> None:
+    param.grad.mul_(0.5)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", ["RAdam", "ASGD", "LBFGS", "hook", "leaf hook", "post hook", "step hook", "user's", "item"])
 def test_what_is_not_captured_is_right(backend: str, kind: str) -> None:
@@ -418,7 +422,7 @@ def test_what_is_not_captured_is_right(backend: str, kind: str) -> None:
         if kind == "leaf hook":
             model[0].weight.register_hook(lambda gradient: gradient * 0.5)
         elif kind == "post hook":
-            model[0].weight.register_post_accumulate_grad_hook(lambda param: param.grad.mul_(0.5))
+            model[0].weight.register_post_accumulate_grad_hook(halve_gradient)
         elif kind == "step hook":
             optimizer.register_step_post_hook(lambda *given: calls.append(1))
 

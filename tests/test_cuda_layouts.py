@@ -231,7 +231,7 @@ def test_products_of_three(sizes: tuple[int, int, int], left: bool, right: bool,
     product = Interpreted(cupy, described)
     product.run(known(other), known(turned), known(made), known(bias) if biased else 0)
     torch.testing.assert_close(made.double(), expected, rtol=1e-5, atol=2e-5)
-    assert bool(product.turns) == (left and not right)
+    assert bool(product.transposes) == (left and not right)
 
 
 def test_which_products_are_of_three() -> None:

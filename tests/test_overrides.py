@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import operator
 
 import pytest
@@ -260,6 +261,15 @@ def test_a_handler_may_ask_again():
     assert calls == ["neg"]
 
 
+def required(function):
+    """How many positional arguments a function of Python must be given; one where it has no signature."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    return sum(each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in parameters)
+
+
 def test_every_overridable_function_asks_an_object_in_its_first_place():
     missing = []
     for group, functions in overrides.get_overridable_functions().items():
@@ -268,7 +278,7 @@ def test_every_overridable_function_asks_an_object_in_its_first_place():
         for function in functions:
             calls.clear()
             op = getattr(function, "op", None)
-            count = sum(p.default is MISSING and not p.keyword_only and not p.variadic for p in op.parameters) if op else 1
+            count = sum(p.default is MISSING and not p.keyword_only and not p.variadic for p in op.parameters) if op else required(function)
             if op and op.tensor_positions == ():
                 continue
             given = [d] * max(count, 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..tensor import Tensor
+from .numbers import all_true
 
 
 def _assert(condition: Any, message: str) -> None:
@@ -66,7 +67,7 @@ def _check_tensor_all_with(error_type: type[Exception], cond: Any, message: Call
         raise TypeError(f"cond must be a tensor, but got {type(cond)}")
     if str(cond.dtype) != "torch.bool":
         raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check_with(error_type, bool(cond.all()), message)
+    _check_with(error_type, all_true(cond), message)
 
 
 def _check_tensor_all(cond: Any, message: Callable[[], Any] | None = None) -> None:

@@ -32,6 +32,11 @@ def _convolution(
     return exports["", "convolution"](input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
+def all_true(input: Any) -> bool:
+    """Whether every element is true; a capture calls this natively, and later runs of its graph check the answer."""
+    return bool(input.all())
+
+
 def _assert_async(input: Any, assert_msg: str = "") -> None:
     """Raise where the one element of a tensor is zero."""
     if input.numel() != 1:

@@ -403,7 +403,7 @@ _FORMS: dict[str, Callable[..., Form | None]] = {
     "nn_functional_batch_norm": _batch_norm, "instance_norm": _instance_norm, "layer_norm": _norm("layer_norm", "cudnn_enable"), "group_norm": _norm("group_norm", "cudnn_enabled"),
     "nn_functional_embedding": _embedding, "index": _item_index, "einsum": _einsum, "split": _split, "pad": _pad, "interpolate": _interpolate, "grid_sample": _grid_sample,
     **{f"nn_functional_max_pool{dims}d": _max_pool(f"max_pool{dims}d", dims) for dims in (1, 2, 3)}, **{f"avg_pool{dims}d": _avg_pool(f"avg_pool{dims}d") for dims in (1, 2, 3)},
-    **{f"nn_functional_{name}": _dropout(name) for name in ("dropout", "alpha_dropout", "feature_alpha_dropout")}, **{f"nn_functional_dropout{dims}d": _dropout("feature_dropout") for dims in (1, 2, 3)},
+    **{f"nn_functional_dropout{dims}d": _dropout("feature_dropout") for dims in (1, 2, 3)},
     "nn_functional_unfold": _window("im2col"), "nn_functional_fold": _window("col2im"), "softplus": _softplus, "max": _extremum("max"), "min": _extremum("min"),
     "nn_functional_softmax": _functional_softmax("softmax"), "nn_functional_log_softmax": _functional_softmax("log_softmax"), "scatter": _scatter,
     "repeat_interleave": _repeat_interleave, "unique_consecutive": _unique_consecutive, "unique_slices": _unique, "nonzero_columns": lambda input: ("nonzero_numpy", {"self": input}),
@@ -416,11 +416,22 @@ _FORMS: dict[str, Callable[..., Form | None]] = {
     "logsigmoid": lambda input: ("log_sigmoid", {"self": input}),
     "var": _variance("var"), "std": _variance("std"), "norm": _no_form, "vector_norm": _vector_norm, "stft": _windows,
     "lstm": _recurrent("lstm"), "gru": _recurrent("gru"), "rnn_tanh": _recurrent("rnn_tanh"), "rnn_relu": _recurrent("rnn_relu"),
-    "arange": _arange, **{name: _factory(name) for name in ("zeros", "ones", "full", "eye", "linspace", "logspace", "scalar_tensor", "rand", "randn", "randint", "randperm")},
-    "empty": _factory("empty.memory_format"),
-    **{name: _like(name) for name in ("zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty")},
+    "arange": _arange, "empty": _factory("empty.memory_format"),
     "index_put": _index_put("index_put"), "view_shape": lambda input, size: ("view.default", {"self": input, "size": list(size)}),
     "multi_head_attention_forward": _no_form, "normalize": _no_form, "softsign": _no_form,
 }  # fmt: skip
 for _name, _form in _FORMS.items():
     forms.set(_form, _name)
+
+
+def _by_name(form: Callable[[str], Callable[..., Form]], *names: str) -> None:
+    """Register a form of ops whose operator has the op's name."""
+    for name in names:
+        forms.set(form(name.removeprefix("nn_functional_")), name)
+
+
+_by_name(_dropout, "nn_functional_dropout", "nn_functional_alpha_dropout", "nn_functional_feature_alpha_dropout")
+_by_name(_factory, "zeros", "ones", "full", "eye", "linspace", "logspace", "scalar_tensor", "rand", "randn", "randint", "randperm")
+_by_name(
+    _like, "zeros_like", "ones_like", "full_like", "empty_like", "rand_like", "randn_like", "new_zeros", "new_ones", "new_full", "new_empty"
+)  # fmt: skip

@@ -14,6 +14,7 @@ from ...graph.node import all_graphs, all_nodes
 from ...nn.modules.module import Module
 from ..control.python_functions import unpack
 from ..graph_module import GraphModule, targets
+from ..tracer.symbolic_sizes import counted
 from ..tracer.tracer import TracerWarning, tensors_in
 from .capture import bind_arguments, capture, class_of, holds_empty_list, holds_tensor
 from .outplace import drop_writes
@@ -141,15 +142,10 @@ def _traced(
     return TracedFunction(GraphModule(parts, captured.graph, "TracedFunction"), getattr(func, "__name__", type(func).__name__))
 
 
-_BY_SIZE = frozenset(
-    "split unsafe_split split_with_sizes unsafe_split_with_sizes chunk unsafe_chunk tensor_split hsplit vsplit dsplit unbind".split()
-)
-
-
 def check_counts(graph: Graph) -> None:
     """Have the parts of a tensor taken as many as they were in the trace: the sizes of another input may give more or fewer."""
     for node in list(graph.nodes):
-        if node.op == "call_function" and getattr(getattr(node.target, "op", None), "name", "") in _BY_SIZE:
+        if node.table_op is not None and node.table_op in counted:
             items = [user for user in node.users if user.target is operator.getitem and user.args[0] is node]
             if len(items) == len(node.users) and items:
                 with graph.inserting_after(node):

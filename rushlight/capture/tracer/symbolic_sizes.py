@@ -22,6 +22,11 @@ from .slice_bounds import Symbol, assumed_length, known_slice
 _MULTIPLIERS = (3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47)
 
 
+counted: Facet[bool] = Facet("counted", "how many results there are follows from a size")
+counted.set(
+    True, "unbind", "split", "chunk", "tensor_split", "split_with_sizes", "split_evenly", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk",
+    "unsafe_split_with_sizes",
+)  # fmt: skip
 data_sized: Facet[Callable[[tuple[Any, ...]], bool]] = Facet(
     "data sized", "whether arguments make the shape of the result follow from elements"
 )
@@ -174,8 +179,8 @@ class SymbolicSizes:
         if getattr(result, "_array", None).__class__ is Spec and not self.without_values:
             return None  # its sizes are formulas already
         by_elements = data_sized.of(op)
-        counted = op.factory and any(isinstance(value, TensorBase) for value in args)  # arange(tensor): its value is a size
-        data_dependent = (op.data_dependent or counted or by_elements is not None and by_elements(args)) and node in self.depends
+        by_value = op.factory and any(isinstance(value, TensorBase) for value in args)  # arange(tensor): its value is a size
+        data_dependent = (op.data_dependent or by_value or by_elements is not None and by_elements(args)) and node in self.depends
         if not data_dependent and not any(self.is_dynamic(value) for value in args):
             return None
         several = isinstance(result, (tuple, list))

@@ -11,6 +11,7 @@ from ...core.declare import composite, exports, primitive, table
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import DtypeError
 from ...core.families import same
+from ...core.overrides import overridable
 from ...core.quantized import Quantizer, per_tensor
 from .layers import _need_kernel
 from .quantize import dequantize, quantize_per_tensor
@@ -218,7 +219,7 @@ def _quantized_pool(name: str) -> Any:
         return _call(name, input, kernel_size, stride, padding, dilation, ceil_mode)
 
     pool.__name__ = pool.__qualname__ = f"quantized_{name}"
-    return pool
+    return overridable(pool)
 
 
 for _name in ("max_pool1d", "max_pool2d", "max_pool3d"):

@@ -59,8 +59,8 @@ def snapshot(value: Any) -> Any:
 
 def call_scripted_in_traces(recorder: Recorder, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """A function under ``script_if_tracing``, which a capture looks into like any other."""
-    return recorder.call(recorder.frame, function._script_wrapped, args, kwargs)
+    return recorder.call(recorder.frame, function.__original_fn, args, kwargs)
 
 
 flagged["_scripted_method"] = call_method
-flagged["_script_wrapped"] = call_scripted_in_traces
+flagged["__original_fn"] = call_scripted_in_traces

@@ -23,6 +23,7 @@ from ....graph.calls import bind
 from ....graph.node import only_computes
 from ....nn.parameter import Parameter
 from ....tensor.tensor import TRUTH, Tensor
+from ...tracer.symbolic_sizes import counted
 from ...tracer.tracer import PACKAGE_FOLDER, TracedTensor, Tracer, changes_shape, tensors_in
 from ..config import settings
 from ..guards.sources import Source
@@ -49,10 +50,6 @@ value_checks.set(
 )  # fmt: skip
 total: Facet[bool] = Facet("total", "the op takes every element, unlike its namespace's others")
 total.set(True, "linalg_vector_norm", "linalg_multi_dot", "linalg_diagonal", "linalg_vander", "linalg_vecdot", "linalg_cross")
-counted: Facet[bool] = Facet("counted", "how many results there are follows from a size")
-counted.set(
-    True, "unbind", "split", "chunk", "tensor_split", "split_with_sizes", "split_evenly", "hsplit", "vsplit", "dsplit", "unsafe_split", "unsafe_chunk"
-)  # fmt: skip
 without_ones: Facet[bool] = Facet(
     "without ones", "leaves dimensions of size 1 out: whether a size is 1 decides on the dimensions of the result"
 )
