@@ -56,3 +56,23 @@ def test_a_context_is_marked_by_assignment() -> None:
     x = torch.ones(1, requires_grad=True)
     Twice.apply(x)[0].backward()
     assert x.grad.tolist() == [2.0]
+
+
+def test_a_backward_may_be_compiled_by_itself() -> None:
+    class Sine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            result = x + x
+            ctx.save_for_backward(result)
+            return result
+
+        @staticmethod
+        @torch.compile(backend="eager", fullgraph=True)
+        def backward(ctx: Any, gradient: Any) -> Any:
+            (result,) = ctx.saved_tensors
+            return gradient * result.sin() if ctx.needs_input_grad[0] else None
+
+    for _ in range(2):
+        x = torch.ones(3, requires_grad=True)
+        Sine.apply(x).sum().backward()
+        torch.testing.assert_close(x.grad, torch.full((3,), 2.0).sin())

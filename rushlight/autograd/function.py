@@ -225,8 +225,8 @@ class _FunctionMeta(type):
 
     def __init__(cls, name: str, bases: Any, body: Any) -> None:
         super().__init__(name, bases, body)
-        cls._node_type = type(name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": cls.__module__})
-        cls._context_type = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": cls.__module__})
+        cls._node_type = type(name + "Backward", (FunctionNode,), {"__slots__": (), "function": cls, "__module__": FunctionCtx.__module__})
+        cls._context_type = type(name + "Backward", (FunctionCtx,), {"_forward_cls": cls, "__module__": FunctionCtx.__module__})
         cls._backward_function: Any = None
 
 
