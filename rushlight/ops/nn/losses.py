@@ -38,9 +38,9 @@ def old_reduction(reduction: str, size_average: bool | None, reduce: bool | None
     if size_average is None and reduce is None:
         return reduction
     warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
-    if reduce is False:
+    if reduce is not None and not reduce:
         return "none"
-    return "mean" if size_average in (None, True) else "sum"
+    return "mean" if size_average is None or size_average else "sum"
 
 
 def matched(input: Tensor, target: Tensor, what: str) -> tuple[Tensor, Tensor]:
