@@ -401,3 +401,44 @@ def test_old_switches_of_losses_are_read_as_truth_values() -> None:
     assert F.mse_loss(x, zero, torch.tensor([0.5])).item() == 5.0  # type: ignore[arg-type]
     assert F.mse_loss(x, zero, reduce=0).tolist() == [1.0, 9.0]  # type: ignore[arg-type]
     assert F.mse_loss(x, zero, size_average=0).item() == 10.0  # type: ignore[arg-type]
+
+
+# -- memory of results --------------------------------------------------------------------------------------------
+
+
+def test_matrices_of_lapack_lie_column_by_column_and_vectors_do_not() -> None:
+    matrices = torch.eye(3).expand(2, 3, 3) * 2 + torch.arange(3.0)
+    factor = torch.linalg.cholesky(matrices @ matrices.mT + torch.eye(3))
+    assert torch.linalg.svd(matrices).S.stride() == torch.linalg.eigvalsh(factor).stride() == torch.geqrf(matrices).tau.stride() == (3, 1)
+    assert torch.cholesky_inverse(factor[0]).stride() == torch.cholesky_solve(matrices[0], factor[0]).stride() == (1, 3)
+    assert torch.allclose(torch.cholesky_inverse(factor[0]) @ factor[0] @ factor[0].mT, torch.eye(3), atol=1e-4)
+
+
+def test_places_that_are_not_zero_lie_dimension_by_dimension() -> None:
+    x = torch.tensor([[1, 0, 2], [0, 3, 4]])
+    assert x.nonzero().stride() == torch.argwhere(x).stride() == (1, 4)
+    assert [each.stride() for each in x.nonzero(as_tuple=True)] == [(1,), (1,)]
+
+
+def test_a_rotation_is_a_transposed_copy_and_copies_of_views_share_nothing() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.rot90(x).stride() == torch.rot90(x, 3).stride() == (1, 3) and torch.rot90(x).tolist() == [[2, 5], [1, 4], [0, 3]]
+    assert torch.as_strided_copy(x, (2, 2), (1, 2)).stride() == (2, 1)
+    one = torch.ones(1)
+    torch.view_copy(one, ()).fill_(2)
+    assert one.item() == 1
+
+
+# -- forward mode, complex numbers ---------------------------------------------------------------------------------
+
+
+def test_the_tangent_of_an_embedding_is_not_scaled_by_frequencies() -> None:
+    with torch.autograd.forward_ad.dual_level():
+        table = torch.autograd.forward_ad.make_dual(torch.zeros(3, 1), torch.tensor([[1.0], [2.0], [3.0]]))
+        found = F.embedding(torch.tensor([1, 1, 2]), table, scale_grad_by_freq=True)
+        assert torch.autograd.forward_ad.unpack_dual(found).tangent.tolist() == [[2.0], [2.0], [3.0]]  # type: ignore[union-attr]
+
+
+def test_masked_normalize_of_complex_numbers() -> None:
+    found = torch.masked.normalize(torch.tensor([3 + 4j, 0j, 5j]), 2.0, 0, mask=torch.tensor([True, True, False]))
+    assert found.tolist() == [pytest.approx(0.6 + 0.8j), 0j, 0j]

@@ -81,14 +81,11 @@ def _embedding_backward_kernel(xp: Any, grad: Any, input: Any, rows: int, paddin
     return sum_rows(xp, values, index, rows)
 
 
-def _embedding_again(g: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool, rows: int) -> Any:
+def _embedding_again(g: Any, input: Any, padding_idx: int) -> Any:
     found = embedding_rows(g, input)
     if padding_idx >= 0:
         found = found.masked_fill((input == padding_idx).unsqueeze(-1), 0)
-    if scale_grad_by_freq:
-        counts = table["bincount"].call(input.reshape(-1), minlength=rows)[input]
-        found = found / counts.unsqueeze(-1)
-    return found
+    return found  # not scaled: the factor belongs to the gradient, and forward mode comes through here
 
 
 @primitive(

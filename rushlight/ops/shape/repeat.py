@@ -299,10 +299,10 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if k % 4 == 0:
         return input.clone()
     if k % 4 == 1:
-        return flip(input, second).transpose(first, second).contiguous()
+        return flip(input, second).transpose(first, second)
     if k % 4 == 2:
         return flip(input, first, second)
-    return flip(input, first).transpose(first, second).contiguous()
+    return flip(input, first).transpose(first, second)
 
 
 # -- products that repeat or roll their operands -----------------------------------------------------------------
