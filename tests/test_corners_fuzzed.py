@@ -442,3 +442,32 @@ def test_the_tangent_of_an_embedding_is_not_scaled_by_frequencies() -> None:
 def test_masked_normalize_of_complex_numbers() -> None:
     found = torch.masked.normalize(torch.tensor([3 + 4j, 0j, 5j]), 2.0, 0, mask=torch.tensor([True, True, False]))
     assert found.tolist() == [pytest.approx(0.6 + 0.8j), 0j, 0j]
+
+
+# -- losses and bags in half precision ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dtype, huber, smooth",
+    [
+        (
+            torch.bfloat16,
+            [0.0206298828125, 1.7734375, 0.1494140625, 1.671875, 0.62109375],
+            [0.006256103515625, 1.2421875, 0.04541015625, 1.1328125, 0.2333984375],
+        ),
+        (
+            torch.float16,
+            [0.021026611328125, 1.765625, 0.144287109375, 1.6689453125, 0.6240234375],
+            [0.00637054443359375, 1.248046875, 0.043701171875, 1.1328125, 0.2333984375],
+        ),
+    ],
+)
+def test_losses_of_half_precision_are_pytorchs_to_the_last_digit(dtype: Any, huber: list[float], smooth: list[float]) -> None:
+    values, targets = ((torch.sin(torch.arange(5, dtype=torch.float32) * 1.7 + start) * 3).to(dtype) for start in (1.0, 2.0))
+    assert F.huber_loss(values, targets, reduction="none", delta=0.7).tolist() == huber
+    assert F.smooth_l1_loss(values, targets, reduction="none", beta=3.3).tolist() == smooth
+
+
+def test_means_of_bags_in_half_precision_are_rounded_once() -> None:
+    found = F.embedding_bag(torch.tensor([0, 1, 2, 3, 3, 1]), halves(4, 2), torch.tensor([0, 3]), mode="mean")
+    assert found.tolist() == [[0.890625, 0.1689453125], [-2.921875, 0.474609375]]
