@@ -471,3 +471,46 @@ def test_losses_of_half_precision_are_pytorchs_to_the_last_digit(dtype: Any, hub
 def test_means_of_bags_in_half_precision_are_rounded_once() -> None:
     found = F.embedding_bag(torch.tensor([0, 1, 2, 3, 3, 1]), halves(4, 2), torch.tensor([0, 3]), mode="mean")
     assert found.tolist() == [[0.890625, 0.1689453125], [-2.921875, 0.474609375]]
+
+
+# -- what PyTorch refuses ------------------------------------------------------------------------------------------
+
+SENSELESS = {
+    "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.": (
+        RuntimeError,
+        lambda: torch.linalg.norm(torch.ones(2, 2, 2), "fro"),
+    ),
+    "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = 2": (
+        RuntimeError,
+        lambda: F.prelu(torch.ones(2, 3), torch.ones(3, 1)),
+    ),
+    "Expected floating point type for target with class probabilities, got ComplexFloat": (
+        RuntimeError,
+        lambda: F.cross_entropy(torch.ones(2, 3), torch.ones(2, 3, dtype=torch.complex64)),
+    ),
+    "Unknown Complex ScalarType for Long": (RuntimeError, lambda: torch.int64.to_complex()),
+    "integer": (TypeError, lambda: torch.ones((torch.tensor(3.0), 4))),  # type: ignore[arg-type]
+    "triu(): argument 'diagonal' (position 2) must be int, not NoneType": (TypeError, lambda: torch.triu(torch.ones(2, 2), None)),  # type: ignore[arg-type]
+    "one_hot(): argument 'num_classes' (position 2) must be int, not NoneType": (
+        TypeError,
+        lambda: F.one_hot(torch.tensor([1]), None),  # type: ignore[arg-type]
+    ),
+    "eigvalsh(): argument 'UPLO' (position 2) must be str, not NoneType": (
+        TypeError,
+        lambda: torch.linalg.eigvalsh(torch.ones(1, 1), UPLO=None),  # type: ignore[arg-type]
+    ),
+    "mm(): argument 'mat2' (position 2) must be Tensor, not NoneType": (TypeError, lambda: torch.mm(torch.ones(2, 2), None)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("message", SENSELESS)
+def test_what_has_no_meaning_is_refused_by_pytorchs_class_of_error(message: str) -> None:
+    kind, call = SENSELESS[message]
+    with pytest.raises(kind) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_a_tensor_without_dimensions_counts_less_in_block_diag() -> None:
+    assert torch.block_diag(torch.tensor(-1.3), torch.ones(1, 1, dtype=torch.float16)).dtype == torch.float16
+    assert torch.block_diag(torch.tensor([1, 2]), torch.tensor(1.5)).dtype == torch.float32

@@ -189,12 +189,12 @@ def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool =
     dims = None if dim is None else (tuple(dim) if isinstance(dim, (tuple, list)) else (dim,))
     if dims is not None and len(dims) not in (1, 2):
         raise ShapeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and ndim not in (1, 2):
+        raise ShapeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str):
         return linalg_matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     if ord is None:
         return linalg_vector_norm(input, 2, dims, keepdim, dtype=dtype)
-    if dims is None and ndim not in (1, 2):
-        raise ShapeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if (ndim if dims is None else len(dims)) == 1:
         return linalg_vector_norm(input, ord, dims, keepdim, dtype=dtype)
     return linalg_matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)

@@ -268,6 +268,8 @@ def cross_entropy(
     axis = 1 if input._array.ndim > 1 else 0
     logs = input.log_softmax(axis)
     if tuple(target._array.shape) == tuple(input._array.shape) and target._array.dtype.kind not in "iub":
+        if target.is_complex():
+            raise DtypeError(f"Expected floating point type for target with class probabilities, got {legacy_name(target._array.dtype)}")
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, axis)
     loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0:
