@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import math
+from typing import Any
 
+import numpy
 import pytest
 
 import rushlight as torch
@@ -319,3 +321,196 @@ def test_gradient_of_xlogy_where_factors_are_zero() -> None:
     x = torch.tensor([0.0, 0.0, 2.0], requires_grad=True)
     torch.xlogy(x, torch.tensor([0.0, 3.0, 3.0])).sum().backward()
     assert torch.allclose(x.grad, torch.tensor([0.0, math.log(3.0), math.log(3.0)]))  # type: ignore[arg-type]
+
+
+# -- half precision: where PyTorch rounds once ---------------------------------------------------------------------
+
+
+def halves(*shape: int, start: float = 1.0) -> torch.Tensor:
+    count = math.prod(shape)
+    return (torch.sin(torch.arange(count, dtype=torch.float32) * 1.7 + start) * 3).reshape(shape).to(torch.bfloat16)
+
+
+def test_attention_in_half_precision_is_rounded_once_forwards_and_backwards() -> None:
+    query, key, value = (halves(1, 3, 4, start=start).requires_grad_() for start in (1.0, 2.0, 3.0))
+    F.scaled_dot_product_attention(query, key, value).sum().backward()
+    assert query.grad.tolist() == [  # type: ignore[union-attr]
+        [
+            [0.00482177734375, 0.005035400390625, -0.00604248046875, -0.0034637451171875],
+            [0.01300048828125, 0.01361083984375, -0.016357421875, -0.0093994140625],
+            [0.05224609375, 0.052001953125, -0.06494140625, -0.03515625],
+        ]
+    ]
+
+
+def test_gradients_of_products_with_a_batch_sum_over_it_before_they_are_rounded() -> None:
+    matrix, left, right = halves(2, 3).requires_grad_(), halves(5).requires_grad_(), halves(5).requires_grad_()
+    (matrix @ halves(7, 3, 4, start=2.0)).backward(halves(7, 2, 4, start=0.5))
+    (left @ halves(6, 5, 3)).backward(halves(6, 3, start=0.3))
+    (halves(6, 3, 5) @ right).backward(halves(6, 3, start=0.3))
+    assert matrix.grad.tolist() == [[-67.5, -61.5, -39.5], [-55.5, -67.5, -62.0]]  # type: ignore[union-attr]
+    assert left.grad.tolist() == [-3.328125, 19.375, 18.0, -5.75, -22.375]  # type: ignore[union-attr]
+    assert right.grad.tolist() == [-9.5625, -14.8125, 13.4375, 11.375, -16.375]  # type: ignore[union-attr]
+
+
+def test_the_factor_of_renorm_is_computed_in_single_precision() -> None:
+    assert torch.renorm(halves(4, 5), 2, 0, 1.0)[:2].tolist() == [
+        [0.5, 0.25390625, -0.56640625, -0.1083984375, 0.59375],
+        [-0.05078125, -0.6640625, 0.2216796875, 0.60546875, -0.376953125],
+    ]
+
+
+# -- numbers of NumPy, and tensors without dimensions, for numbers -------------------------------------------------
+
+
+def test_addr_computes_in_the_common_type_of_its_three_tensors() -> None:
+    found = torch.addr(torch.tensor([[2]]), torch.tensor([-1]), torch.tensor([4.0], dtype=torch.float16), beta=0.5)
+    assert found.dtype == torch.float16 and found.tolist() == [[-3.0]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: torch.pdist(x, numpy.float64(0.5)),
+        lambda x: torch.cdist(x, x + 1, numpy.float64(3)),
+        lambda x: torch.norm(x, numpy.float64(3)),
+        lambda x: torch.dist(x, x + 1, numpy.float64(3)),
+        lambda x: torch.lerp(x, x + 1, numpy.float64(0.25)),
+        lambda x: torch.linalg.vector_norm(x, numpy.int64(3)),
+        lambda x: torch.quantile(x, numpy.float32(0.5)),
+        lambda x: torch.nn.LayerNorm(numpy.int64(2))(x),
+    ],
+)
+def test_a_number_of_numpy_does_not_change_the_type_of_a_result(call: Any) -> None:
+    assert call(torch.arange(6.0).reshape(3, 2)).dtype == torch.float32
+
+
+def test_sizes_and_counts_may_be_tensors_and_numbers_of_numpy() -> None:
+    two, image = torch.tensor(2), torch.arange(16.0).reshape(1, 1, 4, 4)
+    assert F.avg_pool2d(image, two).shape == F.max_pool2d(image, two, stride=(two, numpy.int64(2))).shape == (1, 1, 2, 2)
+    assert F.adaptive_avg_pool1d(image[0], two).shape == F.adaptive_max_pool1d(image[0], two).shape == (1, 4, 2)
+    assert [len(each) for each in torch.tensor_split(torch.ones(5), numpy.int64(2))] == [3, 2]
+    assert [len(each) for each in torch.hsplit(torch.ones(4), numpy.int64(2))] == [2, 2]
+    assert torch.repeat_interleave(torch.ones(2), numpy.int64(2)).shape == (4,)
+    assert torch.addmv(torch.tensor([1]), torch.tensor([[2]]), torch.tensor([3]), alpha=torch.tensor(3)).tolist() == [19]
+    assert torch.histogram(torch.arange(3.0)).bin_edges.shape == (101,)
+
+
+def test_old_switches_of_losses_are_read_as_truth_values() -> None:
+    x, zero = torch.tensor([1.0, 3.0]), torch.zeros(2)
+    assert F.mse_loss(x, zero, torch.tensor([0.5])).item() == 5.0  # type: ignore[arg-type]
+    assert F.mse_loss(x, zero, reduce=0).tolist() == [1.0, 9.0]  # type: ignore[arg-type]
+    assert F.mse_loss(x, zero, size_average=0).item() == 10.0  # type: ignore[arg-type]
+
+
+# -- memory of results --------------------------------------------------------------------------------------------
+
+
+def test_matrices_of_lapack_lie_column_by_column_and_vectors_do_not() -> None:
+    matrices = torch.eye(3).expand(2, 3, 3) * 2 + torch.arange(3.0)
+    factor = torch.linalg.cholesky(matrices @ matrices.mT + torch.eye(3))
+    assert torch.linalg.svd(matrices).S.stride() == torch.linalg.eigvalsh(factor).stride() == torch.geqrf(matrices).tau.stride() == (3, 1)
+    assert torch.cholesky_inverse(factor[0]).stride() == torch.cholesky_solve(matrices[0], factor[0]).stride() == (1, 3)
+    assert torch.allclose(torch.cholesky_inverse(factor[0]) @ factor[0] @ factor[0].mT, torch.eye(3), atol=1e-4)
+
+
+def test_places_that_are_not_zero_lie_dimension_by_dimension() -> None:
+    x = torch.tensor([[1, 0, 2], [0, 3, 4]])
+    assert x.nonzero().stride() == torch.argwhere(x).stride() == (1, 4)
+    assert [each.stride() for each in x.nonzero(as_tuple=True)] == [(1,), (1,)]
+
+
+def test_a_rotation_is_a_transposed_copy_and_copies_of_views_share_nothing() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.rot90(x).stride() == torch.rot90(x, 3).stride() == (1, 3) and torch.rot90(x).tolist() == [[2, 5], [1, 4], [0, 3]]
+    assert torch.as_strided_copy(x, (2, 2), (1, 2)).stride() == (2, 1)
+    one = torch.ones(1)
+    torch.view_copy(one, ()).fill_(2)
+    assert one.item() == 1
+
+
+# -- forward mode, complex numbers ---------------------------------------------------------------------------------
+
+
+def test_the_tangent_of_an_embedding_is_not_scaled_by_frequencies() -> None:
+    with torch.autograd.forward_ad.dual_level():
+        table = torch.autograd.forward_ad.make_dual(torch.zeros(3, 1), torch.tensor([[1.0], [2.0], [3.0]]))
+        found = F.embedding(torch.tensor([1, 1, 2]), table, scale_grad_by_freq=True)
+        assert torch.autograd.forward_ad.unpack_dual(found).tangent.tolist() == [[2.0], [2.0], [3.0]]  # type: ignore[union-attr]
+
+
+def test_masked_normalize_of_complex_numbers() -> None:
+    found = torch.masked.normalize(torch.tensor([3 + 4j, 0j, 5j]), 2.0, 0, mask=torch.tensor([True, True, False]))
+    assert found.tolist() == [pytest.approx(0.6 + 0.8j), 0j, 0j]
+
+
+# -- losses and bags in half precision ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "dtype, huber, smooth",
+    [
+        (
+            torch.bfloat16,
+            [0.0206298828125, 1.7734375, 0.1494140625, 1.671875, 0.62109375],
+            [0.006256103515625, 1.2421875, 0.04541015625, 1.1328125, 0.2333984375],
+        ),
+        (
+            torch.float16,
+            [0.021026611328125, 1.765625, 0.144287109375, 1.6689453125, 0.6240234375],
+            [0.00637054443359375, 1.248046875, 0.043701171875, 1.1328125, 0.2333984375],
+        ),
+    ],
+)
+def test_losses_of_half_precision_are_pytorchs_to_the_last_digit(dtype: Any, huber: list[float], smooth: list[float]) -> None:
+    values, targets = ((torch.sin(torch.arange(5, dtype=torch.float32) * 1.7 + start) * 3).to(dtype) for start in (1.0, 2.0))
+    assert F.huber_loss(values, targets, reduction="none", delta=0.7).tolist() == huber
+    assert F.smooth_l1_loss(values, targets, reduction="none", beta=3.3).tolist() == smooth
+
+
+def test_means_of_bags_in_half_precision_are_rounded_once() -> None:
+    found = F.embedding_bag(torch.tensor([0, 1, 2, 3, 3, 1]), halves(4, 2), torch.tensor([0, 3]), mode="mean")
+    assert found.tolist() == [[0.890625, 0.1689453125], [-2.921875, 0.474609375]]
+
+
+# -- what PyTorch refuses ------------------------------------------------------------------------------------------
+
+SENSELESS = {
+    "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D.": (
+        RuntimeError,
+        lambda: torch.linalg.norm(torch.ones(2, 2, 2), "fro"),
+    ),
+    "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = 2": (
+        RuntimeError,
+        lambda: F.prelu(torch.ones(2, 3), torch.ones(3, 1)),
+    ),
+    "Expected floating point type for target with class probabilities, got ComplexFloat": (
+        RuntimeError,
+        lambda: F.cross_entropy(torch.ones(2, 3), torch.ones(2, 3, dtype=torch.complex64)),
+    ),
+    "Unknown Complex ScalarType for Long": (RuntimeError, lambda: torch.int64.to_complex()),
+    "integer": (TypeError, lambda: torch.ones((torch.tensor(3.0), 4))),  # type: ignore[arg-type]
+    "triu(): argument 'diagonal' (position 2) must be int, not NoneType": (TypeError, lambda: torch.triu(torch.ones(2, 2), None)),  # type: ignore[arg-type]
+    "one_hot(): argument 'num_classes' (position 2) must be int, not NoneType": (
+        TypeError,
+        lambda: F.one_hot(torch.tensor([1]), None),  # type: ignore[arg-type]
+    ),
+    "eigvalsh(): argument 'UPLO' (position 2) must be str, not NoneType": (
+        TypeError,
+        lambda: torch.linalg.eigvalsh(torch.ones(1, 1), UPLO=None),  # type: ignore[arg-type]
+    ),
+    "mm(): argument 'mat2' (position 2) must be Tensor, not NoneType": (TypeError, lambda: torch.mm(torch.ones(2, 2), None)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("message", SENSELESS)
+def test_what_has_no_meaning_is_refused_by_pytorchs_class_of_error(message: str) -> None:
+    kind, call = SENSELESS[message]
+    with pytest.raises(kind) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_a_tensor_without_dimensions_counts_less_in_block_diag() -> None:
+    assert torch.block_diag(torch.tensor(-1.3), torch.ones(1, 1, dtype=torch.float16)).dtype == torch.float16
+    assert torch.block_diag(torch.tensor([1, 2]), torch.tensor(1.5)).dtype == torch.float32

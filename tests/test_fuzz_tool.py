@@ -11,6 +11,7 @@ from fuzz.compare import difference, shrink
 from fuzz.outcome import outcome
 from fuzz.run_training import FORMS, compare, run_form, shrunk
 from fuzz.run_training import difference as difference_in_training
+from fuzz.spellings import Scalar, Speller
 from fuzz.training import export_program, training_program
 
 import rushlight
@@ -98,3 +99,16 @@ def test_a_difference_in_a_training_program_is_found_and_shrunk() -> None:
     )
     differs = lambda text: compare(run_form(text, lambda _: None), run_form(text, lambda function: function), False)
     assert differs(broken).startswith("values 0") and len(shrunk(broken, differs, 40)) < len(broken)
+
+
+def test_spellings_of_a_call_are_the_same_in_every_process_and_show_themselves() -> None:
+    first, second = Speller(Mutator(table["sum"], 3)), Speller(Mutator(table["sum"], 3))
+    calls = [str(first.call()) for _ in range(60)]
+    assert calls == [str(second.call()) for _ in range(60)]
+    assert any("axis=" in each for each in calls) and any("numpy." in each or "tensor(" in each for each in calls)
+
+
+def test_a_number_is_made_in_the_form_that_a_call_spells() -> None:
+    found = outcome(rushlight, Call("mul", "mul", [Array(np.array([2.0]), "float32"), Scalar(3.0, "numpy.float64")]))
+    assert found.dtypes == ["float32"] and found.results[0].tolist() == [6.0]
+    assert outcome(rushlight, Call("mul", "mul", [Array(np.array([2]), "int64"), Scalar(3, "tensor")])).results[0].tolist() == [6]

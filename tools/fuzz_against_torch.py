@@ -23,17 +23,19 @@ from fuzz.calls import Call, Mutator  # noqa: E402
 from fuzz.compare import difference, shrink, wrong_in_two_ways  # noqa: E402
 from fuzz.outcome import Outcome, outcome  # noqa: E402
 from fuzz.peer import PyTorch  # noqa: E402
+from fuzz.spellings import Speller  # noqa: E402
 from samples import makers, samples_of  # noqa: E402
 
 import rushlight  # noqa: E402
 from rushlight.core.declare import table  # noqa: E402
 
 
-def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool) -> list[tuple[Call, str]]:
+def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool, spellings: bool) -> list[tuple[Call, str]]:
     """Differences found in random calls of an op, shrunk, one of each kind."""
     mutator = Mutator(op, seed)
     if not mutator.bases:
         return []
+    maker: Any = Speller(mutator) if spellings else mutator
     found: dict[str, tuple[Call, str]] = {}
 
     def both(call: Call) -> tuple[Outcome, Outcome]:
@@ -41,7 +43,7 @@ def fuzz(op: Any, peer: PyTorch, count: int, seed: int, strides: bool) -> list[t
 
     for start in range(0, count, 100):
         calls = pickle.loads(
-            pickle.dumps([mutator.call() for _ in range(min(100, count - start))])
+            pickle.dumps([maker.call() for _ in range(min(100, count - start))])
         )  # arrays lie as they do in the other process
         for call, theirs in zip(calls, peer.ask(calls)):
             if theirs.error in ("crash", "AttributeError"):
@@ -65,6 +67,9 @@ def main() -> int:
     parser.add_argument("--from", dest="first", default="", metavar="OP", help="begin with this op")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--strides", action="store_true", help="compare strides of results too")
+    parser.add_argument(
+        "--spellings", action="store_true", help="the same arguments in other forms: keywords, NumPy's names and numbers, lists"
+    )
     given = parser.parse_args()
     ops = [
         op
@@ -79,7 +84,7 @@ def main() -> int:
     peer = PyTorch(given.torch)
     total: Counter[str] = Counter()
     for number, op in enumerate(ops, 1):
-        differences = fuzz(op, peer, given.calls, given.seed, given.strides)
+        differences = fuzz(op, peer, given.calls, given.seed, given.strides, given.spellings)
         total["ops"] += bool(differences)
         total["differences"] += len(differences)
         print(f"[{number}/{len(ops)}] {op.name}: {len(differences) or 'no'} differences", file=sys.stderr)

@@ -65,6 +65,10 @@ def check_arguments(op: Op, args: Any, out: Any = None) -> None:
         value = args[position]
         kind = parameter.kind
         if value is None:
+            if kind == "tensor" and not parameter.variadic and parameter.annotation == "Tensor":
+                raise argument_error(op, position, value)
+            if kind == "value" and parameter.annotation in _FIT and parameter.default is not None:
+                raise argument_error(op, position, value, parameter.annotation)
             continue
         if parameter.variadic:
             if parameter.annotation == "int":

@@ -65,6 +65,8 @@ class dtype:
 
     def to_complex(self) -> dtype:
         """The complex type of the same precision; of ``bfloat16`` it is ``complex64``."""
+        if self.category < FLOATING:
+            raise RuntimeError(f"Unknown Complex ScalarType for {legacy_name(self.numpy)}")
         return self if self.is_complex else {"float64": complex128, "float16": complex32}.get(self.name, complex64)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import Spec
+from .base import Spec, TensorBase
 from .declare import Op
 from .dtypes import BOOL, BY_NUMPY, COMPLEX, FLOATING, INTEGRAL, LOW_PRECISION, default, promote_numpy, result_dtype
 from .errors import ArgumentError, DtypeError, OperationError, ShapeError, UnsupportedDtype, dimension_error
@@ -191,8 +191,14 @@ def takes_out(kernel: Any) -> bool:
     return kernel.__class__ is str if code is None else "out" in code.co_varnames[: code.co_argcount]
 
 
+def plain_number(value: Any) -> Any:
+    """A tensor without dimensions or a NumPy scalar as a number of Python, whose type does not count; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) or (isinstance(value, TensorBase) and not value._array.ndim) else value  # type: ignore[attr-defined]
+
+
 def factor_of(value: Any, dtype: np.dtype[Any]) -> Any:
     """A factor such as ``alpha`` as a NumPy scalar of a dtype: a negative one wraps in an unsigned type, one that is too large is refused."""
+    value = plain_number(value)
     if dtype.kind in "iu":
         bits = dtype.itemsize * 8 - (dtype.kind == "i")
         if not -(1 << bits) <= value < 1 << bits:

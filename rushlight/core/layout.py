@@ -49,7 +49,7 @@ def arranged(layout: str, values: Any, results: Any) -> Any:
     if layout == "contiguous":
         return _each(results, lambda result: result if result.flags.c_contiguous else np.ascontiguousarray(result))
     if layout == "column major":
-        return _each(results, _column_major)
+        return _each(results, lambda result: _column_major(result) if result.ndim >= first.ndim else result)  # not of vectors
     if values[-1].__class__ is str and values[-1] == "circular":  # made of contiguous pieces
         return results
     if layout == "preserve":

@@ -12,6 +12,7 @@ import numpy as np
 
 from .base import Spec
 from .declare import Op, table
+from .devices import sole_accelerator
 from .dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex32, complex64, float32
 from .layout import converted
 
@@ -56,6 +57,11 @@ def in_single(body: Callable[..., Any], input: Any, *others: Any) -> Any:
     cast = table["cast"].call
     wide = (each if each is None or each._array.dtype not in LOW_PRECISION else cast(each, float32) for each in (input, *others))
     return cast(body(*wide), BY_NUMPY[narrow])
+
+
+def computed_in_single(input: Any) -> bool:
+    """Whether a composite widens its input: on the CPU, in half precision.  Kernels of accelerators do it element by element."""
+    return input._array.dtype in LOW_PRECISION and (sole_accelerator.kind is None or input.device.type == "cpu")
 
 
 def _rounded(result: Any, narrow: Any) -> Any:

@@ -234,7 +234,7 @@ def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: An
     data, mask = _opened(input, mask, "normalize")
     data = data if dtype is None else data.to(dtype)
     length = norm(data, ord, dim, keepdim=True, mask=mask)
-    return _same(input, mask, _filled(data, mask, 0) / rushlight.maximum(length, rushlight.tensor(eps, dtype=data.dtype)))
+    return _same(input, mask, _filled(data, mask, 0) / rushlight.maximum(length, rushlight.tensor(eps, dtype=length.dtype)))
 
 
 def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None) -> Any:

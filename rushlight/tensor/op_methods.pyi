@@ -576,7 +576,7 @@ class OpMethods(TensorBase):
         """0 for what is negative, 1 for what is positive, and ``values`` for 0."""
     def histc(self, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None) -> Tensor:
         """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
-    def histogram(self, bins: Tensor | _Number, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> _results.histogram:
+    def histogram(self, bins: Tensor | _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> _results.histogram:
         """The histogram of all elements, in a number of equal bins or between given edges, and the edges of the bins."""
     def hsplit(self, indices_or_sections: Any) -> Any:
         """Split along the second dimension (of a vector, the first)."""

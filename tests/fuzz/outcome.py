@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .calls import Array, Call, Dtype
+from .spellings import Scalar
 
 ERRORS = (NotImplementedError, IndexError, TypeError, ValueError, RuntimeError)  # the classes that programs catch, the nearest first
 
@@ -61,9 +62,24 @@ def tensors(torch: Any, value: Any, made: list[Any]) -> Any:
         return tensor
     if isinstance(value, Dtype):
         return getattr(torch, value.name)
+    if isinstance(value, Scalar):
+        return number(torch, value)
     if isinstance(value, (list, tuple)):
         return type(value)(tensors(torch, each, made) for each in value)
     return value
+
+
+def number(torch: Any, scalar: Scalar) -> Any:
+    """A number in the form that a call spells it in."""
+    value: Any = scalar.value
+    if scalar.kind in ("tensor", "tensor1"):
+        return torch.tensor(value if scalar.kind == "tensor" else [value])
+    if isinstance(value, float) and not np.isfinite(value) and scalar.kind not in ("float", "complex", "numpy.float64", "numpy.float32"):
+        return value
+    name = scalar.kind.removeprefix("numpy.")
+    if scalar.kind != name:
+        return np.array(value).astype(name.rstrip("_"))[()]
+    return {"bool": bool, "int": int, "float": float, "complex": complex}[name](value)
 
 
 def flatten(result: Any) -> list[Any]:

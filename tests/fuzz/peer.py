@@ -25,7 +25,7 @@ while True:
     if len(size) < 8:
         break
     calls = pickle.loads(source.read(struct.unpack("<q", size)[0]))
-    signal.alarm(20 if isinstance(calls[0], tuple) else 0)  # a script that does not end ends the process
+    signal.alarm(20 if len(calls) == 1 else 120)  # a call that does not end (a random one of infinity) ends the process
     found = pickle.dumps([
         run_script(torch, *call) if isinstance(call, tuple) else run_program(torch, call) if isinstance(call, str) else outcome(torch, call) for call in calls
     ])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any
 
 import ml_dtypes
@@ -96,7 +97,7 @@ def _one_size(size: Any) -> Any:
     if isinstance(size, bool) or not hasattr(size, "__index__"):
         raise ArgumentError(f"argument 'size' must be tuple of ints, not {type(size).__name__}")
     # Only tensors and NumPy's integers are read; a symbolic size stays as it is.
-    return int(size) if isinstance(size, (Tensor, np.integer)) else size  # type: ignore[arg-type]
+    return operator.index(size) if isinstance(size, (Tensor, np.integer)) else size  # type: ignore[arg-type]
 
 
 def fitting(value: Any, numpy_type: Any, size: Any = 0) -> Any:

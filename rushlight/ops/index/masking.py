@@ -255,7 +255,7 @@ def nonzero_columns_form(g: Any, input: Any) -> Any:
 
 def _nonzero_rows_kernel(xp: Any, input: Any) -> Any:
     columns = xp.nonzero(xp.atleast_1d(input))
-    return xp.stack(columns, 1) if input.ndim else xp.empty((columns[0].size, 0), np.int64)
+    return xp.stack(columns).T if input.ndim else xp.empty((columns[0].size, 0), np.int64)
 
 
 @primitive(
@@ -274,7 +274,7 @@ def nonzero_rows(input: Tensor) -> Tensor:
 
 @primitive(
     meta=_unknown_shape,
-    kernel=lambda xp, input: list(xp.nonzero(xp.atleast_1d(input))),
+    kernel=lambda xp, input: [xp.ascontiguousarray(each) for each in xp.nonzero(xp.atleast_1d(input))],
     vjp={},
     returns="list",
     exact=True,

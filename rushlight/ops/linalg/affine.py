@@ -11,9 +11,9 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import sole_accelerator
-from ...core.dtypes import legacy_name
+from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
-from ...core.families import broadcast_shapes, factor_of
+from ...core.families import broadcast_shapes, factor_of, promoted
 from ...core.fast_paths import shortcut, shortcuts
 from ...core.kernel_providers import PRODUCTS, compiled
 from ...core.recording import together
@@ -142,23 +142,25 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
 @composite(in_place=True, out=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input + alpha *`` the outer product of two vectors."""
-    product = outer(vec1, vec2)
-    target: Any = input.expand(product._array.shape)
-    integral = all(tensor._array.dtype.kind in "iub" for tensor in (target, vec1, vec2))
+    integral = all(tensor._array.dtype.kind in "iub" for tensor in (input, vec1, vec2))
     for name, value in (("beta", beta), ("alpha", alpha)):
         if integral and isinstance(value, (float, complex)):
             raise DtypeError(f"For integral input tensors, argument {name} must not be a floating point number.")
-        if isinstance(value, complex) and all(tensor._array.dtype.kind != "c" for tensor in (target, vec1, vec2)):
+        if isinstance(value, complex) and all(tensor._array.dtype.kind != "c" for tensor in (input, vec1, vec2)):
             raise OperationError("value cannot be converted to type float without overflow")
-        if isinstance(value, bool) and any(tensor._array.dtype.kind != "b" for tensor in (target, vec1, vec2)):
+        if isinstance(value, bool) and any(tensor._array.dtype.kind != "b" for tensor in (input, vec1, vec2)):
             raise DtypeError(f"Boolean {name} only supported for Boolean results.")
-    if product._array.dtype.kind == "b" and target._array.dtype.kind == "b":
+    common = BY_NUMPY[promoted([each._array for each in (input, vec1, vec2)])]
+    input, vec1, vec2 = (each if each.dtype == common else each.to(common) for each in (input, vec1, vec2))
+    if common.numpy.kind == "b":
+        product = outer(vec1, vec2)
         product = product if alpha else product ^ product
-        return product | target if beta else product
-    scaled = product if alpha == 1 else product * alpha
+        return product | input if beta else product
+    product = outer(vec1 if alpha == 1 else vec1 * alpha, vec2)
+    target: Any = input.expand(product._array.shape)
     if beta == 0:
-        return scaled + table["zeros_like"].call(target)
-    return scaled + (target if beta == 1 else target * beta)
+        return product + table["zeros_like"].call(target)
+    return product + (target if beta == 1 else target * beta)
 
 
 # -- layers -------------------------------------------------------------------------------------------------------

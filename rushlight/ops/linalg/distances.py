@@ -10,7 +10,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
 from ...core.dtypes import LOW_PRECISION, legacy_name
 from ...core.errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
-from ...core.families import broadcast_shapes
+from ...core.families import broadcast_shapes, plain_number
 from ..reduce.reductions_onnx import vector_norm_form
 from .matmul import array_product, matmul
 from .norms import vector_norm
@@ -105,8 +105,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str | None = "us
         raise ShapeError(f"X1 and X2 must have the same number of columns. X1: {a[-1]} X2: {b[-1]}")
     if x1._array.dtype != x2._array.dtype:
         raise DtypeError(f"expected scalar type {legacy_name(x1._array.dtype)} but found {legacy_name(x2._array.dtype)}")
-    if isinstance(p, Tensor) and not p._array.ndim:
-        p = p.item()  # type: ignore[attr-defined]
+    p = plain_number(p)
     if p < 0:
         raise OperationError("cdist only supports non-negative p values")
     many = compute_mode in (None, _MODES[0]) and (a[-2] > _FEW or b[-2] > _FEW)
@@ -132,6 +131,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     _check_points("pdist", input=input)
     if input._array.ndim != 2:
         raise ShapeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    p = plain_number(p)
     if p < 0:
         raise OperationError("pdist only supports non-negative p values")
     count = input._array.shape[0]

@@ -92,7 +92,8 @@ def _inverse_meta(input: Any, upper: bool) -> Spec:
 def _inverse_kernel(xp: Any, input: Any, upper: bool) -> Any:
     inverse = xp.linalg.inv(xp.triu(input) if upper else xp.tril(input))
     across = inverse.conj().swapaxes(-1, -2)
-    return xp.matmul(inverse, across) if upper else xp.matmul(across, inverse)
+    found = xp.matmul(inverse, across) if upper else xp.matmul(across, inverse)
+    return found.conj().swapaxes(-1, -2)  # the same matrix, each column after the other
 
 
 def _inverse_gradient(g: Any, input: Any, result: Any, upper: bool) -> Any:
@@ -140,7 +141,7 @@ def _solve_factor_gradient(g: Any, result: Any, input2: Any, upper: bool) -> Any
 
 
 @composite(
-    out=True, kernel=checked(_solve_meta, _solve_kernel), meta=_solve_meta,
+    layout="column major", out=True, kernel=checked(_solve_meta, _solve_kernel), meta=_solve_meta,
     vjp={"input": lambda g, input2, upper: cholesky_solve(g, input2, upper), "input2": _solve_factor_gradient},
 )  # fmt: skip
 def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:

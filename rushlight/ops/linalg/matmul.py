@@ -99,9 +99,12 @@ def matmul_input_gradient(g: Any, input_shape: Any, other: Any) -> Any:
     """The gradient of ``input @ other`` with respect to the first operand."""
     ndim = other._array.ndim
     if len(input_shape) == 1:
-        return g * conjugate(other) if ndim == 1 else matmul(g.unsqueeze(-2), adjoint(other)).squeeze(-2)
+        return g * conjugate(other) if ndim == 1 else matmul_input_gradient(g.unsqueeze(-2), (1, *input_shape), other).squeeze(-2)
     if ndim == 1:
         return g.unsqueeze(-1) * conjugate(other)
+    if ndim > 2 and len(input_shape) == 2:  # sum over the batch inside one product
+        columns = math.prod(other._array.shape[:-2]) * other._array.shape[-1]
+        g, other = (each.flatten(0, -3).transpose(0, 1).reshape(each._array.shape[-2], columns) for each in (g, other))
     return matmul(g, adjoint(other))
 
 
@@ -109,7 +112,7 @@ def matmul_other_gradient(g: Any, input: Any, other_shape: Any) -> Any:
     """The gradient of ``input @ other`` with respect to the second operand."""
     ndim = input._array.ndim
     if len(other_shape) == 1:
-        return g * conjugate(input) if ndim == 1 else matmul(g.unsqueeze(-2), conjugate(input)).squeeze(-2)
+        return g * conjugate(input) if ndim == 1 else matmul(g.flatten(), conjugate(input).flatten(0, -2))
     if ndim == 1:
         return conjugate(input).unsqueeze(-1) * g.unsqueeze(-2)
     if ndim > 2 and len(other_shape) == 2:  # sum over the batch inside one product

@@ -13,7 +13,7 @@ from ...core.declare import composite, primitive, table
 from ...core.devices import device_type_of
 from ...core.dtypes import BY_NUMPY, FLOATING, can_cast, legacy_name
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
-from ...core.families import normalize_dim, normalize_dims, reduced_shape
+from ...core.families import normalize_dim, normalize_dims, plain_number, reduced_shape
 from ..reduce.reductions_onnx import vector_norm_form
 from ..reduce.sums import reduction_backward
 from .checks import check_floating, real_type
@@ -122,8 +122,7 @@ def _as_norm_type(name: str, input: Any, dtype: Any) -> Any:
 @composite(out=True)
 def linalg_vector_norm(input: Tensor, ord: Number = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of the vectors along dimensions (or of all elements); ``ord`` is any number, or infinity."""
-    if isinstance(ord, Tensor) and ord.ndim == 0:
-        ord = ord.item()
+    ord = plain_number(ord)
     if isinstance(ord, complex):
         raise OperationError("linalg.vector_norm: Expected a non-complex scalar as the order of norm.")
     if not isinstance(ord, (int, float)):
@@ -190,12 +189,12 @@ def linalg_norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: bool =
     dims = None if dim is None else (tuple(dim) if isinstance(dim, (tuple, list)) else (dim,))
     if dims is not None and len(dims) not in (1, 2):
         raise ShapeError(f"{name}: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and ndim not in (1, 2):
+        raise ShapeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str):
         return linalg_matrix_norm(input, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     if ord is None:
         return linalg_vector_norm(input, 2, dims, keepdim, dtype=dtype)
-    if dims is None and ndim not in (1, 2):
-        raise ShapeError(f"{name}: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if (ndim if dims is None else len(dims)) == 1:
         return linalg_vector_norm(input, ord, dims, keepdim, dtype=dtype)
     return linalg_matrix_norm(input, ord, (0, 1) if dims is None else dims, keepdim, dtype=dtype)

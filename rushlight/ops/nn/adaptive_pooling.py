@@ -40,7 +40,7 @@ def _output_size(name: str, input: Any, ndim: int, output_size: Any) -> tuple[in
         raise ShapeError(f"{name}: output_size must be {ndim}")
     given = shape[len(shape) - ndim :]
     sizes = tuple(n if wanted is None and ndim > 1 else wanted for wanted, n in zip(output_size, given))
-    as_ints(sizes, name, "output_size")
+    sizes = as_ints(sizes, name, "output_size")
     if any(each < 0 for each in sizes):
         raise ShapeError(f"{name}: elements of output_size must be greater than or equal to 0 but received {list(sizes)}")
     return sizes

@@ -21,6 +21,7 @@ from ...core.parallel import over_rows
 from ...core.recording import differentiate_body
 from ...core.state import flags, state
 from ...core.symbolic import sqrt
+from ...core.upcast import computed_in_single, in_single
 from ..reduce.sums import sum_axes
 from . import attention_onnx as onnx_forms
 from .softmax import near_zero
@@ -328,6 +329,11 @@ def _attend(query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_ca
     if (dropout_p or repeat and query._array.shape != key._array.shape) and dropout_p < 1 and _by_flash(query, key, value, mask):
         if mask is None or not mask._requires_grad:
             return flash_attention(query, key, value, mask, is_causal, factor, dropout_p)[0]
+    if computed_in_single(query):
+        return in_single(
+            lambda query, key, value, mask: _through_weights(query, key, value, mask, dropout_p, is_causal, factor, repeat),
+            query, key, value, mask,
+        )  # fmt: skip
     return _through_weights(query, key, value, mask, dropout_p, is_causal, factor, repeat)
 
 

@@ -13,6 +13,7 @@ from ...core.declare import composite, primitive, table
 from ...core.errors import CaptureError, DimensionError, DtypeError, OperationError, ShapeError, ValueRangeError
 from ...core.sparse import check_devices
 from ...core.state import state
+from ...core.upcast import computed_in_single, in_single
 from ..sparse.record import recorded
 from . import embedding_onnx as onnx_forms
 
@@ -81,14 +82,11 @@ def _embedding_backward_kernel(xp: Any, grad: Any, input: Any, rows: int, paddin
     return sum_rows(xp, values, index, rows)
 
 
-def _embedding_again(g: Any, input: Any, padding_idx: int, scale_grad_by_freq: bool, rows: int) -> Any:
+def _embedding_again(g: Any, input: Any, padding_idx: int) -> Any:
     found = embedding_rows(g, input)
     if padding_idx >= 0:
         found = found.masked_fill((input == padding_idx).unsqueeze(-1), 0)
-    if scale_grad_by_freq:
-        counts = table["bincount"].call(input.reshape(-1), minlength=rows)[input]
-        found = found / counts.unsqueeze(-1)
-    return found
+    return found  # not scaled: the factor belongs to the gradient, and forward mode comes through here
 
 
 @primitive(
@@ -259,13 +257,22 @@ def embedding_bag(
     kept = None if padding_idx is None else input != padding_idx % weight._array.shape[0]
     if mode == "max":
         return _bag_maximum(rows, bags, count, kept)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(-1)
-    if kept is not None:
-        rows = rows * kept.unsqueeze(-1)
-    total = table["zeros"].call(count, weight._array.shape[1], dtype=weight.dtype, device=weight.device).index_add(0, bags, rows)
-    if mode == "sum":
-        return total
-    ones = table["ones"].call(input._array.shape[0], device=weight.device) if kept is None else kept.to(weight.dtype)
-    sizes = table["zeros"].call(count, dtype=weight.dtype, device=weight.device).index_add(0, bags, ones.to(weight.dtype))
-    return total / sizes.clamp(min=1).unsqueeze(-1)
+
+    def summed(rows: Any, factors: Any) -> Any:
+        if factors is not None:
+            rows = rows * factors.unsqueeze(-1)
+        if kept is not None:
+            rows = rows * kept.unsqueeze(-1)
+        return table["zeros"].call(count, rows._array.shape[1], dtype=rows.dtype, device=rows.device).index_add(0, bags, rows)
+
+    def divided(total: Any) -> Any:
+        kind = {"dtype": total.dtype, "device": total.device}
+        ones = table["ones"].call(input._array.shape[0], **kind) if kept is None else kept.to(total.dtype)
+        sizes = table["zeros"].call(count, **kind).index_add(0, bags, ones)
+        return total / sizes.clamp(min=1).unsqueeze(-1)
+
+    if computed_in_single(rows):  # the sum is rounded, and the mean once more
+        total = in_single(summed, rows, per_sample_weights)
+        return total if mode == "sum" else in_single(divided, total)
+    total = summed(rows, per_sample_weights)
+    return total if mode == "sum" else divided(total)

@@ -12,9 +12,10 @@ from ...core.argument_checks import refuse_gradient
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import BY_NUMPY, legacy_name, result_dtype
+from ...core.dtypes import BY_NUMPY, bfloat16, float16, legacy_name, result_dtype
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError, UnsupportedDtype, ValueRangeError
 from ...core.families import broadcast_shapes, elementwise
+from ...core.upcast import computed_in_single, in_single
 from . import losses_onnx as onnx_forms
 
 Number = int | float
@@ -38,9 +39,9 @@ def old_reduction(reduction: str, size_average: bool | None, reduce: bool | None
     if size_average is None and reduce is None:
         return reduction
     warnings.warn("size_average and reduce args will be deprecated, please use reduction instead.", stacklevel=3)
-    if reduce is False:
+    if reduce is not None and not reduce:
         return "none"
-    return "mean" if size_average in (None, True) else "sum"
+    return "mean" if size_average is None or size_average else "sum"
 
 
 def matched(input: Tensor, target: Tensor, what: str) -> tuple[Tensor, Tensor]:
@@ -97,10 +98,17 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
     input, target = matched(input, target, "smooth_l1_loss")
-    distance = (input - target).abs()
-    far = distance >= beta
-    near = table["where"].call(far, 0, distance)  # of what is far away, and may be infinite, no square is taken
-    return reduced(table["where"].call(far, distance - 0.5 * beta, near * near * (0.5 / beta)), reduction)
+    if input._array.dtype == target._array.dtype == float16.numpy:
+        beta = float(float16.numpy.type(beta))
+
+    def smooth(input: Any, target: Any) -> Any:
+        distance = (input - target).abs()
+        far = distance >= beta
+        near = table["where"].call(far, 0, distance)  # of what is far away, and may be infinite, no square is taken
+        return table["where"].call(far, distance - 0.5 * beta, near * near / (2 * beta))
+
+    once = input._array.dtype == target._array.dtype == bfloat16.numpy and computed_in_single(input)  # not so float16, in PyTorch
+    return reduced(in_single(smooth, input, target) if once else smooth(input, target), reduction)
 
 
 @composite(namespace="nn.functional", name="huber_loss")
@@ -110,10 +118,17 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
         raise OperationError("huber_loss does not support non-positive values for delta.")
     kind = input.dtype
     input, target = matched(input, target, "huber_loss")
-    distance = (input - target).abs()
-    far = distance > delta
-    near = table["where"].call(far, 0, distance)
-    loss = table["where"].call(far, (distance - 0.5 * delta) * delta, near * near * 0.5)
+    if input._array.dtype == target._array.dtype == bfloat16.numpy:
+        delta = float(bfloat16.numpy.type(delta))
+
+    def straight_or_squared(input: Any, target: Any) -> Any:
+        distance = (input - target).abs()
+        far = distance > delta
+        near = table["where"].call(far, 0, distance)
+        return table["where"].call(far, (distance - 0.5 * delta) * delta, near * near * 0.5)
+
+    once = input._array.dtype == target._array.dtype == float16.numpy and computed_in_single(input)  # not so bfloat16, in PyTorch
+    loss = in_single(straight_or_squared, input, target) if once else straight_or_squared(input, target)
     if loss.dtype != kind and kind.is_floating_point:  # PyTorch computes it in a tensor like the input
         loss = loss.to(kind)
     return _weighted(loss, weight, reduction)
@@ -253,6 +268,8 @@ def cross_entropy(
     axis = 1 if input._array.ndim > 1 else 0
     logs = input.log_softmax(axis)
     if tuple(target._array.shape) == tuple(input._array.shape) and target._array.dtype.kind not in "iub":
+        if target.is_complex():
+            raise DtypeError(f"Expected floating point type for target with class probabilities, got {legacy_name(target._array.dtype)}")
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, axis)
     loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
     if label_smoothing == 0:

@@ -19,7 +19,7 @@ from ...core.fast_paths import shortcut, shortcuts
 from ...core.kernel_providers import compiled
 from ...core.recording import recomputed
 from ...core.state import flags, state
-from ...core.upcast import in_single
+from ...core.upcast import computed_in_single, in_single
 from ..pointwise.where_clamp import at_least
 from ..reduce.sums import sum_axes
 from ..shape.memory import in_memory_format, like_layout
@@ -171,11 +171,6 @@ def _check_types(input: Any, *parameters: Any) -> None:
             raise DtypeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
-def _computed_in_single(input: Any) -> bool:
-    """Whether a normalisation widens its input: on the CPU, in half precision.  Kernels of accelerators do it element by element."""
-    return input._array.dtype in LOW_PRECISION and (sole_accelerator.kind is None or input.device.type == "cpu")
-
-
 def _dense(each: Any) -> Any:
     """A tensor in row-major order or channels last, as results of normalisations are, whatever the strides of the input."""
     return each if in_memory_format(each._array) else each.contiguous()
@@ -263,7 +258,7 @@ def _batch_norm(
     _check_types(input, weight, bias, running_mean, running_var)
     refuse_gradient("native_batch_norm", running_mean=running_mean, running_var=running_var)
     input = _dense(input)
-    if _computed_in_single(input):
+    if computed_in_single(input):
         return in_single(
             lambda input, weight, bias: _batch_norm_of(input, running_mean, running_var, weight, bias, training, momentum, eps),
             input, weight, bias,
@@ -353,7 +348,7 @@ def instance_norm(
             _update_running(running_var, variance.mean(0), momentum, (count := math.prod(shape[2:])) / max(count - 1, 1))
         return affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
-    return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
+    return in_single(body, input, weight, bias) if computed_in_single(input) else body(input, weight, bias)
 
 
 @composite(also=("nn.functional.group_norm",), method=False, onnx={9: onnx_forms.group_norm})
@@ -382,7 +377,7 @@ def group_norm(
         result = like_layout(standardize(grouped, (2,), eps)[0].reshape(shape), input)
         return affine(result, weight, bias, (1, shape[1]) + (1,) * (len(shape) - 2))
 
-    return in_single(body, input, weight, bias) if _computed_in_single(input) else body(input, weight, bias)
+    return in_single(body, input, weight, bias) if computed_in_single(input) else body(input, weight, bias)
 
 
 @composite(namespace="nn.functional", name="local_response_norm", onnx={9: onnx_forms.local_response_norm})

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.declare import Op
 from ...core.dtypes import LOW_PRECISION, legacy_name
 from ...core.errors import ArgumentError, NotSupported, ShapeError
+from ...core.families import plain_number
 from ...core.symbolic import smaller
 
 _INT = {int}
@@ -45,7 +46,7 @@ class Checked:
 
 def as_ints(value: Any, op: str, name: str) -> tuple[int, ...]:
     """An int or a sequence of ints, as a tuple."""
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    values = tuple(map(plain_number, value if isinstance(value, (tuple, list)) else (value,)))
     for each in values:
         if isinstance(each, (bool, float, str)) or each is None:
             raise ArgumentError(f"{op}(): argument '{name}' must be tuple of ints, not {type(value).__name__}")

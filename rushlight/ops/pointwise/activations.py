@@ -143,6 +143,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         raise OperationError(
             f"prelu: Type promoting not supported. Got {legacy_name(input._array.dtype)} and {legacy_name(weight._array.dtype)}"
         )
+    if weight._array.ndim > 1:
+        raise ShapeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight._array.ndim}")
     shape = input._array.shape
     count = weight._array.size
     if not shape:

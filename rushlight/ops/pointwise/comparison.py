@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.dtypes import default, legacy_name
@@ -98,7 +100,7 @@ class SameType(Elementwise):
     __slots__ = ()
 
     def dtypes(self, op: Any, operands: list[Any]) -> tuple[Any, Any]:
-        first, *rest = (each.dtype for each in operands if hasattr(each, "dtype"))
+        first, *rest = (each.dtype for each in operands if hasattr(each, "dtype") and not isinstance(each, np.generic))
         for other in rest:
             if other != first:
                 if op.public_name == "heaviside":

@@ -10,7 +10,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default
+from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, default, float32
 from ...core.errors import ArgumentError, DtypeError, OperationError, ShapeError
 from ...core.families import Reduction, normalize_dim, normalize_dims, reduced_shape, reduction
 from ..pointwise.arithmetic import conjugate, mul, sub
@@ -329,5 +329,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     if ndim < 2:
         raise ShapeError(f"renorm: input needs at least 2 dimensions, got {ndim} dimensions")
     kept = normalize_dim(dim, ndim)
-    size = table["linalg_vector_norm"].call(input, p, [axis for axis in range(ndim) if axis != kept], True)
-    return mul(input, (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1))
+    precise = float32 if input._array.dtype in LOW_PRECISION else None  # the factor is computed in it, and rounded once
+    size = table["linalg_vector_norm"].call(input, p, [axis for axis in range(ndim) if axis != kept], True, dtype=precise)
+    factor = (maxnorm / (size + 1e-7)).masked_fill(~(size > maxnorm), 1)
+    return mul(input, factor if precise is None else cast(factor, input.dtype))

@@ -42,7 +42,7 @@ def _check_quantile(name: str, input: Any, q: Any, interpolation: str) -> None:
             f"{name}() interpolation must be one of {', '.join(_INTERPOLATIONS[:-1])} or {_INTERPOLATIONS[-1]}, but got {interpolation}"
         )
     if not isinstance(q, Tensor):
-        if isinstance(q, bool) or not isinstance(q, (int, float)):
+        if isinstance(q, bool) or not isinstance(q, (int, float, np.number)):
             raise ArgumentError(f"{name}(): argument 'q' must be float or Tensor, not {type(q).__name__}")
         if not 0 <= q <= 1:
             raise OperationError(f"{name}() q must be in the range [0, 1] but got {q}")
@@ -327,7 +327,7 @@ def _histogram_kernel(xp: Any, input: Any, bins: Any, range: Any, weight: Any, d
 
 @primitive(meta=_histogram_spec, kernel=_histogram_kernel, vjp={}, returns=("hist", "bin_edges"), onnx={9: histogram_form})
 def histogram(
-    input: Tensor, bins: Tensor | Number, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: Tensor | Number = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The histogram of all elements, in a number of equal bins or between given edges, and the edges of the bins."""
 

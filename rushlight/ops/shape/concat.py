@@ -12,7 +12,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
-from ...core.dtypes import default, int64
+from ...core.dtypes import default, int64, result_dtype
 from ...core.errors import ArgumentError, DtypeError, ShapeError, ValueRangeError, dimension_error
 from ...core.families import broadcast_shapes, normalize_dim, promoted
 from ...core.kernel_providers import UFUNCS, copy_into
@@ -299,7 +299,7 @@ def _block_diag_meta(tensors: Any) -> Spec:
     if not tensors:
         return Spec((1, 0), default.numpy)
     row, column, rows, columns = _blocks([each.shape for each in tensors])[-1]
-    return Spec((row + rows, column + columns), promoted(tensors))
+    return Spec((row + rows, column + columns), result_dtype(tensors))
 
 
 def _block_diag_kernel(xp: Any, tensors: Any) -> Any:

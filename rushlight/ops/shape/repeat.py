@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive
 from ...core.dtypes import BY_NUMPY
 from ...core.errors import ArgumentError, DimensionError, DtypeError, NotSupported, ShapeError
-from ...core.families import normalize_dim, normalize_dims
+from ...core.families import normalize_dim, normalize_dims, plain_number
 from .views import dim_of, unsqueeze
 
 # -- repeating ---------------------------------------------------------------------------------------------------
@@ -165,6 +165,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     dim = dim_of(input._array, dim, "repeat_interleave")
     if isinstance(repeats, Tensor):
         return _repeat_by(input, repeats, dim, output_size)
+    repeats = plain_number(repeats)
     if not isinstance(repeats, int) or isinstance(repeats, bool):
         raise ArgumentError(f"repeat_interleave(): argument 'repeats' must be int or Tensor, not {type(repeats).__name__}")
     return _repeat_each(input, repeats, dim, output_size)
@@ -298,10 +299,10 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if k % 4 == 0:
         return input.clone()
     if k % 4 == 1:
-        return flip(input, second).transpose(first, second).contiguous()
+        return flip(input, second).transpose(first, second)
     if k % 4 == 2:
         return flip(input, first, second)
-    return flip(input, first).transpose(first, second).contiguous()
+    return flip(input, first).transpose(first, second)
 
 
 # -- products that repeat or roll their operands -----------------------------------------------------------------

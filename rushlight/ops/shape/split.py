@@ -12,7 +12,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import legacy_name
 from ...core.errors import ArgumentError, DimensionError, DtypeError, ShapeError
-from ...core.families import normalize_dim
+from ...core.families import normalize_dim, plain_number
 from .memory import element_strides, zeros_beside
 from .views import select_meta, slice_dim
 
@@ -200,7 +200,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Any:
 def _places(sections: Any) -> Any:
     """What ``tensor_split`` was given, as an int or a sequence of ints."""
     if not isinstance(sections, Tensor):
-        return sections
+        return plain_number(sections)
     if sections._array.ndim > 1:
         raise ShapeError(
             "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, "
@@ -251,6 +251,7 @@ def _axis_split(input: Tensor, given: Any, dim: int, name: str, least: int) -> A
     array = input._array
     if array.ndim < least:
         raise ShapeError(f"{name} requires a tensor with at least {least} dimension, but got a tensor with {array.ndim} dimensions!")
+    given = plain_number(given)
     if isinstance(given, int) and (given == 0 or array.shape[dim] % given):
         raise ShapeError(
             f"{name} attempted to split along dimension {dim}, but the size of the dimension {array.shape[dim]} is "

@@ -52,14 +52,14 @@ for _name in VIEWS:
 def view_copy(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """A copy in another shape, or (given a dtype) of the bytes read as another type."""
     if dtype is None and not (len(size) == 1 and not isinstance(size[0], (int, tuple, list))):
-        return input.reshape(*size).clone() if size else view(input, *size)
+        return (input.reshape(*size) if size else view(input, *size)).clone()
     return view(input, *size, dtype=dtype).clone()
 
 
 @composite(method=False)
 def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A copy of a view by size, strides and offset."""
-    return as_strided(input, size, stride, storage_offset).clone()
+    return as_strided(input, size, stride, storage_offset).clone().contiguous()
 
 
 @composite(method=False)
