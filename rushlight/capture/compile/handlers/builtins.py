@@ -78,6 +78,14 @@ def _plain_getattr(recorder: Any, *args: Any) -> Any:
     return recorder.load_plain(*args)
 
 
+@handles(iter)
+def _iter(recorder: Any, *args: Any) -> Any:
+    """Of one argument whose class has an ``__iter__`` in Python: its own iterator, at once."""
+    if len(args) != 1 or isinstance(args[0], TensorBase) or recorder.special(args[0], "__iter__") is None:
+        return NotImplemented
+    return recorder.get_iter(args[0])
+
+
 @handles(next)
 def _next(recorder: Any, *args: Any) -> Any:
     if not args:

@@ -186,9 +186,9 @@ def asks_files(owner: Any, name: str) -> bool:
 
 
 def iterates_in_python(kind: type) -> bool:
-    """Whether iterating over an instance runs a user's Python: an ``__iter__`` or ``__next__``, or the items of a class that has neither."""
+    """Whether iterating over an instance runs a user's Python: an ``__iter__`` or ``__next__``, or the items of a class that has no ``__iter__``."""
     methods = python_methods(kind)
-    return bool(methods & {"__iter__", "__next__"}) or "__getitem__" in methods and not hasattr(kind, "__iter__")
+    return bool(methods & {"__iter__", "__next__"}) if hasattr(kind, "__iter__") else "__getitem__" in methods
 
 
 def hidden_method(kind: type, text: bool = False) -> str | None:

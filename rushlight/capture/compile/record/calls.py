@@ -562,7 +562,7 @@ class Recorder(ContainerRecorder):
             if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
                 each = InterpretedCallback(self, each, decides=id(function) in DECIDED)
             elif takes_iterable(function, index, len(args)) and (id(function) in HAND_ON or iterates_in_python(type(each))):
-                each = self.as_iterable(each)
+                each = self.as_late_iterable(each) if function is itertools.chain else self.as_iterable(each)
             else:
                 if takes_iterable(function, index, len(args)) and isinstance(each, TensorBase):
                     self.as_iterable(each)
