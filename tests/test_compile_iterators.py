@@ -69,7 +69,7 @@ def test_an_iterator_is_made_when_a_builtin_is_called_with_its_iterable(name: st
 
     wanted: list[str] = []
     expected = program(torch.ones(1), wanted)
-    compiled = torch.compile(program)
+    compiled = torch.compile(program, fullgraph=True)
     for _ in range(2):
         log: list[str] = []
         assert compiled(torch.ones(1), log) == expected

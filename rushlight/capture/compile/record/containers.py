@@ -45,8 +45,22 @@ class ContainerRecorder(ValueRecorder):
 
     # -- items -----------------------------------------------------------------------------------------------------
 
+    def plain_index(self, key: Any) -> Any:
+        """An index into a sequence or tensor: an ``__index__`` of the user's, also of a bound of a slice, is interpreted."""
+        if isinstance(key, slice) and any(python_method(each, "__index__") for each in (key.start, key.stop, key.step)):
+            return slice(*map(self.plain_index, (key.start, key.stop, key.step)))
+        if type(key) is tuple and any(isinstance(each, slice) or python_method(each, "__index__") for each in key):
+            return tuple(map(self.plain_index, key))
+        if isinstance(key, (int, TensorBase)) or (method := self.special(key, "__index__")) is None:
+            return key
+        found = InterpretedCallback(self, method)(key)
+        if not isinstance(found, int):
+            raise TypeError(f"__index__ returned non-int (type {type(found).__name__})")
+        return found
+
     def get_item(self, container: Any, key: Any) -> Any:
         if isinstance(container, TensorBase):
+            key = self.plain_index(key)
             self.guard_contents(key)
             return container[checked_index(self, self.tracer.shape_of(container), key)]
         special = self.special(container, "__getitem__")
@@ -55,9 +69,8 @@ class ContainerRecorder(ValueRecorder):
         if isinstance(container, type):
             return operator.getitem(container, key)  # type: ignore[call-overload]
         if isinstance(container, (list, tuple, str, bytes, range, collections.deque)):
+            key = self.plain_index(key)
             self.specialize(key)
-            if python_method(key, "__index__") is not None:
-                raise Break("hidden", name=f"{type(key).__name__}.__index__")
             if isinstance(key, TensorBase):
                 raise Break("value", name="an index")
         elif isinstance(container, dict):
@@ -96,6 +109,8 @@ class ContainerRecorder(ValueRecorder):
         special = self.special(container, "__setitem__")
         if special is not None:
             return Inline(special, (container, key, value), {})
+        if isinstance(container, (TensorBase, list, collections.deque)):
+            key = self.plain_index(key)
         if isinstance(container, TensorBase):
             self.guard_contents(key)
             container[checked_index(self, self.tracer.shape_of(container), key)] = value
@@ -120,6 +135,8 @@ class ContainerRecorder(ValueRecorder):
         special = self.special(container, "__delitem__")
         if special is not None:
             return Inline(special, (container, key), {})
+        if isinstance(container, (list, collections.deque)):
+            key = self.plain_index(key)
         self.specialize(key)
         self.guard_contents(container, key)
         if not self.is_side_effect(container, "an item"):
@@ -341,7 +358,7 @@ class ContainerRecorder(ValueRecorder):
             if not hasattr(type(value), "__iter__"):
                 return self.generator(operator_forms.iterate_items, value)
             method = self.special(value, "__iter__")
-            iterator = value if method is None else InterpretedCallback(self, operator_forms.iterator_of)(method, value)
+            iterator = value if method is None else operator_forms.iterator_of(InterpretedCallback(self, method), value)
             if type(iterator) is InterpretedGenerator:
                 return iterator
             step = self.special(iterator, "__next__")
