@@ -418,7 +418,7 @@ def test_what_is_not_captured_is_right(backend: str, kind: str) -> None:
         if kind == "leaf hook":
             model[0].weight.register_hook(lambda gradient: gradient * 0.5)
         elif kind == "post hook":
-            model[0].weight.register_post_accumulate_grad_hook(lambda param: param.grad.mul_(0.5))
+            model[0].weight.register_post_accumulate_grad_hook(lambda param: setattr(param, "grad", param.grad.mul_(0.5)))
         elif kind == "step hook":
             optimizer.register_step_post_hook(lambda *given: calls.append(1))
 

@@ -104,7 +104,9 @@ CHANGES = {
     "backward hook": lambda p: p.model[3].register_full_backward_hook(lambda module, given, out: (given[0] * 2,)),
     "hook of all modules": hook_all,
     "hook of a parameter": lambda p: p.model[0].weight.register_hook(lambda gradient: gradient * 2),
-    "hook after a gradient": lambda p: p.model[0].weight.register_post_accumulate_grad_hook(lambda each: setattr(each, "grad", each.grad.mul_(2))),
+    "hook after a gradient": lambda p: p.model[0].weight.register_post_accumulate_grad_hook(
+        lambda each: setattr(each, "grad", each.grad.mul_(2))
+    ),
     "hook of the optimizer": lambda p: p.optimizer.register_step_pre_hook(lambda *args: p.seen.append(7.0)),
     "rate": lambda p: p.optimizer.param_groups[0].update(lr=0.2),
     "rate as a tensor": lambda p: p.optimizer.param_groups[0].update(lr=torch.tensor(0.2)),
