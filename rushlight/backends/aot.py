@@ -208,7 +208,7 @@ class AotPlan:
                 table["copy_"].call(args[write.index], values[write.value])
             if self.differentiable and not all(self.reached):
                 node = values[self.differentiable[0]]._grad_fn
-                if node is not None and node.__class__ is self.node._node_type:
+                if node is not None and node.__class__ is self.node._node_type:  # type: ignore[attr-defined]
                     node.inputs = tuple([edge if at >= len(args) or self.reached[at] else None for at, edge in enumerate(node.inputs)])
         finally:
             state.grad_enabled = self.enabled
