@@ -256,3 +256,35 @@ def test_tensors_of_plain_values_in_functions(backend: str) -> None:
         gradients = [torch.autograd.grad((each * torch.arange(6.0).reshape(2, 3)).sum(), x)[0] for each in results]
         assert torch.allclose(*results) and torch.allclose(*gradients)
         assert torch.allclose(program(x.detach(), mask), compiled(x.detach(), mask))
+
+
+def test_a_function_before_a_graph_that_takes_no_gradient_of_it_has_no_backward() -> None:
+    asked: list[str] = []
+
+    class Noted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            asked.append("forward")  # which ends the graph
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            asked.append("backward")
+            return grad * 2
+
+    def program(x: Any, y: Any) -> Any:
+        z = Noted.apply(x)
+        with torch.no_grad():
+            z = z * 3
+        return z + y.sum(), x * y
+
+    for options in ({}, {"dynamic": True}, {"backend": "aot_eager"}):
+        compiled = torch.compile(program, **options)
+        for size in (2, 2, 2, 3, 3):
+            asked.clear()
+            x, y = (torch.ones(size, requires_grad=True) for _ in range(2))
+            first, second = compiled(x, y)
+            first.sum().backward(retain_graph=True)
+            assert (asked, x.grad, y.grad.tolist()) == (["forward"], None, [size] * size)
+            second.sum().backward()
+            assert x.grad.tolist() == [1.0] * size

@@ -91,3 +91,20 @@ def test_guards_do_not_call_equality_of_the_class() -> None:
     compiled = torch.compile(lambda x, n: x + n, backend=counter, dynamic=False)
     assert [compiled(torch.zeros(1), Unequal(each)).item() for each in (5, 10, 5)] == [5.0, 10.0, 5.0]
     assert counter.frame_count == 2
+
+
+class Silent(float):
+    """A number that no guard may compare."""
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("compared")
+
+    __hash__ = float.__hash__
+
+
+def test_guards_of_numbers_do_not_compare_by_their_class() -> None:
+    counter = CompileCounter()
+    program = torch.compile(lambda x, k: x + k, backend=counter)
+    for each, count in ((0.0, 1), (-0.0, 2), (2.5, 3), (float("nan"), 4), (float("nan"), 4), (2.5, 4), (0.0, 4)):
+        assert str(program(torch.ones(1), Silent(each))) == str(torch.ones(1) + each)
+        assert counter.frame_count == count

@@ -178,6 +178,10 @@ class AotPlan:
         self.several = self.count > 1
         self.light_node = type("CompiledFunctionBackward", (CompiledNode,), {"plan": self, "multiple": self.several})
         self.requires = [bool(each._requires_grad) for each in args]
+        # Which of them have a gradient: what stands before the others has nothing to do in a backward.  A custom Function that gives
+        # None for a tensor may still have gradients of gradients with respect to it.
+        custom = any(node.meta.get("bodies") for node in list(owner.gm.graph.nodes))
+        self.reached = [custom or made is not None for made in joint.gradients] if self.differentiable else []
         # Where the forward checks its inputs itself, nothing is written, and outputs are plain values, a call can be relaunched.
         sources = joint.structure if isinstance(joint.structure, tuple) else ()
         plain = all(each.__class__ is OutputSource and not each.chain and not each.detached and each.kind == "value" for each in sources)
@@ -202,6 +206,10 @@ class AotPlan:
             for write in () if self.writes_inside else self.joint.writes:
                 state.grad_enabled = write.tracked
                 table["copy_"].call(args[write.index], values[write.value])
+            if self.differentiable and not all(self.reached):
+                node = values[self.differentiable[0]]._grad_fn
+                if node is not None and node.__class__ is self.node._node_type:  # type: ignore[attr-defined]
+                    node.inputs = tuple([edge if at >= len(args) or self.reached[at] else None for at, edge in enumerate(node.inputs)])
         finally:
             state.grad_enabled = self.enabled
         outputs: dict[OutputSource, Any] = {}
@@ -223,7 +231,7 @@ class AotPlan:
             return NotImplemented
         edges: list[Any] = []
         versions: list[int] = []
-        for each, requires in zip(args, self.requires):
+        for each, requires, reached in zip(args, self.requires, self.reached):
             if each._requires_grad is not requires or each._value is not None:
                 return NotImplemented
             storage = each._storage
@@ -233,8 +241,10 @@ class AotPlan:
                 if each._view is not None:
                     refresh(each)
                 versions.append(storage.version)
-            node = each._grad_fn
-            edges.append((each if requires else None) if node is None else (node, each._output_index) if each._output_index else node)
+            node = each._grad_fn if reached else None
+            edges.append(
+                (each if requires and reached else None) if node is None else (node, each._output_index) if each._output_index else node
+            )
         state.grad_enabled = False
         try:
             results = self.forward.relaunch(*args)

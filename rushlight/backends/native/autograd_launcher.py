@@ -140,7 +140,7 @@ def forward_call(
     for at in range(len(args)):
         lines += [f"    s = t{at}._storage", f"    if s is None: w{at} = 0", "    else:"]
         lines += [f"        if t{at}._view is not None: refresh(t{at})", f"        w{at} = s.version"]
-    edges = [f"t{at} if t{at}._grad_fn is None else edge(t{at})" if requires else "None" for at, requires in enumerate(plan.requires)]
+    edges = [f"t{at} if t{at}._grad_fn is None else edge(t{at})" if reached else "None" for at, reached in enumerate(plan.reached)]
     names["edge"] = lambda tensor: (tensor._grad_fn, tensor._output_index) if tensor._output_index else tensor._grad_fn
     lines += [
         "    node = new(Node)",

@@ -54,14 +54,14 @@ class GuardPrinter:
             return f"{name} is {value}"
         kind = type(value).__name__ if type(value) in (int, float, str) else self.names.of(type(value), "t")
         if isinstance(value, float) and math.isnan(value):
-            return f"type({name}) is float and {name} != {name}"
+            return f"type({name}) is {kind} and {self.names.of(math.isnan)}({name})"
         constant = repr(value) if type(value) in (int, str) else self.names.of(value)
         test = f"type({name}) is {kind} and {name} == {constant}"
         base = next((each for each in (int, float, complex, str, bytes) if isinstance(value, each)), type(value))
         if type(value).__eq__ is not base.__eq__:  # of a user's class, which guards don't run
             test = f"type({name}) is {kind} and {self.names.of(base.__eq__)}({name}, {constant})"
-        if isinstance(value, float) and value == 0:
-            test += f" and str({name}) == {str(value)!r}"  # zeros differ by their sign
+        if isinstance(value, float) and float.__eq__(value, 0.0):  # zeros differ by their sign
+            test += f" and {self.names.of(float.__repr__)}({name}) == {float.__repr__(value)!r}"
         return test
 
     def no_hooks(self, guard: Guard, name: str) -> str:

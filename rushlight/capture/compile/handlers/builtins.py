@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import functools
 import inspect
 import math
 import operator
@@ -19,6 +20,7 @@ from ....core.symbolic import is_symbolic
 from ..guards.guards import CONTAINERS
 from ..guards.sources import Slot, Stacked
 from ..record.callables import class_attribute, python_methods
+from ..record.callbacks import InterpretedCallback
 from ..record.graph_breaks import Break
 from ..record.registry import handles
 from ..record.symbolic_numbers import absolute
@@ -76,6 +78,20 @@ def _plain_delattr(recorder: Any, *args: Any) -> Any:
 @handles(object.__getattribute__, type.__getattribute__)
 def _plain_getattr(recorder: Any, *args: Any) -> Any:
     return recorder.load_plain(*args)
+
+
+@handles(iter)
+def _iter(recorder: Any, *args: Any) -> Any:
+    """Of one argument whose class has an ``__iter__`` in Python: its own iterator, at once."""
+    if len(args) != 1 or isinstance(args[0], TensorBase) or recorder.special(args[0], "__iter__") is None:
+        return NotImplemented
+    return recorder.get_iter(args[0])
+
+
+@handles(functools.cmp_to_key)
+def _cmp_to_key(recorder: Any, compare: Any) -> Any:
+    """A key that compares by a function, which is interpreted."""
+    return functools.cmp_to_key(InterpretedCallback(recorder, compare, decides=True))
 
 
 @handles(next)

@@ -323,15 +323,15 @@ class CaptureState(Semantics):
             if id(value) in known:
                 continue
             known.add(id(value))
-            if isinstance(value, CONTAINERS):
+            if isinstance(value, slice):
+                waiting += [each for each in (value.start, value.stop, value.step) if not isinstance(each, (TensorBase, *PRIMITIVES))]
+            elif isinstance(value, CONTAINERS):
                 self.guard_elements(value)
                 if type(value).__module__ != "builtins":
                     self.refuse_hidden(value, text, called)
                     waiting += [each for each in getattr(value, "__dict__", {}).values() if not isinstance(each, (TensorBase, *PRIMITIVES))]
-                parts = value.values() if isinstance(value, dict) else value
+                parts = [*value.values(), *value] if isinstance(value, dict) else value
                 waiting += [each for each in parts if not isinstance(each, (TensorBase, *PRIMITIVES))]
-                if isinstance(value, dict):
-                    waiting += [each for each in value if not isinstance(each, (TensorBase, *PRIMITIVES))]
             else:
                 waiting += self.guard_object(value, text, called)
 

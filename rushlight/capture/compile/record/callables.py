@@ -69,6 +69,7 @@ TAKE_FUNCTIONS = frozenset(
 DECIDED = frozenset(
     id(each) for each in (sorted, min, max, filter, itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.groupby)
 )
+_SECOND = frozenset((id(itertools.accumulate), id(itertools.groupby)))  # what they call is their second argument
 # Functions that iterate over what they are given.
 TAKE_ITERABLES = TAKE_FUNCTIONS | frozenset(
     id(each)
@@ -87,6 +88,11 @@ HAND_ON = frozenset(
 )  # fmt: skip
 # How many arguments of these are iterated over; what follows is a first value or a default, which may be an object that could be iterated over, too.
 _LEADING = {id(sum): 1, id(enumerate): 1, id(next): 1, id(iter): 1, id(functools.reduce): 2}
+
+
+def calls_argument(function: Any, index: int) -> bool:
+    """Whether a builtin calls the argument at an index."""
+    return id(function) in TAKE_FUNCTIONS and index == (id(function) in _SECOND)
 
 
 def takes_iterable(function: Any, index: int, count: int) -> bool:
@@ -186,9 +192,9 @@ def asks_files(owner: Any, name: str) -> bool:
 
 
 def iterates_in_python(kind: type) -> bool:
-    """Whether iterating over an instance runs a user's Python: an ``__iter__`` or ``__next__``, or the items of a class that has neither."""
+    """Whether iterating over an instance runs a user's Python: an ``__iter__`` or ``__next__``, or the items of a class that has no ``__iter__``."""
     methods = python_methods(kind)
-    return bool(methods & {"__iter__", "__next__"}) or "__getitem__" in methods and not hasattr(kind, "__iter__")
+    return bool(methods & {"__iter__", "__next__"}) if hasattr(kind, "__iter__") else "__getitem__" in methods
 
 
 def hidden_method(kind: type, text: bool = False) -> str | None:

@@ -56,6 +56,7 @@ from .callables import (
     UNCHANGING,
     VALUE_METHODS,
     asks_files,
+    calls_argument,
     class_attribute,
     is_callback,
     is_generated,
@@ -70,7 +71,7 @@ from .callbacks import InterpretedCallback, KeptResult
 from .containers import ContainerRecorder
 from .getters import GETTERS, converted_by_method, copied_mapping, inlined_getter
 from .graph_breaks import Break
-from .new_modules import LEAVES, new_leaves, refuse_destructor
+from .new_modules import LEAVES, new_leaves, refuse_destructor, refuse_missing
 from .registry import flagged, handler_of, marked
 from .symbolic_numbers import MATH, computed, converted, numbers_in, plain_arguments, tensor_of
 
@@ -313,6 +314,7 @@ class Recorder(ContainerRecorder):
         if (inlined := converted_by_method(self, kind, args, kwargs)) is not None:
             return inlined
         if kind in (int, float, bool, str, complex) or issubclass(kind, (int, float, str, complex, enum.Enum)):
+            refuse_missing(kind, args)
             self.specialize(*args, *kwargs.values())
             if args and isinstance(args[0], TensorBase) and not self.assumes_value(args[0]):
                 raise Break("value", name=kind.__name__)
@@ -340,6 +342,7 @@ class Recorder(ContainerRecorder):
             return new_leaves(self, kind, args, kwargs)
         if id(kind) in TAKE_ITERABLES:
             args = self.interpreted_arguments(kind, args, kwargs)
+            kwargs = {key: InterpretedCallback(self, v, id(kind) in DECIDED) if is_callback(v) else v for key, v in kwargs.items()}
             self.specialize(*[each for each in (*args[1:], *kwargs.values()) if is_symbolic(each) and not issubclass(kind, dict)])
             if args and (kind in (set, frozenset, itertools.groupby) or issubclass(kind, dict) and not isinstance(args[0], dict)):
                 first = list(args[0])  # what it holds is compared
@@ -504,7 +507,7 @@ class Recorder(ContainerRecorder):
             return function(*args, **kwargs)
         kind = type(owner) if owner is not None else getattr(function, "__objclass__", object)  # of `s.upper` or `str.upper`
         immutable = issubclass(kind, (*PRIMITIVES, tuple, frozenset, range, *UNCHANGING))
-        if asks_files(owner, name) or issubclass(kind, re.Pattern) and any(map(is_callback, (*args, *kwargs.values()))):
+        if asks_files(owner, name) or (root == "re" or issubclass(kind, re.Pattern)) and any(map(is_callback, (*args, *kwargs.values()))):
             raise Break("native", name=name)
         if immutable or (root in PURE_MODULES and name not in IMPURE and not (isinstance(function, FunctionType) and root == "functools")):
             args = self.interpreted_arguments(function, args, kwargs) if id(function) in TAKE_ITERABLES or name == "join" else args
@@ -559,10 +562,10 @@ class Recorder(ContainerRecorder):
         """Arguments of a builtin: functions that it calls, and users' iterators, are interpreted."""
         found = []
         for index, each in enumerate(args):
-            if index == 0 and id(function) in TAKE_FUNCTIONS and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
+            if calls_argument(function, index) and (is_callback(each) or isinstance(each, (type, BuiltinFunctionType))):
                 each = InterpretedCallback(self, each, decides=id(function) in DECIDED)
             elif takes_iterable(function, index, len(args)) and (id(function) in HAND_ON or iterates_in_python(type(each))):
-                each = self.as_iterable(each)
+                each = self.as_late_iterable(each) if function is itertools.chain else self.as_iterable(each)
             else:
                 if takes_iterable(function, index, len(args)) and isinstance(each, TensorBase):
                     self.as_iterable(each)

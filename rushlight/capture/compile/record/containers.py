@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import operator
 from typing import Any
 
@@ -15,8 +16,8 @@ from ..vm import operator_forms
 from ..vm.frame import Frame, Inline, bind
 from ..vm.generator import InterpretedGenerator
 from .base import SideEffect
-from .callables import BLIND, HANDING_ON, MUTATORS, READERS, python_method, python_methods
-from .callbacks import RecordingInterpreter
+from .callables import BLIND, HANDING_ON, MUTATORS, READERS, iterates_in_python, python_method, python_methods
+from .callbacks import InterpretedCallback, RecordingInterpreter
 from .graph_breaks import Break
 from .symbolic_numbers import checked_index
 from .values import ValueRecorder, is_plain_key, settled
@@ -44,8 +45,22 @@ class ContainerRecorder(ValueRecorder):
 
     # -- items -----------------------------------------------------------------------------------------------------
 
+    def plain_index(self, key: Any) -> Any:
+        """An index into a sequence or tensor: an ``__index__`` of the user's, also of a bound of a slice, is interpreted."""
+        if isinstance(key, slice) and any(python_method(each, "__index__") for each in (key.start, key.stop, key.step)):
+            return slice(*map(self.plain_index, (key.start, key.stop, key.step)))
+        if type(key) is tuple and any(isinstance(each, slice) or python_method(each, "__index__") for each in key):
+            return tuple(map(self.plain_index, key))
+        if isinstance(key, (int, TensorBase)) or (method := self.special(key, "__index__")) is None:
+            return key
+        found = InterpretedCallback(self, method)(key)
+        if not isinstance(found, int):
+            raise TypeError(f"__index__ returned non-int (type {type(found).__name__})")
+        return found
+
     def get_item(self, container: Any, key: Any) -> Any:
         if isinstance(container, TensorBase):
+            key = self.plain_index(key)
             self.guard_contents(key)
             return container[checked_index(self, self.tracer.shape_of(container), key)]
         special = self.special(container, "__getitem__")
@@ -54,9 +69,8 @@ class ContainerRecorder(ValueRecorder):
         if isinstance(container, type):
             return operator.getitem(container, key)  # type: ignore[call-overload]
         if isinstance(container, (list, tuple, str, bytes, range, collections.deque)):
+            key = self.plain_index(key)
             self.specialize(key)
-            if python_method(key, "__index__") is not None:
-                raise Break("hidden", name=f"{type(key).__name__}.__index__")
             if isinstance(key, TensorBase):
                 raise Break("value", name="an index")
         elif isinstance(container, dict):
@@ -95,6 +109,8 @@ class ContainerRecorder(ValueRecorder):
         special = self.special(container, "__setitem__")
         if special is not None:
             return Inline(special, (container, key, value), {})
+        if isinstance(container, (TensorBase, list, collections.deque)):
+            key = self.plain_index(key)
         if isinstance(container, TensorBase):
             self.guard_contents(key)
             container[checked_index(self, self.tracer.shape_of(container), key)] = value
@@ -119,6 +135,8 @@ class ContainerRecorder(ValueRecorder):
         special = self.special(container, "__delitem__")
         if special is not None:
             return Inline(special, (container, key), {})
+        if isinstance(container, (list, collections.deque)):
+            key = self.plain_index(key)
         self.specialize(key)
         self.guard_contents(container, key)
         if not self.is_side_effect(container, "an item"):
@@ -335,14 +353,18 @@ class ContainerRecorder(ValueRecorder):
     # -- iterators -------------------------------------------------------------------------------------------------
 
     def as_iterable(self, value: Any) -> Any:
-        """Something that native code will iterate over; a user's iterable is interpreted then."""
-        if python_methods(type(value)) & {"__iter__", "__next__", "__getitem__"} and not isinstance(value, TensorBase):
-            form = (
-                operator_forms.iterate
-                if hasattr(type(value), "__iter__") or hasattr(type(value), "__next__")
-                else operator_forms.iterate_items
+        """Something that native code will iterate over; a user's ``__iter__`` has run then, and its iterator is interpreted step by step."""
+        if iterates_in_python(type(value)) and not isinstance(value, TensorBase):
+            if not hasattr(type(value), "__iter__"):
+                return self.generator(operator_forms.iterate_items, value)
+            method = self.special(value, "__iter__")
+            iterator = value if method is None else operator_forms.iterator_of(InterpretedCallback(self, method), value)
+            if type(iterator) is InterpretedGenerator:
+                return iterator
+            step = self.special(iterator, "__next__")
+            return (
+                self.generator(operator_forms.iterate, iterator) if step is None else self.generator(operator_forms.advance, step, iterator)
             )
-            return self.generator(form, value)
         if isinstance(value, TensorBase):
             self.specialize(*self.tracer.shape_of(value)[:1])
         elif isinstance(value, CONTAINERS):
@@ -351,15 +373,20 @@ class ContainerRecorder(ValueRecorder):
             self.guard_contents(value)
         return value
 
+    def as_late_iterable(self, value: Any) -> Any:
+        """The same for ``itertools.chain``, which asks for an iterator when it comes to it."""
+        late = iterates_in_python(type(value)) and hasattr(type(value), "__iter__") and not isinstance(value, TensorBase)
+        return self.generator(operator_forms.iterate, value) if late else self.as_iterable(value)
+
     def as_dict(self, value: Any) -> Any:
         """The items of a mapping of the user's, whose methods are interpreted, as a dict; any other value as it is."""
         if isinstance(value, dict) or not hasattr(value, "keys") or not python_methods(type(value)) & {"__getitem__", "__iter__"}:
             return value
         return dict(self.generator(operator_forms.pairs_of, value))
 
-    def generator(self, form: Any, value: Any) -> Any:
-        """The generator that a form makes of a value, interpreted as native code runs it."""
-        frame = bind(form, (value,), {})
+    def generator(self, form: Any, *args: Any) -> Any:
+        """The generator that a form makes of values, interpreted as native code runs it."""
+        frame = bind(form, args, {})
         assert frame is not None
         while frame.instruction.op != "return_generator":
             frame.index += 1
@@ -372,7 +399,7 @@ class ContainerRecorder(ValueRecorder):
         outer = self.as_iterable(value)
         if name == "fromkeys":
             return outer
-        return [*map(self.as_iterable, outer)] if isinstance(value, CONTAINERS) else map(self.as_iterable, outer)
+        return [*map(self.as_late_iterable, outer)] if isinstance(value, CONTAINERS) else map(self.as_late_iterable, outer)
 
     def get_iter(self, value: Any) -> Any:
         if isinstance(value, CONTAINERS):
@@ -386,7 +413,9 @@ class ContainerRecorder(ValueRecorder):
             source = self.sources.get(id(value))
             if source is not None:
                 self.guards.value(source, value)
-            return Inline(special, (value,), {})
+            if inspect.isgeneratorfunction(special):
+                return Inline(special, (value,), {})
+            return Inline(operator_forms.iterator_of, (special, value), {})
         if id(value) in self.sources and (type(value) is InterpretedGenerator or hasattr(type(value), "__next__")):
             return value  # an iterator is its own
         return super().get_iter(self.as_iterable(value))

@@ -5,6 +5,7 @@ A graph makes no leaves that share memory: a Parameter of an input is made befor
 
 from __future__ import annotations
 
+import enum
 import itertools
 from typing import Any
 
@@ -13,8 +14,9 @@ from ....nn.modules.module import Module
 from ....nn.parameter import Buffer, Parameter
 from ....tensor.generator import default_generator
 from ....tensor.tensor import Tensor
+from ..guards.guards import PRIMITIVES
 from ..guards.sources import Made
-from .callables import python_methods
+from .callables import module_of, python_methods
 from .graph_breaks import Break
 
 LEAVES = (Parameter, Buffer, Module)  # classes of which, or of whose parts, that is so
@@ -26,6 +28,14 @@ def refuse_destructor(recorder: Any, kind: type) -> None:
         stop = Break("destructor", name=kind.__name__)
         recorder.discard(stop)
         raise stop
+
+
+def refuse_missing(kind: Any, args: Any) -> None:
+    """A graph break before an enum's ``_missing_``, which native code would run, where it has no member of a value."""
+    if len(args) == 1 and issubclass(kind, enum.Enum) and module_of(kind._missing_) != "enum":
+        known = any(each is args[0] or isinstance(args[0], PRIMITIVES) and each == args[0] for each in kind._value2member_map_)
+        if not known and not isinstance(args[0], kind):
+            raise Break("hidden", name=f"{kind.__name__}._missing_")
 
 
 def new_leaves(recorder: Any, kind: type, args: Any, kwargs: Any) -> Any:

@@ -358,5 +358,5 @@ class Reconstruction:
 
 def _has_hidden_fields(kind: type) -> bool:
     """Whether instances of a class have memory that no attribute shows, as those of extension modules have."""
-    shown = len(copyreg._slotnames(kind) or ()) + 2  # type: ignore[attr-defined]  # and `__dict__` and `__weakref__`
+    shown = len(copyreg._slotnames(kind) or ()) + bool(kind.__dictoffset__) + bool(kind.__weakrefoffset__)  # type: ignore[attr-defined]
     return kind.__basicsize__ > object.__basicsize__ + shown * struct.calcsize("P")

@@ -97,6 +97,24 @@ def has_attribute(value: Any, name: str) -> bool:
     return True
 
 
+def iterator_of(method: Any, value: Any) -> Any:
+    """``iter`` of an object whose class has an ``__iter__`` of its own."""
+    found = method(value)
+    if not hasattr(type(found), "__next__"):
+        raise TypeError(f"iter() returned non-iterator of type {type(found).__name__!r}")
+    return found
+
+
+def advance(method: Any, iterator: Any) -> Any:
+    """A user's iterator, as a generator that a builtin function may run."""
+    while True:
+        try:
+            found = method(iterator)
+        except StopIteration:
+            return
+        yield found
+
+
 def iterate(value: Any) -> Any:
     """A user's iterable, as a generator that a builtin function may run."""
     for each in value:  # noqa: UP028 - so that each step is interpreted
