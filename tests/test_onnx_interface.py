@@ -96,6 +96,11 @@ def test_exponential_activations_of_float64(activation):
     close(run_onnx(load(activation, x), x)[0], activation(x))
 
 
+def test_limits_of_float64_at_opset_11():
+    x = torch.randn(2, 5, dtype=torch.float64)
+    close(run_onnx(load(nn.Hardtanh(), x, opset_version=11), x)[0], nn.Hardtanh()(x))
+
+
 def test_fewer_output_names_than_outputs():
     def program(x):
         return tuple(x + i for i in range(4))
