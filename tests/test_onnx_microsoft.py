@@ -68,7 +68,7 @@ def test_attention_with_masks_and_a_cache(causal):
 
 
 def test_quantized_attention():
-    byte = lambda *shape: generator.integers(0, 255, shape).astype(np.uint8)  # noqa: E731
+    byte = lambda *shape: generator.integers(0, 255, shape).astype(np.uint8)
     scales, zero = [np.float32(0.02), np.float32(0.03)], np.uint8(120)
     inputs = [byte(2, 4, 8), byte(8, 24), BIAS, *map(np.asarray, scales), integers(3, 2), np.asarray(zero), np.asarray(zero)]
     check("QAttention", inputs, tolerance=1e-4, num_heads=2, unidirectional=1)
@@ -113,7 +113,7 @@ def test_activations_that_are_fused():
 
 
 def test_quantized_choices_and_convolutions_of_rows():
-    byte = lambda *shape: generator.integers(0, 255, shape).astype(np.uint8)  # noqa: E731
+    byte = lambda *shape: generator.integers(0, 255, shape).astype(np.uint8)
     scale, zero = np.asarray(np.float32(0.02)), np.asarray(np.uint8(120))
     check(
         "QLinearWhere",
