@@ -17,6 +17,7 @@ from ..core.dtypes import BY_NUMPY, dtype
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol, is_symbolic
 from .errors import OnnxExporterError, UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
+from .onnxscript_functions import written_out
 from .schemas import first_opset, typed_results, widened
 from .types import NUMPY_TYPES, onnx_type
 
@@ -220,6 +221,10 @@ class NodeBuilder:
         if self.operators is None:
             raise UnsupportedOperatorError(name, self.opset, None, f"aten::{name} can be called in the graph of an export only")
         return self.operators(name, args, kwargs)
+
+    def onnxscript_op(self, function: Any, /, *args: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """The nodes of a function written with onnxscript; attributes carry a suffix: ``alpha_f=0.5``."""
+        return written_out(self, function, *args, **{name.rpartition("_")[0]: value for name, value in attributes.items()})
 
     def at(self, operator: str, *args: Any, overload_name: str = "", **kwargs: Any) -> Any:
         """Make a node that stands for one of PyTorch's own ops."""
