@@ -515,8 +515,10 @@ class Tracer(SymbolicSizes):
 
     def slice_bound(self, tensor: Any) -> int | None:
         """The size that a tensor is as the bound of a slice, where it depends on the inputs."""
-        whole = tensor._array.dtype.kind in "iu" and tensor._array.size == 1 and tensor._array.__class__ is not Spec
-        return self.size_from(tensor) if whole and self.is_traced(tensor) else None
+        known = tensor._array.__class__ is not Spec or self.without_values
+        if not known or tensor._array.dtype.kind not in "iu" or tensor._array.size != 1 or not self.is_traced(tensor):
+            return None
+        return self.size_from(tensor.reshape(()) if tensor._array.ndim else tensor)
 
     def number_to_write(self, value: Any, target: Any) -> Any:
         """What ``target[...] = value`` writes, where a value is a number."""
