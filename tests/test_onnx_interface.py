@@ -119,6 +119,13 @@ def returned_list(x: torch.Tensor, y: torch.Tensor):
     return [x + 1, y]
 
 
+def test_axes_that_an_output_does_not_have_are_passed_over():
+    axes = {"x": [0], "y": {0: "n", 2: "more"}}
+    with pytest.warns(UserWarning, match="the output 'y' has 1 dimensions, and none of number 2"):
+        made = torch.onnx.export(lambda x: x.sum(1), (torch.ones(2, 3),), input_names=["x"], output_names=["y"], dynamic_axes=axes)
+    close(made.run(torch.ones(4, 3))[0], torch.full((4,), 3.0))
+
+
 def test_the_list_of_a_script_is_one_sequence():
     made = torch.onnx.export(torch.jit.script(returned_list), (torch.ones(2), torch.zeros(2)))
     (output,) = made.model_proto.graph.output
