@@ -119,6 +119,13 @@ def returned_list(x: torch.Tensor, y: torch.Tensor):
     return [x + 1, y]
 
 
+def test_the_exported_program_that_a_file_is_of():
+    x = torch.ones(2, 3)
+    program = torch.export.export(nn.ReLU(), (x,))
+    made = torch.onnx.export(program, dynamo=True)
+    assert made.exported_program is program and torch.onnx.export(nn.ReLU(), (x,)).exported_program is None
+
+
 def test_axes_that_an_output_does_not_have_are_passed_over():
     axes = {"x": [0], "y": {0: "n", 2: "more"}}
     with pytest.warns(UserWarning, match="the output 'y' has 1 dimensions, and none of number 2"):

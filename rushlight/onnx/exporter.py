@@ -466,6 +466,7 @@ def export(
         'Mul'
     """
     of_program = hasattr(model, "graph_signature") and hasattr(model, "example_inputs")
+    exported_program = model if of_program else None
     if of_program:
         model, args, kwargs, dynamic_axes = of_exported(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
     request = ExportRequest(
@@ -478,7 +479,7 @@ def export(
     request.moves_statistics = not of_program  # a program is neither in training mode nor in evaluation mode
     with translated(custom_translation_table):
         made = request.model_file()
-    program = ONNXProgram(made)
+    program = ONNXProgram(made, exported_program)
     program._request = request  # for verification
     if verbose:
         print(made.graph)

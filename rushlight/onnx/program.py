@@ -22,8 +22,9 @@ NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 class ONNXProgram:
     """What ``onnx.export`` gives: the model as a protobuf message, to be saved or run."""
 
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: OnnxModel, exported_program: Any = None) -> None:
         self._model = model
+        self.exported_program = exported_program  # what was exported, where that was an ``ExportedProgram``
         self._session: Any = None
         self._proto: Any = None
         self._ir: Any = None  # the model of onnx_ir, once somebody has asked for it
