@@ -126,6 +126,24 @@ def test_the_exported_program_that_a_file_is_of():
     assert made.exported_program is program and torch.onnx.export(nn.ReLU(), (x,)).exported_program is None
 
 
+@pytest.mark.parametrize("names", [None, ["p", "q", "r", "s"]])
+def test_arguments_by_name_in_any_order(names):
+    class Model(nn.Module):
+        def forward(self, a, b, first, second):
+            return a + b * 2 + first * 3 - second * 5
+
+    a, b, first, second = (torch.full((2,), value) for value in (1.0, 2.0, 4.0, 3.0))
+    made = torch.onnx.export(Model(), (a, b), kwargs={"second": second, "first": first}, input_names=names)
+    wanted = Model()(a, b, first, second)
+    for named in ({"second": second, "first": first}, {"first": first, "second": second}):
+        close(made(a, b, **named)[0], wanted)
+        close(made.call_reference(a, b, **named)[0], wanted)
+        assert made.verify((a, b), named, wanted) == 0
+    close(made(second=second, b=b, first=first, a=a)[0], wanted)
+    if names:
+        close(made(a, b, s=second, r=first)[0], wanted)
+
+
 def test_axes_that_an_output_does_not_have_are_passed_over():
     axes = {"x": [0], "y": {0: "n", 2: "more"}}
     with pytest.warns(UserWarning, match="the output 'y' has 1 dimensions, and none of number 2"):
