@@ -144,6 +144,19 @@ def test_arguments_by_name_in_any_order(names):
         close(made(a, b, s=second, r=first)[0], wanted)
 
 
+def test_arguments_that_are_no_inputs_are_passed_over():
+    class Model(nn.Module):
+        def forward(self, a, unused, b):
+            return a + b * 2
+
+    args = tuple(torch.full((2,), value) for value in (1.0, 2.0, 3.0))
+    made = torch.onnx.export(Model(), args, dynamo=False)
+    assert [each.name for each in made.model_proto.graph.input] == ["a", "b"]
+    for found in (made(*args), made(args[0], b=args[2], unused=args[1]), made(args[0], args[2]), made.call_reference(*args)):
+        close(found[0], Model()(*args))
+    assert made.verify(args, {}, Model()(*args)) == 0
+
+
 def test_axes_that_an_output_does_not_have_are_passed_over():
     axes = {"x": [0], "y": {0: "n", 2: "more"}}
     with pytest.warns(UserWarning, match="the output 'y' has 1 dimensions, and none of number 2"):

@@ -214,6 +214,11 @@ class ONNXProgram:
             else:
                 take(each)
         names = [name for name, _ in inputs]
+        kept = self._model.graph.kept_inputs
+        if (
+            kept is not None and len(values) > len(names) and max(kept, default=-1) < len(values)
+        ):  # arguments of the program: some are no inputs
+            values = [values[at] for at in kept]
         if len(values) < len(names):
             raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} values were given")
         return dict(zip(names, values))
