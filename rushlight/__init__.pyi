@@ -1362,7 +1362,7 @@ def sym_constrain_range(size: Any, *, min: _int | None = None, max: _int | None 
 def sym_constrain_range_for_size(size: Any, *, min: _int | None = None, max: _int | None = None) -> None:
     """Check that a size is within bounds."""
 def sym_float(a: Any) -> Any:
-    """A number as a floating-point number."""
+    """A number as a floating-point number; of a symbolic size one that follows it."""
 def sym_fresh_size(expr: Any) -> Any:
     """A number as a size of its own: numbers are their own here."""
 def sym_int(a: Any) -> Any:
@@ -1375,7 +1375,7 @@ def sym_min(a: Any, b: Any) -> Any:
     """The smaller number; a float if one of them is."""
 def sym_not(a: Any) -> _bool:
     """Whether something does not hold."""
-def sym_sqrt(a: Any) -> _float:
+def sym_sqrt(a: Any) -> Any:
     """The square root."""
 def sym_sum(args: Sequence[Any]) -> Any:
     """The sum of several numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 from .core.missing import absent
 from .core.symbolic.integers import SymbolicFloat as SymFloat
 from .core.symbolic.integers import SymbolicInt as SymInt
+from .core.symbolic.integers import larger, smaller, sqrt
 
 __all__ = ["SymBool", "SymFloat", "SymInt", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size", "sym_int", "sym_ite",
            "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"]  # fmt: skip
@@ -22,20 +23,22 @@ def sym_int(a: Any) -> Any:
 
 
 def sym_float(a: Any) -> Any:
-    """A number as a floating-point number."""
-    return a if isinstance(a, float) else float(a)
+    """A number as a floating-point number; of a symbolic size one that follows it."""
+    return a if isinstance(a, float) else a / 1 if isinstance(a, SymInt) else float(a)
 
 
 def sym_max(a: Any, b: Any) -> Any:
     """The larger number; a float if one of them is."""
-    found = a if a >= b else b
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    if isinstance(a, float) or isinstance(b, float):
+        return sym_float(a if a >= b else b)
+    return larger(a, b)
 
 
 def sym_min(a: Any, b: Any) -> Any:
     """The smaller number; a float if one of them is."""
-    found = a if a <= b else b
-    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+    if isinstance(a, float) or isinstance(b, float):
+        return sym_float(a if a <= b else b)
+    return smaller(a, b)
 
 
 def sym_not(a: Any) -> bool:
@@ -48,9 +51,9 @@ def sym_ite(b: Any, t: Any, f: Any) -> Any:
     return t if b else f
 
 
-def sym_sqrt(a: Any) -> float:
+def sym_sqrt(a: Any) -> Any:
     """The square root."""
-    return math.sqrt(a)
+    return sqrt(a)
 
 
 def sym_sum(args: Sequence[Any]) -> Any:

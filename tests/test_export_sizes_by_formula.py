@@ -100,3 +100,19 @@ def test_a_dimension_of_one_or_two() -> None:
     assert program(torch.ones(1, 2)).shape == (1, 2) and program(torch.ones(2, 2)).shape == (2, 2)
     with pytest.raises(AssertionError, match="Guard failed"):
         program(torch.ones(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("program", "text"),
+    [
+        (lambda x: x.new_ones(max(x.shape[0], x.shape[1])), "torch.sym_max(sym_size_int_2, sym_size_int_3)"),
+        (lambda x: x.new_ones(min(*x.shape, 6)), "torch.sym_min("),
+        (lambda x: x.new_ones(torch.sym_max(x.shape[0], 4)), "torch.sym_max(sym_size_int_1, 4)"),
+        (lambda x: x * torch.sym_float(x.shape[0]), ""),
+    ],
+)
+def test_the_larger_of_sizes_and_sizes_as_floats(program: Callable[[Any], Any], text: str) -> None:
+    exported = export(Applied(program), (torch.ones(3, 5),), dynamic_shapes=(({0: AUTO, 1: AUTO},),))
+    assert text in exported.graph_module.code
+    for shape in ((3, 5), (7, 2), (4, 4)):
+        assert torch.equal(exported.module()(torch.ones(shape)), program(torch.ones(shape)))

@@ -284,3 +284,55 @@ def test_few_nodes():
     assert nodes(lambda x: x.chunk(3, 2), x) == ["Split"]
     assert nodes(lambda x: torch.zeros(x.shape), x, **every) == ["Shape", "ConstantOfShape"]
     assert nodes(lambda x: torch.arange(x.size(0)), x, **every) == ["Shape", "Gather", "Range"]
+
+
+SLICES = {
+    "to": lambda x, y: x[:y] * 2,
+    "from": lambda x, y: x[y:] + 1,
+    "from the end": lambda x, y: x[-y:] * 2,
+    "between": lambda x, y: x[y : y + 2].sum(0),
+    "two dimensions": lambda x, y: x[:, :y, 1:y] * x.shape[0],
+}
+
+
+@pytest.mark.parametrize("shape", [(), (1,)], ids=["number", "one element"])
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_by_tensors(name, shape):
+    program, x = SLICES[name], torch.arange(72.0).reshape(6, 3, 4)
+    made = torch.onnx.export(program, (x, torch.full(shape, 2)), None, input_names=["x", "y"], dynamic_axes={"x": [0]})
+    for bound in (2, 1, 3, 0, -1, -3, 6, 9):
+        for rows in (6, 4, 1):
+            y = torch.full(shape, bound)
+            assert torch.equal(made.run(x[:rows], y)[0], program(x[:rows], y)), (bound, rows)
+
+
+@torch.jit.script
+def changed_rows(x, y):
+    rows = []
+    for i in range(x.size(0)):
+        rows.append(x[i])
+    rows[y] = x[y] * 2
+    return torch.stack(rows)
+
+
+@torch.jit.script
+def chosen_rows(x, y):
+    rows = [x[0], x[1], x[2]]
+    rows[y] = x[0] * 2
+    return torch.stack(rows), rows[y - 1], [4, 7, 9][y]
+
+
+@torch.jit.script
+def viewed(x, y):
+    return x.reshape(x.size()[:1] + [2, -1])[:, 0] + [4, 7, 9][y]
+
+
+@pytest.mark.parametrize("program", [changed_rows, chosen_rows, viewed])
+def test_lists_of_scripts_by_tensors(program):
+    x = torch.arange(48.0).reshape(12, 4)
+    made = torch.onnx.export(program, (x, torch.tensor(1)), None, input_names=["x", "y"], dynamic_axes={"x": [0]})
+    for index in (1, 2, 0, -1, -2):
+        for rows in (12, 3, 5):
+            wanted = program(x[:rows], torch.tensor(index))
+            for got, want in zip(made.run(x[:rows], torch.tensor(index)), wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
+                assert torch.equal(torch.as_tensor(got), torch.as_tensor(want)), (index, rows)

@@ -96,6 +96,11 @@ def test_exponential_activations_of_float64(activation):
     close(run_onnx(load(activation, x), x)[0], activation(x))
 
 
+def test_limits_of_float64_at_opset_11():
+    x = torch.randn(2, 5, dtype=torch.float64)
+    close(run_onnx(load(nn.Hardtanh(), x, opset_version=11), x)[0], nn.Hardtanh()(x))
+
+
 def test_fewer_output_names_than_outputs():
     def program(x):
         return tuple(x + i for i in range(4))
@@ -112,6 +117,51 @@ def test_unknown_names_of_dynamic_axes_warn():
 
 def returned_list(x: torch.Tensor, y: torch.Tensor):
     return [x + 1, y]
+
+
+def test_the_exported_program_that_a_file_is_of():
+    x = torch.ones(2, 3)
+    program = torch.export.export(nn.ReLU(), (x,))
+    made = torch.onnx.export(program, dynamo=True)
+    assert made.exported_program is program and torch.onnx.export(nn.ReLU(), (x,)).exported_program is None
+
+
+@pytest.mark.parametrize("names", [None, ["p", "q", "r", "s"]])
+def test_arguments_by_name_in_any_order(names):
+    class Model(nn.Module):
+        def forward(self, a, b, first, second):
+            return a + b * 2 + first * 3 - second * 5
+
+    a, b, first, second = (torch.full((2,), value) for value in (1.0, 2.0, 4.0, 3.0))
+    made = torch.onnx.export(Model(), (a, b), kwargs={"second": second, "first": first}, input_names=names)
+    wanted = Model()(a, b, first, second)
+    for named in ({"second": second, "first": first}, {"first": first, "second": second}):
+        close(made(a, b, **named)[0], wanted)
+        close(made.call_reference(a, b, **named)[0], wanted)
+        assert made.verify((a, b), named, wanted) == 0
+    close(made(second=second, b=b, first=first, a=a)[0], wanted)
+    if names:
+        close(made(a, b, s=second, r=first)[0], wanted)
+
+
+def test_arguments_that_are_no_inputs_are_passed_over():
+    class Model(nn.Module):
+        def forward(self, a, unused, b):
+            return a + b * 2
+
+    args = tuple(torch.full((2,), value) for value in (1.0, 2.0, 3.0))
+    made = torch.onnx.export(Model(), args, dynamo=False)
+    assert [each.name for each in made.model_proto.graph.input] == ["a", "b"]
+    for found in (made(*args), made(args[0], b=args[2], unused=args[1]), made(args[0], args[2]), made.call_reference(*args)):
+        close(found[0], Model()(*args))
+    assert made.verify(args, {}, Model()(*args)) == 0
+
+
+def test_axes_that_an_output_does_not_have_are_passed_over():
+    axes = {"x": [0], "y": {0: "n", 2: "more"}}
+    with pytest.warns(UserWarning, match="the output 'y' has 1 dimensions, and none of number 2"):
+        made = torch.onnx.export(lambda x: x.sum(1), (torch.ones(2, 3),), input_names=["x"], output_names=["y"], dynamic_axes=axes)
+    close(made.run(torch.ones(4, 3))[0], torch.full((4,), 3.0))
 
 
 def test_the_list_of_a_script_is_one_sequence():

@@ -230,3 +230,68 @@ def test_a_slice_that_is_shorter_than_it_was_said_to_be_is_no_silent_difference(
     for length in (5, 2, 8):
         x = torch.randn(length, 2)
         assert torch.allclose(torch.as_tensor(run_onnx(made, x)[0]), program(x))
+
+
+FORMULAS = {
+    "larger": lambda x: torch.sym_max(x.shape[0], x.shape[1]),
+    "smaller": lambda x: torch.sym_min(x.shape[0], x.shape[1]),
+    "float": lambda x: x * torch.sym_float(x.shape[0]),
+    "root": lambda x: x * torch.sym_sqrt(x.shape[0]),
+    "max of Python": lambda x: x.new_zeros(max(x.shape[0], x.shape[1])),
+    "max of a list": lambda x: x.new_zeros(max([*x.shape, 4])),
+    "min of an iterator": lambda x: x.new_zeros(min(size + 1 for size in x.shape)),
+    "min and a number": lambda x: x[:, : min(x.shape[1], 3)] * min(2.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("dynamo", [False, True])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_the_larger_of_sizes_is_a_formula(name, dynamo):
+    program = FORMULAS[name]
+
+    class Model(nn.Module):
+        def forward(self, x):
+            return program(x)
+
+    how = {"dynamo": True, "dynamic_shapes": ({0: "rows", 1: "columns"},)} if dynamo else {"dynamic_axes": {"x": [0, 1]}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = rushlight.onnx.export(Model(), (torch.ones(3, 5),), None, input_names=["x"], **how)
+    for shape in ((3, 5), (7, 2), (4, 4), (1, 9)):
+        found, expected = made.run(torch.ones(shape))[0].numpy(), np.asarray(program(torch.ones(shape)))
+        assert found.shape == expected.shape and np.allclose(found, expected), (shape, found)
+    assert max.__name__ == "max" and type(max) is type(len)  # the builtins are in their places again
+
+
+def wide(x):
+    return x * 2 if x.shape[1] > x.shape[0] else x * 3
+
+
+def few(x):
+    return x * 2 if x.shape[0] > 512 else x * 3
+
+
+def chosen(x):
+    return x * torch.sym_ite(x.shape[0] > x.shape[1], x.shape[0], x.shape[1])
+
+
+def by_key(x):
+    return x * max(x.shape, key=lambda size: -size)
+
+
+@pytest.mark.parametrize("program", [wide, few, chosen, by_key])
+def test_a_comparison_of_sizes_that_the_file_depends_on_is_named(program):
+    with pytest.warns(torch.jit.TracerWarning, match="the file holds where") as caught:
+        rushlight.onnx.export(program, (torch.ones(3, 5),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})
+    assert __file__ in str(caught[0].message)
+
+
+def test_a_comparison_of_sizes_that_changes_nothing_is_not_named():
+    def checked(x):
+        if x.shape[0] > 512:
+            raise ValueError("too long")
+        return x * (2 if x.shape[0] == x.shape[1] else 2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rushlight.onnx.export(checked, (torch.ones(3, 5),), None, input_names=["x"], dynamic_axes={"x": [0, 1]})

@@ -27,7 +27,7 @@ def exported(forward, symbolic, args, **options):
     Fn.symbolic = staticmethod(symbolic)
     file = io.BytesIO()
     names = [f"x{at}" for at in range(len(args))]
-    torch.onnx.export(lambda *given: Fn.apply(*given), args, file, input_names=names, opset_version=17, **options)
+    torch.onnx.export(lambda *given: Fn.apply(*given), args, file, input_names=names, **{"opset_version": 17, **options})
     return file.getvalue()
 
 
@@ -109,6 +109,23 @@ def test_shapes_of_nodes_of_symbolic_functions_are_inferred():
 
     exported(lambda x: x.t(), symbolic, (torch.randn(3, 4),), dynamic_axes={"x0": {0: "n"}})
     assert seen == [([4, None], 2, 2)]
+
+
+def test_types_of_nodes_of_symbolic_functions_are_those_of_the_schema():
+    def symbolic(g, boxes, scores):
+        kept = g.op(
+            "NonMaxSuppression",
+            g.op("Unsqueeze", boxes, axes_i=[0]),
+            g.op("Unsqueeze", scores, axes_i=[0, 1]),
+            g.op("Constant", value_t=torch.tensor([9])),
+        )
+        seen.extend([kept.type().scalarType(), g.op("DynamicQuantizeLinear", boxes, outputs=3)[0].type().scalarType()])
+        return g.op("Squeeze", g.op("Gather", kept, g.op("Constant", value_t=torch.tensor([2])), axis_i=1), axes_i=[1])
+
+    seen = []
+    boxes, scores = torch.tensor([[0.0, 0, 1, 1], [4, 4, 6, 6], [0, 0, 1, 1.1]]), torch.tensor([0.5, 0.9, 0.4])
+    file = exported(lambda boxes, scores: scores.argsort(descending=True)[:2], symbolic, (boxes, scores), opset_version=11)
+    assert seen == ["Long", "Byte"] and run_onnx(file, boxes, scores)[0].tolist()[:2] == [1, 0]
 
 
 def test_what_can_not_be_called_in_a_symbolic_function_says_so():

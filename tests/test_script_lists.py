@@ -306,3 +306,15 @@ def test_nothing_is_decided_by_texts_that_depend_on_the_inputs(capsys: Any) -> N
     for program, message in ((measured, "len"), (compared, "eq"), (found, "eq")):
         with pytest.raises(jit.CaptureError, match=rf"{message}\(\) of a text that depends on the inputs"):
             torch.onnx.export(jit.script(program), (torch.ones(2), torch.tensor(2)), opset_version=17)
+
+
+def test_sizes_are_added_to_lists_and_tuples():
+    @jit.script
+    def viewed(x):
+        first = x.size()[:-1] + (2, -1)
+        return x.view(first), x.reshape(x.shape[:1] + [2, -1]), [1] + x.size(), x.size() + x.shape, x.view((1,) + x.shape[1:] + [-1])
+
+    x = torch.ones(4, 6, 2)
+    found = viewed(x)
+    assert [found[at].shape for at in (0, 1, 4)] == [(4, 6, 2, 1), (4, 2, 6), (1, 6, 2, 4)]
+    assert found[2] == [1, 4, 6, 2] and found[3] == [4, 6, 2, 4, 6, 2]

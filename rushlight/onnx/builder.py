@@ -17,14 +17,13 @@ from ..core.dtypes import BY_NUMPY, dtype
 from ..core.symbolic import Expression, SymbolicFloat, SymbolicInt, float_symbol, is_symbolic
 from .errors import OnnxExporterError, UnsupportedOperatorError
 from .ir import NO_PYTHON, OnnxGraph, OnnxNode, OnnxValue
-from .schemas import first_opset, widened
+from .onnxscript_functions import written_out
+from .schemas import first_opset, typed_results, widened
 from .types import NUMPY_TYPES, onnx_type
 
 _INT64, _BOOL, _FLOAT32 = np.dtype(np.int64), np.dtype(np.bool_), np.dtype(np.float32)
 SMALL = 1 << 12  # elements: a constant up to this size is a Constant node, a larger one is stored as an initializer
 _RANDOM = frozenset("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli Dropout".split())
-_BOOLEAN_RESULTS = frozenset("Equal Greater Less GreaterOrEqual LessOrEqual And Or Xor Not IsNaN IsInf".split())
-_INTEGER_RESULTS = frozenset("Shape Size NonZero ArgMax ArgMin".split())
 _POINTWISE = frozenset(
     "Abs Acos Acosh Add And Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Clip Cos Cosh Div "
     "Equal Erf Exp Floor Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Log Max Min Mod Mul Neg Not Or Pow Reciprocal Relu "
@@ -223,6 +222,10 @@ class NodeBuilder:
             raise UnsupportedOperatorError(name, self.opset, None, f"aten::{name} can be called in the graph of an export only")
         return self.operators(name, args, kwargs)
 
+    def onnxscript_op(self, function: Any, /, *args: Any, outputs: int = 1, **attributes: Any) -> Any:
+        """The nodes of a function written with onnxscript; attributes carry a suffix: ``alpha_f=0.5``."""
+        return written_out(self, function, *args, **{name.rpartition("_")[0]: value for name, value in attributes.items()})
+
     def at(self, operator: str, *args: Any, overload_name: str = "", **kwargs: Any) -> Any:
         """Make a node that stands for one of PyTorch's own ops."""
         return self.op("aten::ATen", *args, operator_s=operator, overload_name_s=overload_name, **kwargs)
@@ -271,7 +274,7 @@ class NodeBuilder:
             if found is not None:
                 return found[0] if outputs == 1 else tuple(found)
         made = self._node(kind, values, attributes, outputs)
-        result_types(name, values, attributes, made)
+        result_types(name, self.opset, values, attributes, made)
         if key is not None:
             self._made[key] = made
         return made[0] if outputs == 1 else tuple(made)
@@ -386,33 +389,20 @@ def _hashable(value: Any) -> Any:
     return id(value) if isinstance(value, OnnxGraph) else (type(value), value)
 
 
-def result_types(name: str, values: list[OnnxValue | None], attributes: dict[str, Any], made: list[OnnxValue]) -> None:
-    """Dtypes of a node's outputs, as far as constants among its inputs need them."""
-    given = [each.dtype for each in values if each is not None]
-    first = given[0] if given else None
-    if name in _BOOLEAN_RESULTS:
-        kind: Any = _BOOL
-    elif name in _INTEGER_RESULTS:
-        kind = _INT64
-    elif name == "Cast":
-        kind = NUMPY_TYPES[attributes["to"]]
+def result_types(name: str, opset: int, values: list[OnnxValue | None], attributes: dict[str, Any], made: list[OnnxValue]) -> None:
+    """Dtypes of a node's outputs: what attributes say, else what ONNX's schema does."""
+    if name == "Cast":
+        kinds: list[Any] = [NUMPY_TYPES[attributes["to"]]]
     elif name == "ConstantOfShape":
-        kind = attributes["value"].dtype if "value" in attributes else _FLOAT32
-    elif name == "Where":
-        kind = given[1]
-    elif name == "OneHot":
-        kind = given[2]
-    elif "dtype" in attributes and isinstance(attributes["dtype"], int):
-        kind = NUMPY_TYPES[attributes["dtype"]]
+        kinds = [attributes["value"].dtype if "value" in attributes else _FLOAT32]
+    elif isinstance(attributes.get("dtype"), int):
+        kinds = [NUMPY_TYPES[attributes["dtype"]]]
     else:
-        kind = first
-    for value in made:
+        kinds = typed_results(name, opset, [None if each is None else each.dtype for each in values], len(made))
+    for value, kind in zip(made, kinds):
         value.dtype = kind
         if name in _POINTWISE:
             value.shape = broadcast([each.shape for each in values if each is not None])
-    if name == "TopK" or (name in ("MaxPool", "Unique") and len(made) > 1):
-        for value in made[1:]:
-            value.dtype = _INT64
 
 
 def broadcast(shapes: list[Any]) -> tuple[Any, ...] | None:

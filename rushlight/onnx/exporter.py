@@ -35,6 +35,7 @@ from .load.strings import Strings
 from .local_functions import group_modules
 from .lowering import OnnxLowering
 from .names import dynamic_names, input_symbols, name_outputs, output_names_of
+from .onnxscript_functions import translated
 from .program import ONNXProgram
 from .proto import OnnxModel
 from .quantized import is_quantized, output_parts
@@ -465,6 +466,7 @@ def export(
         'Mul'
     """
     of_program = hasattr(model, "graph_signature") and hasattr(model, "example_inputs")
+    exported_program = model if of_program else None
     if of_program:
         model, args, kwargs, dynamic_axes = of_exported(model, args, kwargs, dynamic_axes, dynamic_shapes, input_names)
     request = ExportRequest(
@@ -473,12 +475,11 @@ def export(
         folding=do_constant_folding, custom_opsets=custom_opsets, autograd_inlining=autograd_inlining, export_params=export_params,
         keep_initializers_as_inputs=keep_initializers_as_inputs, modules_as_functions=export_modules_as_functions,
     )  # fmt: skip
-    if custom_translation_table:
-        raise ExportInputError("custom_translation_table is for onnxscript functions; use register_custom_op_symbolic here")
     request.keeps_unused_inputs = dynamo is not False
     request.moves_statistics = not of_program  # a program is neither in training mode nor in evaluation mode
-    made = request.model_file()
-    program = ONNXProgram(made)
+    with translated(custom_translation_table):
+        made = request.model_file()
+    program = ONNXProgram(made, exported_program)
     program._request = request  # for verification
     if verbose:
         print(made.graph)

@@ -193,10 +193,11 @@ def name_outputs(g: Any, outputs: list[OnnxValue], found: list[str], wanted: lis
         value.name = name
         if dynamic_axes and name in dynamic_axes and value.shape is not None:
             for dim, label in axis_names(dynamic_axes[name], name).items():
-                if not 0 <= dim < len(value.shape):
-                    raise ExportInputError(
-                        f"dynamic_axes: the output '{name}' has {len(value.shape)} dimensions, and none of number {dim!r}"
+                if not 0 <= dim < len(value.shape):  # PyTorch takes no notice of it
+                    warnings.warn(
+                        f"dynamic_axes: the output '{name}' has {len(value.shape)} dimensions, and none of number {dim!r}", stacklevel=2
                     )
+                    continue
                 if not isinstance(value.shape[dim], SymbolicInt):
                     sizes = list(value.shape)
                     sizes[dim] = SymbolicInt(sizes[dim] or 0, Expression.symbol(label))

@@ -368,7 +368,7 @@ class OpsetBuilder(NodeBuilder):
 
     def clip(self, x: OnnxValue, low: Any = None, high: Any = None) -> OnnxValue:
         """Elements limited to numbers (or 0-dim values); None for no limit."""
-        if self.opset >= 12 or (self.opset >= 11 and x.dtype.kind == "f"):
+        if self.opset >= 12 or (self.opset >= 11 and x.dtype.kind == "f" and x.dtype != np.float64):
             limits = [None if each is None else self.number(each, x.dtype) for each in (low, high)]
             return self.op("Clip", x, *limits)  # type: ignore[no-any-return]
         crossed = isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -9,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..capture.trace.capture import bind_arguments
 from ..capture.tracer.tracer import tensors_in
 from ..core.base import TensorBase, make
-from ..core.errors import ValueRangeError
+from ..core.errors import CaptureError, ValueRangeError
 from .errors import OnnxExporterError, OnnxExporterWarning
 from .proto import OnnxModel, renamed_axes
 
@@ -22,8 +24,9 @@ NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 class ONNXProgram:
     """What ``onnx.export`` gives: the model as a protobuf message, to be saved or run."""
 
-    def __init__(self, model: OnnxModel) -> None:
+    def __init__(self, model: OnnxModel, exported_program: Any = None) -> None:
         self._model = model
+        self.exported_program = exported_program  # what was exported, where that was an ``ExportedProgram``
         self._session: Any = None
         self._proto: Any = None
         self._ir: Any = None  # the model of onnx_ir, once somebody has asked for it
@@ -133,6 +136,7 @@ class ONNXProgram:
         del graph.output[:]
         graph.output.extend(wanted)
         made = ONNXProgram(self._model)
+        made._request = self._request
         made._session = inference_session(model.SerializeToString())
         return made.run(*args, **(kwargs or {}))
 
@@ -204,15 +208,29 @@ class ONNXProgram:
             for each in value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ():
                 take(each)
 
-        for each in (*args, *kwargs.values()):
+        for each in self._in_order(args, kwargs, [name for name, _ in inputs]):
             if type(each) in NUMBERS:
                 values.append(np.asarray(each, NUMBERS[type(each)]))
             else:
                 take(each)
         names = [name for name, _ in inputs]
+        kept = self._model.graph.kept_inputs
+        if (
+            kept is not None and len(values) > len(names) and max(kept, default=-1) < len(values)
+        ):  # arguments of the program: some are no inputs
+            values = [values[at] for at in kept]
         if len(values) < len(names):
             raise OnnxExporterError(f"the model has {len(names)} inputs ({', '.join(names)}), and {len(values)} values were given")
         return dict(zip(names, values))
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any], names: list[str]) -> list[Any]:
+        """Arguments in the order of the inputs: those by name go where the exported program takes them, or the file has an input of that name."""
+        if kwargs and self._request is not None:
+            with contextlib.suppress(CaptureError):  # the program takes others
+                return [value for _, value in bind_arguments(self._request.model, args, kwargs)]
+        if set(kwargs) <= set(names[len(args) :]):
+            kwargs = {name: kwargs[name] for name in names if name in kwargs}
+        return [*args, *kwargs.values()]
 
     __call__ = run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtypes import BY_NUMPY
+from ..core.dtypes import BY_NAME, BY_NUMPY
 from .errors import UnsupportedOperatorError
 
 _NAMES = {"float32": "float", "float64": "double"}  # where ONNX calls a type otherwise
@@ -83,3 +83,26 @@ def widened(name: str, opset: int, dtypes: Sequence[np.dtype[Any] | None]) -> tu
             changed.setdefault(variable, (dtype, wider[0]))
             inputs[at] = changed[variable][1]
     return inputs, {at: changed[each][0] for at, each in enumerate(results) if each in changed}
+
+
+def typed_results(name: str, opset: int, dtypes: Sequence[np.dtype[Any] | None], count: int) -> list[np.dtype[Any] | None]:
+    """The types of an operation's outputs by its schema: one that it names, or that of the inputs which share the variable; else that of the first input."""
+    known = [each for each in dtypes if each is not None]
+    first = known[0] if known else None
+    if not name or first_opset(name) is None:
+        return [first] * count
+    variables, results, allowed = _types(name, opset)
+    taken = {variables[min(at, len(variables) - 1)]: each for at, each in reversed([*enumerate(dtypes)]) if each is not None and variables}
+    found = []
+    for at in range(count):
+        text = results[min(at, len(results) - 1)] if results else ""
+        types = allowed.get(text, frozenset((text,)))
+        only = _named(next(iter(types))) if len(types) == 1 else None
+        found.append(only or taken.get(text, first))
+    return found
+
+
+def _named(text: str) -> np.dtype[Any] | None:
+    """A tensor type by a schema's spelling; None for a variable, a sequence, or a type of ONNX's alone."""
+    name = text.removeprefix("tensor(").removesuffix(")")
+    return BY_NAME[name].numpy if text != name and name in BY_NAME else None

@@ -15,7 +15,8 @@ from ...core.errors import CaptureError
 from ...core.state import state
 from ...core.symbolic import SymbolicInt, is_symbolic, plain
 from ...graph.control import CONTROL
-from .python_functions import Maybe, as_tensor, item
+from .python_functions import Maybe, as_tensor, is_traced, item
+from .python_functions import whole as whole_number
 
 
 def kin(made: Any, *others: Any) -> Any:
@@ -230,6 +231,7 @@ def _found(value: Any) -> Sequence | Ragged | None:
 def getitem(container: Any, index: Any) -> Any:
     """``container[index]``, also of a list to which a loop has appended."""
     sequence = _found(container)
+    index = _number(container, index)
     if sequence is not None:
         if isinstance(index, slice):
             if isinstance(sequence, Ragged):
@@ -243,6 +245,11 @@ def getitem(container: Any, index: Any) -> Any:
     if not isinstance(index, SymbolicInt) or not isinstance(container, (list, tuple)):
         return container[index]
     return _chosen(list(container), index)
+
+
+def _number(container: Any, index: Any) -> Any:
+    """An index of a list or tuple: of a tensor that depends on the inputs, the number that it holds."""
+    return whole_number(index) if isinstance(container, (list, tuple)) and is_traced(index) else index
 
 
 def _chosen(items: list[Any], index: Any) -> Any:
@@ -260,11 +267,12 @@ def _chosen(items: list[Any], index: Any) -> Any:
 
 
 def setitem(container: Any, index: Any, value: Any) -> None:
-    """``container[index] = value``; not of a list whose length depends on the inputs."""
+    """``container[index] = value``: of a list whose length depends on the inputs, or by a number that does, in one tensor with all items."""
     sequence = _found(container)
+    index = _number(container, index)
+    if sequence is None and isinstance(container, list) and isinstance(index, SymbolicInt):
+        sequence = Sequence(container, 0, len(container), stacked(container, None, None), of_numbers(container))
     if sequence is None:
-        if isinstance(container, list) and isinstance(index, SymbolicInt):
-            raise CaptureError("an item of a list is set by a number that depends on the inputs: keep the items in a tensor")
         container[index] = value
         return
     if isinstance(sequence, Ragged) or isinstance(index, slice):

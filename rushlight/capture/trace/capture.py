@@ -21,6 +21,7 @@ from ..control.dynamic_lists import list_input, optional_input, output_of
 from ..control.python_functions import Maybe
 from ..tracer.fake_tensors import without_data
 from ..tracer.tracer import Tracer
+from .extremes import Extremes
 from .module_calls import CallRecorder, ModuleCall
 
 
@@ -219,11 +220,12 @@ def class_of(module: Any) -> type:
 
 
 class Scopes:
-    """Tells a tracer which Module is running, by hooks that hold for all Modules."""
+    """Tells a tracer which Module is running, by hooks that hold for all Modules; ``max`` and ``min`` of sizes are formulas meanwhile."""
 
     def __init__(self, tracer: Tracer, root: Any, recorder: CallRecorder | None = None) -> None:
         self.recorder = recorder
         self.tracer = tracer
+        self.extremes = Extremes()
         self.around: list[tuple[Any, Any]] = []  # for each Module that is running: its tracer, and what ran around it
         self.paths = {id(module): path for path, module in root.named_modules()} if isinstance(root, Module) else {}
 
@@ -250,6 +252,7 @@ class Scopes:
                 running.modules.pop()
                 _, running.origin = self.around.pop()
 
+        self.extremes.__enter__()
         self.hooks = [register_module_forward_pre_hook(enter), register_module_forward_hook(leave, with_kwargs=True, always_call=True)]
         return self
 
@@ -258,5 +261,6 @@ class Scopes:
         return state.capture if getattr(state.capture, "root", state.capture) is self.tracer else None
 
     def __exit__(self, *exception: Any) -> None:
+        self.extremes.__exit__()
         for hook in self.hooks:
             hook.remove()

@@ -12,6 +12,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from types import CodeType
 from typing import Any
 
 from ...core import symbolic
@@ -36,6 +37,7 @@ from .symbolic_sizes import SymbolicSizes
 from .unread import UnreadList
 
 PACKAGE_FOLDER = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..")) + os.sep
+BUILTINS: set[CodeType] = set()  # of functions that stand for builtins: what they compare, their callers do
 _HOUSE = (PACKAGE_FOLDER, "<call of ", "<gradient of ", "<graph ")  # files whose lines are not the user's
 
 
@@ -101,6 +103,7 @@ class Tracer(SymbolicSizes):
         self.sequences: dict[int, Any] = {}  # by id: lists to which a captured loop has appended
         self.without_values = False  # whether the inputs have shapes and no data: the program is followed, and nothing computed
         self.fake_tensors = FakeTensors(self)
+        self.decisions: list[tuple[str, Any, Any, Any]] = []  # comparisons of sizes in the program's own code, with their source lines
         self.refusing = False  # whether calls of Python functions and dicts of scripts are errors
 
     # -- being on ------------------------------------------------------------------------------------------------
@@ -485,14 +488,17 @@ class Tracer(SymbolicSizes):
             self.warn(f"{kind}()", f"the size {getattr(size, 'expression', 'computed here')} may differ")
 
     def size_decided(self, how: str, a: Any, b: Any) -> None:
-        """The user's code compares sizes: of one that depends on data, what follows holds for this outcome alone."""
-        if state.capture is not self or symbolic.escape.inferring or sys._getframe(3).f_code.co_filename.startswith(PACKAGE_FOLDER):
+        """The user's code compares sizes: it is noted, and of one that depends on data, what follows holds for this outcome alone."""
+        frame = sys._getframe(3)
+        caller = frame.f_back if frame.f_code in BUILTINS else frame
+        if state.capture is not self or symbolic.escape.inferring or caller is None or caller.f_code.co_filename.startswith(PACKAGE_FOLDER):
             return
         for size in (a, b):
             for name in size.expression.symbols() if isinstance(size, SymbolicInt) else ():
                 if name in self.symbols and self.symbols[name].source.op != "placeholder":
                     self.warn(f"a comparison ({how})", f"the size {size.expression} depends on data")
                     return
+        self.decisions.append((how, a, b, self.where()[0]))
 
     def length_escaped(self, tensor: Any) -> int:
         """``len(tensor)``, which can only be a plain number."""
@@ -509,8 +515,10 @@ class Tracer(SymbolicSizes):
 
     def slice_bound(self, tensor: Any) -> int | None:
         """The size that a tensor is as the bound of a slice, where it depends on the inputs."""
-        whole = tensor._array.dtype.kind in "iu" and tensor._array.size == 1 and tensor._array.__class__ is not Spec
-        return self.size_from(tensor) if whole and self.is_traced(tensor) else None
+        known = tensor._array.__class__ is not Spec or self.without_values
+        if not known or tensor._array.dtype.kind not in "iu" or tensor._array.size != 1 or not self.is_traced(tensor):
+            return None
+        return self.size_from(tensor.reshape(()) if tensor._array.ndim else tensor)
 
     def number_to_write(self, value: Any, target: Any) -> Any:
         """What ``target[...] = value`` writes, where a value is a number."""

@@ -169,7 +169,7 @@ class SymbolicInt(Compared, int):
         return int.__float__(self)
 
     def __bool__(self) -> bool:
-        return self != 0
+        return _compared("!=", operator.ne, self, 0)  # type: ignore[no-any-return]
 
     __hash__ = int.__hash__
 

@@ -53,7 +53,7 @@ from .core import tuple_like
 from .iteration import parts_of
 from .program_calls import ProgramCalls
 from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
-from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled, is_size
+from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
 
 _PYTHON = frozenset(
     (
@@ -389,8 +389,7 @@ class Calls(ProgramCalls):
             signature = kind.methods[name]
             bound = signature.bind(self, arguments, keywords, node)
             return self.emit(graph_functions.call_interface, (base.arg, name, *bound), signature.result, impure=True)
-        if isinstance(kind, ListType) and is_size(base):
-            base = self.emit(list, (base.arg,), kind)
+        base = self.as_list(base)  # type: ignore[attr-defined]
         if isinstance(kind, ListType) and name == "sort" and len(arguments) == 1:
             self.check_sorted(arguments[0], node)
             arguments, keywords = [], {"reverse": arguments[0], **keywords}

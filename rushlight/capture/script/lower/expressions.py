@@ -38,7 +38,7 @@ from ..ir import graph_functions
 from ..ir.steps import ScriptStep
 from .conditions import Conditions
 from .core import number_type
-from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled
+from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled, is_size
 
 OPERATORS: dict[type, Any] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv,
@@ -292,13 +292,17 @@ class Expressions(Conditions):
             second = [self.item(right, at) for at in range(len(right.type.elements))]
             return ScriptValue(TupleType((*left.type.elements, *right.type.elements)), tuple(each.arg for each in (*first, *second)))
         if function is operator.add:  # a tuple that is added to a list, such as sizes, counts as one
-            left, right = self.listed_beside(left, right.type), self.listed_beside(right, left.type)
+            left, right = self.as_list(self.listed_beside(left, right.type)), self.as_list(self.listed_beside(right, left.type))
         if isinstance(left.type, ClassType):
             return self.operated(f"__{function.__name__.strip('_')}__", left, [right], node)  # type: ignore[return-value]
         if isinstance(right.type, ClassType):
             return self.operated(f"__r{function.__name__.strip('_')}__", right, [left], node)  # type: ignore[return-value]
         kind = self.binary_type(function, left.type, right.type, node)
         return self.emit(function, (left.arg, right.arg), kind)
+
+    def as_list(self, value: ScriptValue) -> ScriptValue:
+        """Sizes, which are a tuple when the program runs, as the list that scripts have; all else as it is."""
+        return self.emit(list, (value.arg,), value.type) if is_size(value) else value
 
     def listed_beside(self, value: ScriptValue, other: Type) -> ScriptValue:
         """A tuple as the list that it is beside a list of its elements' type; all else as it is."""

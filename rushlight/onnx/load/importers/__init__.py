@@ -16,6 +16,7 @@ from . import (
     linalg,
     losses,
     microsoft,
+    microsoft_attention,
     normalization,
     pooling,
     quantization,
@@ -33,7 +34,7 @@ from . import (
 )
 
 __all__ = [
-    "activations", "attention", "casts", "classic", "convolution", "elementwise", "indexing", "linalg", "losses", "microsoft", "normalization",
+    "activations", "attention", "casts", "classic", "convolution", "elementwise", "indexing", "linalg", "losses", "microsoft", "microsoft_attention", "normalization",
     "pooling", "quantization", "random", "recurrent", "reductions", "resize", "sequences", "shapes", "signal", "text", "training",
     "trees", "vision",
 ]  # fmt: skip

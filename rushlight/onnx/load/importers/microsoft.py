@@ -12,7 +12,7 @@ from .. import calls as rl
 from ..registry import NodeContext, importer
 from .convolution import conv
 from .pooling import average_pool
-from .quantization import centred, dequantize_linear, dynamic_quantize_linear, quantize_linear, saturated, type_number
+from .quantization import centred, dequantize_linear, dynamic_quantize_linear, qlinear_conv, quantize_linear, saturated, type_number
 from .recurrent import lstm
 
 DOMAIN = "com.microsoft"
@@ -70,6 +70,25 @@ def qlinear_activation(node: NodeContext, x: Any, x_scale: Any, x_zero: Any, y_s
     return quantized(node, y, y_scale, y_zero, 4)
 
 
+@importer("QLinearWhere", domain=DOMAIN)
+def qlinear_where(
+    node: NodeContext, condition: Any, x: Any, x_scale: Any, x_zero: Any, y: Any, y_scale: Any, y_zero: Any, z_scale: Any, z_zero: Any
+) -> Any:
+    return quantized(node, rl.where(condition, real(x, x_scale, x_zero), real(y, y_scale, y_zero)), z_scale, z_zero, 8)
+
+
+@importer("QLinearConv", domain=DOMAIN)
+def qlinear_conv_of_rows(
+    node: NodeContext, x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any, y_zero: Any, b: Any = None
+) -> Any:
+    """The standard's operator, perhaps of images whose channels are last."""
+    last = node.get("channels_last", 0)
+    y = qlinear_conv(
+        with_defaults(node, group=1), rl.movedim(x, -1, 1) if last else x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b
+    )
+    return rl.movedim(y, 1, -1) if last else y
+
+
 @importer("QLinearConcat", domain=DOMAIN)
 def qlinear_concat(node: NodeContext, y_scale: Any, y_zero: Any, *parts: Any) -> Any:
     values = [real(*parts[at : at + 3]) for at in range(0, len(parts), 3)]
@@ -119,7 +138,9 @@ def dynamic_quantize_lstm(
     w_zero: Any = None, r_scale: Any = None, r_zero: Any = None,
 ) -> Any:  # fmt: skip
     """An LSTM with narrow weights.  ONNX Runtime rounds the inputs of its products, too, from step to step; here they are as they are."""
-    inner = NodeContext("LSTM", "", 14, node.attributes, node.outputs, node.name)
+    inner = NodeContext(
+        "LSTM", "", 14, {"direction": "forward", "input_forget": 0, "layout": 0, **node.attributes}, node.outputs, node.name
+    )
     weights = []
     for each, scale, zero in ((w, w_scale, w_zero), (r, r_scale, r_zero)):
         spread = lambda part: None if part is None else part.reshape(part.shape[0], 1, -1)  # noqa: E731 (for a direction, or for each of its columns)
@@ -129,7 +150,12 @@ def dynamic_quantize_lstm(
 
 # -- fused operators ------------------------------------------------------------------------------------------------------------------
 
-_ACTIVATIONS: dict[str, Any] = {"Relu": rl.relu, "Tanh": rl.tanh, "Sigmoid": rl.sigmoid, "Gelu": F.gelu, "HardSigmoid": lambda x, a=0.2, b=0.5: rl.clamp(a * x + b, 0, 1), "LeakyRelu": lambda x, a=0.01: F.leaky_relu(x, a), "Clip": lambda x, low, high: rl.clamp(x, low, high)}  # fmt: skip
+_ACTIVATIONS: dict[str, Any] = {
+    "Relu": rl.relu, "Tanh": rl.tanh, "Sigmoid": rl.sigmoid, "Gelu": F.gelu, "HardSigmoid": lambda x, a=0.2, b=0.5: rl.clamp(a * x + b, 0, 1),
+    "LeakyRelu": lambda x, a=0.01: F.leaky_relu(x, a), "Clip": lambda x, low, high: rl.clamp(x, low, high), "Elu": lambda x, a=1.0: F.elu(x, a),
+    "Softplus": F.softplus, "Softsign": F.softsign, "ThresholdedRelu": lambda x, a=1.0: F.threshold(x, a, 0.0),
+    "ParametricSoftplus": lambda x, a, b: a * F.softplus(b * x), "ScaledTanh": lambda x, a, b: a * rl.tanh(b * x),
+}  # fmt: skip
 
 
 def activated(node: NodeContext, y: Any) -> Any:
@@ -139,7 +165,8 @@ def activated(node: NodeContext, y: Any) -> Any:
         return y
     if name not in _ACTIVATIONS:
         raise node.not_supported(f"the activation {name!r} is not known")
-    return _ACTIVATIONS[name](y, *node.get("activation_params", node.get("activation_alpha", ()) or ()))
+    numbers = [node.get(each) for each in ("activation_alpha", "activation_beta")]
+    return _ACTIVATIONS[name](y, *node.get("activation_params", [each for each in numbers if each is not None]))
 
 
 @importer("FusedConv", domain=DOMAIN)
@@ -197,8 +224,6 @@ def rms_normalization(node: NodeContext, x: Any, scale: Any) -> Any:
 def embed_layer_normalization(
     node: NodeContext, words: Any, segments: Any, word_table: Any, place_table: Any, segment_table: Any, scale: Any, shift: Any, mask: Any = None, places: Any = None
 ) -> Any:  # fmt: skip
-    if node.get("mask_index_type", 0):
-        raise node.not_supported("the mask is wanted as an index")
     places = rl.arange(words.shape[1]) if places is None else places
     total = F.embedding(words, word_table) + F.embedding(places, place_table)
     if segments is not None:
@@ -206,49 +231,6 @@ def embed_layer_normalization(
     y = F.layer_norm(total, total.shape[-1:], scale, shift, node.get("epsilon", 1e-12))
     lengths = rl.zeros((words.shape[0],), dtype=rl.int32) if mask is None else rl.sum(mask, 1).to(rl.int32)
     return y if node.outputs == 1 else (y, lengths, total)[: node.outputs]
-
-
-def _attended(node: NodeContext, q: Any, k: Any, v: Any, mask: Any, bias: Any) -> Any:
-    """Attention of queries, keys and values in rows of all heads."""
-    heads = node["num_heads"]
-    q, k, v = (rl.transpose(each.unflatten(-1, (heads, -1)), 1, 2) for each in (q, k, v))
-    added = bias
-    if mask is not None:
-        if mask.dim() == 1 and mask.shape[0] != q.shape[0]:
-            raise node.not_supported("the mask is given by where sequences begin and end")
-        if mask.dim() == 1:  # how long each sequence is
-            mask = rl.arange(k.shape[2]) < mask.unsqueeze(1)
-        whole = mask.reshape(mask.shape[0], 1, *((1,) if mask.dim() == 2 else ()), *mask.shape[1:])
-        hidden = (1 - whole.to(q.dtype)) * node.get("mask_filter_value", -10000.0)
-        added = hidden if bias is None else bias + hidden
-    scale = node.get("scale", 0.0) or q.shape[-1] ** -0.5
-    scores = rl.matmul(q, rl.transpose(k, -1, -2)) * scale
-    scores = scores if added is None else scores + added
-    if node.get("unidirectional", 0):
-        scores = rl.masked_fill(scores, ~rl.tril(rl.ones(scores.shape[-2:], dtype=rl.bool)), float("-inf"))
-    return rl.transpose(rl.matmul(rl.softmax(scores, -1), v), 1, 2).flatten(2)
-
-
-@importer("Attention", domain=DOMAIN)
-def attention(node: NodeContext, x: Any, weight: Any, bias: Any = None, mask: Any = None, past: Any = None, added: Any = None) -> Any:
-    if past is not None or node.outputs > 1 or node.get("do_rotary", 0):
-        raise node.not_supported("it has a cache or rotates places")
-    sizes = list(node.get("qkv_hidden_sizes", ()) or [weight.shape[1] // 3] * 3)
-    rows = rl.matmul(x, weight)
-    q, k, v = rl.split(rows if bias is None else rows + bias, sizes, -1)
-    return _attended(node, q, k, v, mask, added)
-
-
-@importer("MultiHeadAttention", domain=DOMAIN)
-def multi_head_attention(
-    node: NodeContext, q: Any, k: Any = None, v: Any = None, bias: Any = None, mask: Any = None, added: Any = None, past_key: Any = None, past_value: Any = None
-) -> Any:  # fmt: skip
-    if k is None or v is None or k.dim() != 3 or past_key is not None or node.outputs > 1:
-        raise node.not_supported("it has packed inputs or a cache")
-    if bias is not None:
-        sizes = [q.shape[-1], k.shape[-1], v.shape[-1]]
-        q, k, v = (each + part for each, part in zip((q, k, v), rl.split(bias, sizes, -1)))
-    return _attended(node, q, k, v, mask, added)
 
 
 # -- weights of a few bits, in blocks --------------------------------------------------------------------------------------
