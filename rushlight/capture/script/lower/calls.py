@@ -1,4 +1,4 @@
-"""Lowering of calls: functions, classes, methods and Modules."""
+"""Lowering of calls: functions of the library and of Python, special forms, and methods of values."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ....autograd.function import Function
-from ....core.base import TensorBase, runtime
+from ....core.base import runtime
 from ....core.declare import PACKAGE, Op
 from ....core.dtypes import BY_NAME
 from ....core.missing import is_own
 from ....core.size import Size
-from ....nn.modules.container import ModuleDict, ModuleList, Sequential
 from ....nn.modules.module import Module
 from ....nn.modules.utils import _pair, _quadruple, _single, _triple
 from ....tensor.construct import as_tensor, tensor
@@ -27,9 +26,8 @@ from ....tensor.legacy import tensortype
 from ...trace.fork import fork, wait
 from ...trace.traced import TracedFunction, TracedModule
 from ..frontend.annotations import IGNORED, UNUSED, _unwrap_optional, annotate, is_instance, is_scripting, mark_of
-from ..frontend.call_signature import mistake
 from ..frontend.errors import NotSupportedError, ScriptError
-from ..frontend.source import MISSING, FunctionSource
+from ..frontend.source import MISSING
 from ..frontend.types import (
     ANY,
     BOOL,
@@ -45,18 +43,15 @@ from ..frontend.types import (
     OptionalType,
     TupleType,
     Type,
-    UnknownAnnotation,
     assignable,
-    from_annotation,
-    parse_type,
     type_of,
     without_none,
 )  # fmt: skip
 from ..ir import c_math, graph_functions
-from .attributes import module_type, tensor_member
-from .construction import Construction
+from .attributes import tensor_member
 from .core import tuple_like
-from .iteration import PARAMETERS, parts_of
+from .iteration import parts_of
+from .program_calls import ProgramCalls
 from .result_types import MUTATORS, builtin_type, function_type, method_type, traced_type
 from .scope import Bound, ModuleValue, ScriptValue, Static, Unrolled, is_size
 
@@ -69,11 +64,10 @@ _PYTHON = frozenset(
 
 _REPEATED: dict[Any, int] = {_single: 1, _pair: 2, _triple: 3, _quadruple: 4}
 _ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
-_TENSORS_OF = frozenset("named_buffers buffers named_parameters parameters".split())
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
 
-class Calls(Construction):
+class Calls(ProgramCalls):
     """Compiles calls."""
 
     def call(self, node: ast.Call) -> Any:
@@ -195,13 +189,6 @@ class Calls(Construction):
             return self.expression(node.args[2])
         return self.attribute(base, name.arg, node)
 
-    def values_of(self, arguments: list[Any], node: ast.AST, inline: bool = True) -> list[Any]:
-        """Arguments as they stand in a node; a list literal needs no node of its own."""
-        made = []
-        for each in arguments:
-            made.append(each.arg if isinstance(each, ScriptValue) and inline else self.plain(each, node).arg)
-        return made
-
     def call_object(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.Call) -> Any:
         """A call of a function or class from outside."""
         found = _STAND_INS.get(found, found) if found.__class__ is type else found
@@ -270,10 +257,6 @@ class Calls(Construction):
         """A user's function that has several signatures, scripted for the one that fits."""
         raise NotImplementedError  # in RecursiveCompiler
 
-    def fitting(self, function: Any, arguments: list[Any], keywords: dict[str, Any], node: Any, is_method: bool = False) -> Any:
-        """The signature that fits, of several."""
-        raise NotImplementedError  # in RecursiveCompiler
-
     def is_library(self, found: Any) -> bool:
         """Whether this is a function of the package, of math, or another that scripts know."""
         if found is warnings.warn:
@@ -308,12 +291,6 @@ class Calls(Construction):
                 kwargs["dtype"] = _ELEMENTS[leaf]
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
-
-    def check_arguments(self, found: Any, count: int, keywords: Any, node: ast.AST) -> None:
-        """Refuse a call with too many or too few arguments, or ones of unknown names."""
-        wrong = mistake(found, count, keywords)
-        if wrong is not None:
-            raise ScriptError(f"Arguments for call are not valid: {wrong}", self.source, node)
 
     def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse texts and lists where an op takes a tensor."""
@@ -397,48 +374,6 @@ class Calls(Construction):
                 return ScriptValue(STR, graph_functions.shown(value.arg))
             return self.emit(graph_functions.shown, (value.arg,), STR)
         return value
-
-    def python_type(self, found: Any) -> Type:
-        """The type that a Python function says it returns; a tensor where it says nothing."""
-        if not inspect.isfunction(found) and not inspect.isclass(found) and not hasattr(found, "__annotations__"):
-            found = inspect.getattr_static(type(found), "__call__", found)
-        hint = getattr(found, "__annotations__", {}).get("return", TensorBase)
-        try:
-            if hint is TensorBase and inspect.isfunction(inspect.unwrap(found)) and (comment := self.comment_result(inspect.unwrap(found))):
-                hint = self.source.evaluate(comment)
-            return from_annotation(hint, self.source.evaluate)
-        except (UnknownAnnotation, NameError, TypeError):
-            return ANY
-
-    def comment_result(self, function: Any) -> str | None:
-        """What a comment such as ``# type: (int) -> str`` says that a Python function returns."""
-        try:
-            comment = FunctionSource(function, self.frames).definition.type_comment  # type: ignore[attr-defined]
-        except ScriptError:  # its source is not there, and needs not be
-            return None
-        return comment.rpartition("->")[2].strip() if comment and "->" in comment else None
-
-    def call_python(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
-        """A call of a function that stays Python."""
-        self.check_arguments(found, len(arguments), keywords, node)
-        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
-        made = self.emit(found, tuple(self.values_of(arguments, node, False)), self.python_type(found), kwargs, impure=True)
-        return self.python_result(made, getattr(found, "__name__", type(found).__name__))
-
-    def python_result(self, made: ScriptValue, name: str) -> ScriptValue:
-        """What a call that stays Python gave, as a value of the type that its function says it returns."""
-        made.arg.meta["python"] = name
-        wanted = made.type
-        if wanted == ANY or parse_type(repr(wanted)) != wanted:  # anything, or a class of the user's
-            return made
-        return self.emit(graph_functions.python_result, (made.arg, repr(wanted), name), wanted)
-
-    def call_scripted(
-        self, target: Any, scripted: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST, op: str = "call_function"
-    ) -> ScriptValue:
-        """A call of a scripted function or method: its arguments must fit its types."""
-        bound = scripted._script_signature.bind(self, arguments, keywords, node)
-        return self.emit(target, tuple(bound), scripted._script_signature.result, op=op, impure=True)
 
     # -- methods -------------------------------------------------------------------------------------------------
 
@@ -528,74 +463,3 @@ class Calls(Construction):
                 self.source,
                 node,
             )
-
-    def call_method(self, base: ModuleValue, name: str, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
-        """A call of a method of ``self`` or of a Module below it."""
-        module = base.module
-        containers = (ModuleList, Sequential, ModuleDict, *PARAMETERS)
-        is_container = base.children or isinstance(module, containers) or issubclass(getattr(module, "_script_class", Module), containers)
-        if is_container and name in ("keys", "values", "items"):
-            parts = {key: self.child(base, key, node) for key in parts_of(module)}
-            if name == "values":
-                return Unrolled(list(parts.values()))
-            return Unrolled(
-                [ScriptValue(STR, key) if name == "keys" else Unrolled([ScriptValue(STR, key), part]) for key, part in parts.items()]
-            )
-        owner = getattr(module, "_script_class", type(module))
-        function = inspect.getattr_static(owner, name, None) or module.__dict__.get(name)
-        if name in ("named_children", "children", "named_modules", "modules") and not arguments:
-            pairs = [(path, part) for path, part in (module.named_children() if "children" in name else module.named_modules())]
-            values = [ModuleValue(part, base.below(path) if path else base.path) for path, part in pairs]
-            return Unrolled(
-                [Unrolled([ScriptValue(STR, path), part]) if name.startswith("named") else part for (path, _), part in zip(pairs, values)]
-            )
-        if name in _TENSORS_OF and not arguments and getattr(function, "__module__", "").startswith(PACKAGE):
-            pairs = list(getattr(module, name if name.startswith("named") else f"named_{name}")())
-            tensors = [self.emit(base.below(path), (), TENSOR, op="get_attr") for path, _ in pairs]
-            return Unrolled(
-                [Unrolled([ScriptValue(STR, path), each]) if name.startswith("named") else each for (path, _), each in zip(pairs, tensors)]
-            )
-        if mark_of(function) == UNUSED:
-            return self.emit(graph_functions.unused_call, (name,), self.python_type(function), impure=True)
-        overload = self.fitting(function, arguments, keywords, node, True) if inspect.isfunction(function) else None
-        scripted = module._script_method(name, self, node, overload) if hasattr(module, "_script_method") else None
-        if scripted is None and name == "forward" and base.path and mark_of(function) is None:  # of the package: a call of the Module
-            return self.call_module(base, arguments, keywords, node)
-        if scripted is None:
-            if mark_of(function) == IGNORED:
-                self.check_arguments(function, len(arguments) + 1, keywords, node)
-            args = tuple(self.values_of(arguments, node, False))
-            kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node, False)))
-            kind = self.python_type(function) if mark_of(function) == IGNORED else ANY
-            made = self.emit(base.below(name), args, kind, kwargs, op="call_module", impure=True)
-            return self.python_result(made, name) if mark_of(function) == IGNORED else made
-        return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
-
-    def call_module(self, base: ModuleValue, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> Any:
-        """A call of a Module: its forward, with hooks."""
-        module = base.module
-        if not base.path:
-            return self.call_method(base, "forward", arguments, keywords, node)
-        forward = inspect.getattr_static(getattr(module, "_script_class", type(module)), "forward", None)
-        if mark_of(forward) == UNUSED:
-            return self.emit(graph_functions.unused_call, (f"{type(module).__name__}.forward",), self.python_type(forward), impure=True)
-        overload = self.fitting(forward, arguments, keywords, node, True) if inspect.isfunction(forward) else None
-        scripted = module._script_method("forward", self, node, overload) if hasattr(module, "_script_method") else None
-        if scripted is not None and overload is not None:
-            return self.call_scripted(base.below(scripted.name), scripted, arguments, keywords, node, "call_module")
-        if scripted is not None:
-            result = self.call_scripted(base.path, scripted, arguments, keywords, node, "call_module")
-            hooks = [
-                each._program.signature.result for each in module.__dict__.get("_forward_hooks", {}).values() if hasattr(each, "_program")
-            ]
-            changed = [each for each in hooks if each != NONE]
-            if changed:  # the last hook that returns something says what the call gives
-                result.type = result.arg.type = changed[-1]
-            return result
-        args = tuple(self.values_of(arguments, node))
-        kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
-        made = self.emit(base.path, args, module_type(module), kwargs, op="call_module", impure=True)
-        if mark_of(forward) == IGNORED:
-            made.type = made.arg.type = self.python_type(forward)
-            return self.python_result(made, f"{type(module).__name__}.forward")
-        return made
