@@ -409,3 +409,37 @@ def test_an_object_says_what_is_scripted_in_its_place():
         return 2 * decorated(a)
 
     assert jit.script(decorated)(1) == 2 and jit.script(calls)(1) == 4
+
+
+def test_the_kind_of_a_number_is_that_of_its_value():
+    def kind(x):
+        number = x.item()
+        if isinstance(number, int):
+            return 1
+        return 2 if isinstance(number, float) else 3
+
+    def doubled(x):
+        number = x.item()
+        return number * 2 if isinstance(number, (int, float)) else number
+
+    scripted = jit.script(kind)
+    assert [scripted(rl.ones((), dtype=each)) for each in (rl.int32, rl.float32, rl.complex64)] == [1, 2, 3]
+    assert [jit.script(doubled)(rl.ones((), dtype=each)) for each in (rl.int32, rl.float32)] == [2, 2.0]
+
+
+def test_truth_values_are_numbers_where_a_tensor_is_made_of_them():
+    """As PyTorch's scripts have it; in Python the tensors are of the type bool."""
+
+    def filled(x, b: bool):
+        return (
+            rl.full([1], True),
+            rl.full([1], fill_value=b),
+            rl.where(x, True, False),
+            rl.where(x, True, x),
+            rl.full([1], b, dtype=rl.bool),
+        )
+
+    made = jit.script(filled)(rl.zeros(1, dtype=rl.bool), True)
+    assert [(each.dtype, each.tolist()) for each in made] == [
+        (rl.int64, [1]), (rl.int64, [1]), (rl.int64, [0]), (rl.int64, [0]), (rl.bool, [True]),
+    ]  # fmt: skip

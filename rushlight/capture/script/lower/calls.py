@@ -21,6 +21,8 @@ from ....core.missing import is_own
 from ....core.size import Size
 from ....nn.modules.module import Module
 from ....nn.modules.utils import _pair, _quadruple, _single, _triple
+from ....ops.create.factories import full
+from ....ops.pointwise.where_clamp import where
 from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
 from ...trace.fork import fork, wait
@@ -63,6 +65,7 @@ _PYTHON = frozenset(
 
 
 _REPEATED: dict[Any, int] = {_single: 1, _pair: 2, _triple: 3, _quadruple: 4}
+_COUNTING, _COUNTED = (full, where), ("fill_value", "input", "other")
 _ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
@@ -270,6 +273,9 @@ class Calls(ProgramCalls):
     def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
         """A call of a function of the package: it runs as it does in eager code."""
         self.check_arguments(found, len(arguments), keywords, node)
+        if found in _COUNTING:
+            arguments = [self.counted_truth(each) for each in arguments]
+            keywords = {name: self.counted_truth(each) if name in _COUNTED else each for name, each in keywords.items()}
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
@@ -291,6 +297,12 @@ class Calls(ProgramCalls):
                 kwargs["dtype"] = _ELEMENTS[leaf]
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
+
+    def counted_truth(self, value: Any) -> Any:
+        """A truth value as the number that scripts pass to an operator that takes numbers, which says the type of the result."""
+        if not isinstance(value, ScriptValue) or value.type != BOOL:
+            return value
+        return ScriptValue(INT, int(value.arg)) if value.constant else self.emit(int, (value.arg,), INT)
 
     def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse texts and lists where an op takes a tensor."""
