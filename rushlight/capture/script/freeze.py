@@ -18,6 +18,7 @@ from ..trace.traced import TracedModule
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
 from .interfaces import interfaces_of
+from .ir.c_math import of_numbers
 from .lower.compiler import ScriptParameter, Signature
 from .run.library_modules import CALL, needs_python
 from .run.program import ScriptProgram
@@ -282,7 +283,7 @@ def fold(graph: Graph) -> None:
             continue
         if node.op == "call_function" and node.target in _FOLDED and not node.all_input_nodes and not node.kwargs:
             try:
-                value = node.target(*node.args)
+                value = of_numbers(node.target, node.type)(*node.args)
             except Exception:  # the program raises it when it runs
                 continue
             _replace(node, value)
