@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections import deque
 from typing import Dict, List, Optional, Tuple, Union
 
@@ -443,3 +444,28 @@ def test_truth_values_are_numbers_where_a_tensor_is_made_of_them():
     assert [(each.dtype, each.tolist()) for each in made] == [
         (rl.int64, [1]), (rl.int64, [1]), (rl.int64, [0]), (rl.int64, [0]), (rl.bool, [True]),
     ]  # fmt: skip
+
+
+def warns(x, n: int):
+    warnings.warn("first")
+    for i in range(n):
+        warnings.warn("turn " + str(i))
+    return x
+
+
+def test_a_line_warns_once_in_a_call_and_says_where_it_is():
+    scripted = jit.script(warns)
+
+    def calls(x):
+        return scripted(x, 3)
+
+    first = warns.__code__.co_firstlineno
+    for form in (lambda: scripted(rl.ones(1), 12), lambda: jit.script(calls)(rl.ones(1))):
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                form()
+            assert [(str(each.message), each.filename, each.lineno - first) for each in caught] == [
+                ("first", __file__, 1), ("turn 0", __file__, 3),
+            ]  # fmt: skip
+            assert {each.category for each in caught} == {UserWarning}

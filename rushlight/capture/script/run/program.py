@@ -21,7 +21,7 @@ from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
 from ..transform.differentiable_regions import grouped
 from ..transform.unpack_lists import unpacked
-from .failures import seen_from_python
+from .failures import WARNED, seen_from_python
 from .step_interpreter import LARGEST, GraphFunction, Walk
 
 
@@ -75,6 +75,8 @@ class ScriptProgram:
         if not outermost:
             return self.execute(owner, args)
         state.scripted = True
+        if WARNED:
+            WARNED.clear()
         try:
             made = self.execute(owner, args)
         except Exception as error:

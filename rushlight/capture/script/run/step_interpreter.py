@@ -14,7 +14,7 @@ from ..frontend.types import INT
 from ..ir import c_math
 from ..ir.graph_builder import Draft, name_of
 from ..ir.steps import FLAT, ScriptStep, StepBlock, map_steps
-from .failures import explain
+from .failures import explain, warner
 
 LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
 _WALKS = 6  # of a body, before it is compiled
@@ -69,14 +69,21 @@ def statements(function: Any, graph: Graph) -> Iterator[tuple[ast.stmt, Node, bo
             at, bodies = at + 1, 0
 
 
+def run_as(target: Any, kind: Any, place: Any) -> Any:
+    """The function that a call of a function runs: on numbers that of C, and a warning is the line's."""
+    return warner(place) if target is warnings.warn else c_math.of_numbers(target, kind)
+
+
 def in_c(source: str, graph: Graph, namespace: dict[str, Any]) -> Any:
-    """A printed function with operators on numbers as C has them, where a graph has some."""
-    if not has_arithmetic(graph):
+    """A printed function in which steps run as scripts have them, where that is not as Python has them."""
+    if not is_otherwise(graph):
         return source
     tree = ast.parse(source)
-    for statement, node, sets in statements(tree.body[0], graph):
-        function = c_math.of_numbers(node.target, node.type) if sets and node.op == "call_function" else node.target
-        if function is node.target or node.target in c_math.FUNCTIONS:
+    for at, (statement, node, sets) in enumerate(statements(tree.body[0], graph)):
+        if not sets or node.op != "call_function" or node.target in c_math.FUNCTIONS:
+            continue
+        function = run_as(node.target, node.type, node.meta.get("source"))
+        if function is node.target:
             continue
         assert isinstance(statement, ast.Assign)
         name, value = node.name, statement.value
@@ -94,23 +101,19 @@ def in_c(source: str, graph: Graph, namespace: dict[str, Any]) -> Any:
                 if isinstance(value, ast.UnaryOp)
                 else parts.args
             )
-            namespace[called := f"_c_{getattr(node.target, '__name__', name)}"] = function
-            made = ast.Call(ast.Name(called, ast.Load()), given, [])
+            namespace[called := f"_run_{at}"] = function
+            made = ast.Call(ast.Name(called, ast.Load()), given, getattr(value, "keywords", []))
         for each in ast.walk(made):
             ast.copy_location(each, value)
         statement.value = made
     return ast.fix_missing_locations(tree)
 
 
-def has_arithmetic(graph: Graph) -> bool:
-    """Whether a graph, or one in it, has an operator that Python has otherwise than C."""
+def is_otherwise(graph: Graph) -> bool:
+    """Whether a graph, or one in it, has a step that Python has otherwise than scripts."""
     return any(
-        (
-            node.op == "call_function"
-            and node.target not in c_math.FUNCTIONS
-            and c_math.of_numbers(node.target, node.type) is not node.target
-        )
-        or any(map(has_arithmetic, node.bodies.values()))
+        (node.op == "call_function" and node.target not in c_math.FUNCTIONS and run_as(node.target, node.type, None) is not node.target)
+        or any(map(is_otherwise, node.bodies.values()))
         for node in graph.nodes
     )
 
@@ -168,7 +171,7 @@ class Walk:
     def call(self, step: ScriptStep, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step that is more than a function of plain arguments."""
         if step.op == "call_function":
-            return c_math.of_numbers(step.target, step.type)(*args, **kwargs)
+            return run_as(step.target, step.type, self.draft.place(step.line))(*args, **kwargs)
         assert step.op == "call_method", "a function has no attributes to read"
         return getattr(args[0], step.target)(*args[1:], **kwargs)
 
