@@ -447,9 +447,9 @@ def test_truth_values_are_numbers_where_a_tensor_is_made_of_them():
 
 
 def warns(x, n: int):
-    warnings.warn("first")
+    warnings.warn("first")  # noqa: B028
     for i in range(n):
-        warnings.warn("turn " + str(i))
+        warnings.warn("turn " + str(i))  # noqa: B028
     return x
 
 
