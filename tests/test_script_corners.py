@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import io
+import math
+import operator
 import warnings
 from collections import deque
 from typing import Dict, List, Optional, Tuple, Union
@@ -469,3 +471,41 @@ def test_a_line_warns_once_in_a_call_and_says_where_it_is():
                 ("first", __file__, 1), ("turn 0", __file__, 3),
             ]  # fmt: skip
             assert {each.category for each in caught} == {UserWarning}
+
+
+def test_an_index_is_the_number_itself():
+    def picked(n: int, items: List[str]):
+        return operator.index(n), items[operator.index(n)]
+
+    file = io.BytesIO()
+    jit.save(jit.script(picked), file, format="torchscript")
+    file.seek(0)
+    for form in (jit.script(picked), jit.load(file)):
+        assert form(1, ["a", "b"]) == (1, "b")
+
+
+def test_methods_and_functions_of_other_types_are_refused_when_the_program_is_compiled():
+    def of_tuples(t: Tuple[int, int]):
+        return t.upper()  # type: ignore[attr-defined]
+
+    def of_numbers(s: str):
+        return math.isnan(s)  # type: ignore[arg-type]
+
+    def of_no_lists(s: List[int]):
+        return math.sqrt(s)  # type: ignore[arg-type]
+
+    refused("'Tuple\\[int, int\\]' object has no attribute or method 'upper'", of_tuples)
+    refused("Arguments for call are not valid", of_numbers)
+    refused("Arguments for call are not valid", of_no_lists)
+
+
+def test_functions_of_math_on_tensors_are_those_of_tensors():
+    def computed(x, n: int):
+        return math.sqrt(x), math.floor(x), math.pow(x, 2), math.isfinite(x), math.pow(n, math.floor(x)), math.sqrt(n)
+
+    x = rl.tensor([4.0, 6.25], requires_grad=True)
+    found = jit.script(computed)(x, 4)
+    assert [each.tolist() for each in found[:5]] == [[2.0, 2.5], [4.0, 6.0], [16.0, 39.0625], [True, True], [256.0, 4096.0]]
+    assert found[5] == 2.0
+    found[0].sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [0.25, 0.2]
