@@ -503,9 +503,9 @@ def test_functions_of_math_on_tensors_are_those_of_tensors():
     def computed(x, n: int):
         return math.sqrt(x), math.floor(x), math.pow(x, 2), math.isfinite(x), math.pow(n, math.floor(x)), math.sqrt(n)
 
-    x = rl.tensor([4.0, 6.25], requires_grad=True)
+    x = rl.tensor([4.0, 2.25], requires_grad=True)
     found = jit.script(computed)(x, 4)
-    assert [each.tolist() for each in found[:5]] == [[2.0, 2.5], [4.0, 6.0], [16.0, 39.0625], [True, True], [256.0, 4096.0]]
+    assert [each.tolist() for each in found[:5]] == [[2.0, 1.5], [4.0, 2.0], [16.0, 5.0625], [True, True], [256.0, 16.0]]
     assert found[5] == 2.0
     found[0].sum().backward()
-    assert x.grad is not None and x.grad.tolist() == [0.25, 0.2]
+    assert x.grad is not None and x.grad.tolist() == [0.25, pytest.approx(1 / 3)]
