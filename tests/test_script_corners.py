@@ -494,6 +494,10 @@ def test_methods_and_functions_of_other_types_are_refused_when_the_program_is_co
     def of_no_lists(s: List[int]):
         return math.sqrt(s)  # type: ignore[arg-type]
 
+    def of_dicts(d: Dict[str, int], x):
+        return d + x
+
+    refused("an operator on values of types Dict\\[str, int\\] and Tensor", of_dicts)
     refused("'Tuple\\[int, int\\]' object has no attribute or method 'upper'", of_tuples)
     refused("Arguments for call are not valid", of_numbers)
     refused("Arguments for call are not valid", of_no_lists)

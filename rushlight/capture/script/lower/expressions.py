@@ -333,6 +333,8 @@ class Expressions(Conditions):
                 node,
             )
         if left is TENSOR or right is TENSOR:
+            if isinstance(left, DictType) or isinstance(right, DictType):
+                raise ScriptError(f"Arguments for call are not valid: an operator on values of types {left} and {right}", self.source, node)
             return TENSOR
         if ANY in (left, right) or isinstance(left, UnionType) or isinstance(right, UnionType):
             return ANY
