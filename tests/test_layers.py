@@ -43,7 +43,20 @@ SECOND_NAMES = ("nn/intrinsic/", "nn/qat/", "nn/quantized/")  # torch.nn.quantiz
 HEIGHT = {**{room: height for height, room in enumerate(ROOMS)}, **dict.fromkeys(FACE_ROOMS, FACE)}
 
 # Packages that may be absent, and so are imported where they are first used.
-OPTIONAL = {"onnx", "onnxruntime", "onnx_ir", "onnxscript", "llvmlite", "cupy", "triton", "scipy", "safetensors", "mpi4py", "PIL", "matplotlib"}
+OPTIONAL = {
+    "onnx",
+    "onnxruntime",
+    "onnx_ir",
+    "onnxscript",
+    "llvmlite",
+    "cupy",
+    "triton",
+    "scipy",
+    "safetensors",
+    "mpi4py",
+    "PIL",
+    "matplotlib",
+}
 
 # File -> why it imports inside a function all the same.
 LATE_IMPORTS: dict[str, str] = {}

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import io
+import math
+import operator
+import warnings
 from collections import deque
 from typing import Dict, List, Optional, Tuple, Union
 
@@ -409,3 +412,104 @@ def test_an_object_says_what_is_scripted_in_its_place():
         return 2 * decorated(a)
 
     assert jit.script(decorated)(1) == 2 and jit.script(calls)(1) == 4
+
+
+def test_the_kind_of_a_number_is_that_of_its_value():
+    def kind(x):
+        number = x.item()
+        if isinstance(number, int):
+            return 1
+        return 2 if isinstance(number, float) else 3
+
+    def doubled(x):
+        number = x.item()
+        return number * 2 if isinstance(number, (int, float)) else number
+
+    scripted = jit.script(kind)
+    assert [scripted(rl.ones((), dtype=each)) for each in (rl.int32, rl.float32, rl.complex64)] == [1, 2, 3]
+    assert [jit.script(doubled)(rl.ones((), dtype=each)) for each in (rl.int32, rl.float32)] == [2, 2.0]
+
+
+def test_truth_values_are_numbers_where_a_tensor_is_made_of_them():
+    """As PyTorch's scripts have it; in Python the tensors are of the type bool."""
+
+    def filled(x, b: bool):
+        return (
+            rl.full([1], True),
+            rl.full([1], fill_value=b),
+            rl.where(x, True, False),
+            rl.where(x, True, x),
+            rl.full([1], b, dtype=rl.bool),
+        )
+
+    made = jit.script(filled)(rl.zeros(1, dtype=rl.bool), True)
+    assert [(each.dtype, each.tolist()) for each in made] == [
+        (rl.int64, [1]), (rl.int64, [1]), (rl.int64, [0]), (rl.int64, [0]), (rl.bool, [True]),
+    ]  # fmt: skip
+
+
+def warns(x, n: int):
+    warnings.warn("first")  # noqa: B028
+    for i in range(n):
+        warnings.warn("turn " + str(i))  # noqa: B028
+    return x
+
+
+def test_a_line_warns_once_in_a_call_and_says_where_it_is():
+    scripted = jit.script(warns)
+
+    def calls(x):
+        return scripted(x, 3)
+
+    first = warns.__code__.co_firstlineno
+    for form in (lambda: scripted(rl.ones(1), 12), lambda: jit.script(calls)(rl.ones(1))):
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                form()
+            assert [(str(each.message), each.filename, each.lineno - first) for each in caught] == [
+                ("first", __file__, 1), ("turn 0", __file__, 3),
+            ]  # fmt: skip
+            assert {each.category for each in caught} == {UserWarning}
+
+
+def test_an_index_is_the_number_itself():
+    def picked(n: int, items: List[str]):
+        return operator.index(n), items[operator.index(n)]
+
+    file = io.BytesIO()
+    jit.save(jit.script(picked), file, format="torchscript")
+    file.seek(0)
+    for form in (jit.script(picked), jit.load(file)):
+        assert form(1, ["a", "b"]) == (1, "b")
+
+
+def test_methods_and_functions_of_other_types_are_refused_when_the_program_is_compiled():
+    def of_tuples(t: Tuple[int, int]):
+        return t.upper()  # type: ignore[attr-defined]
+
+    def of_numbers(s: str):
+        return math.isnan(s)  # type: ignore[arg-type]
+
+    def of_no_lists(s: List[int]):
+        return math.sqrt(s)  # type: ignore[arg-type]
+
+    def of_dicts(d: Dict[str, int], x):
+        return d + x
+
+    refused("an operator on values of types Dict\\[str, int\\] and Tensor", of_dicts)
+    refused("'Tuple\\[int, int\\]' object has no attribute or method 'upper'", of_tuples)
+    refused("Arguments for call are not valid", of_numbers)
+    refused("Arguments for call are not valid", of_no_lists)
+
+
+def test_functions_of_math_on_tensors_are_those_of_tensors():
+    def computed(x, n: int):
+        return math.sqrt(x), math.floor(x), math.pow(x, 2), math.isfinite(x), math.pow(n, math.floor(x)), math.sqrt(n)
+
+    x = rl.tensor([4.0, 2.25], requires_grad=True)
+    found = jit.script(computed)(x, 4)
+    assert [each.tolist() for each in found[:5]] == [[2.0, 1.5], [4.0, 2.0], [16.0, 5.0625], [True, True], [256.0, 16.0]]
+    assert found[5] == 2.0
+    found[0].sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [0.25, pytest.approx(1 / 3)]

@@ -377,3 +377,41 @@ def test_functions_of_math_are_those_of_c() -> None:
         for turns in (1, 20, 20):
             assert str(form(-1.0, turns)) == "[nan, nan, inf, nan, nan, nan, -inf, nan]"
     assert jit.script(mathematics)(4.0, 1)[:2] == [2.0, math.log(4.0)]
+
+
+def quotients(a: float, b: float, n: int, m: int) -> Tuple[float, float, float, float, float, float]:
+    return a / b, a // b, a % b, n / m, n / b, 1.0 / 0.0
+
+
+def test_quotients_by_zero_are_those_of_c() -> None:
+    for form in forms(quotients):
+        for _ in range(3):
+            assert str(form(1.0, 0.0, 1, 0)) == "(inf, inf, nan, inf, inf, inf)"
+            assert str(form(-1.0, 0.0, 0, 0)) == "(-inf, -inf, nan, nan, nan, inf)"
+            assert str(form(7.5, -2.0, 7, 2)) == "(-3.75, -4.0, -0.5, 3.5, -3.5, inf)"
+
+
+def hashes(n: int, y: float) -> Tuple[int, int, int, int, List[int], int]:
+    h = 1
+    for i in range(n):
+        h = h * 6364136223846793005 + 1442695040888963407
+        if i > 2:
+            h -= i
+    kept = [h]
+    kept[0] *= h
+    return h, int(y), h << 5, -(1 << (60 + n - n + 3)), kept, 9223372036854775807 + n
+
+
+def test_integers_have_64_bits() -> None:
+    for form in forms(hashes):
+        for _ in range(3):
+            assert form(10, 1e30) == (
+                -889501709399482911, -9223372036854775808, 8429433446635650080, -9223372036854775808, [-7041029560879235135], -9223372036854775799,
+            )  # fmt: skip
+            assert form(0, 2.7)[:2] == (1, 2)
+        with pytest.raises(RuntimeError, match="division|modulo"):
+            jit.script(whole_quotient)(1, 0)
+
+
+def whole_quotient(n: int, m: int) -> int:
+    return n // m

@@ -136,3 +136,82 @@ def test_commands_take_old_archives(tmp_path, monkeypatch, capsys):
     ):  # fmt: skip
         assert main(arguments) == 0, capsys.readouterr().err
     assert (tmp_path / "new.onnx").stat().st_size > 10_000 and (tmp_path / "old.html").stat().st_size > 1000
+
+
+def of_version(version, arguments, result):
+    """A Module of an archive of some version of the format, with a method that is written here."""
+    file, made = io.BytesIO(), io.BytesIO()
+    torch.jit.save(torch.jit.script(torch.nn.Identity()), file, format="torchscript")
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(made, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("/version"):
+                data = b"%d\n" % version
+            elif b"  def forward" in data:
+                data = data[: data.index(b"  def forward")]
+                data += (
+                    f"  def forward(self: __torch__.torch.nn.modules.linear.Identity,\n    {arguments}):\n    return {result}\n".encode()
+                )
+            new.writestr(name, data)
+    made.seek(0)
+    return torch.jit.load(made)
+
+
+def shown(value):
+    return (
+        [shown(each) for each in value] if isinstance(value, (list, tuple)) else (str(value.dtype).removeprefix("torch."), value.tolist())
+    )
+
+
+QUOTIENTS = [
+    ("torch.div(a, b)", ("int64", [3, -3]), ("float32", [3.5, -3.5])),
+    ("torch.div(a, torch.item(b))", ("int64", [3, -3]), ("float32", [3.5, -3.5])),
+    ("torch.div(a, 2)", ("int64", [3, -3]), ("float32", [3.5, -3.5])),
+    ("torch.div(a, 2.)", ("float32", [3.5, -3.5]), ("float32", [3.5, -3.5])),
+    ("torch.div_(a, b)", ("int64", [3, -3]), RuntimeError),
+    ("torch.div_(a, 2)", ("int64", [3, -3]), RuntimeError),
+    ("torch.div(torch.to(a, 6), b)", ("float32", [3.5, -3.5]), ("float32", [3.5, -3.5])),
+    ("torch.div(a, b, out=torch.zeros([2], dtype=3))", ("int32", [3, -3]), RuntimeError),
+    ("torch.div(a, b, out=torch.zeros([2], dtype=6))", ("float32", [3.5, -3.5]), ("float32", [3.5, -3.5])),
+    ("torch.div(a, b, rounding_mode='floor')", ("int64", [3, -4]), ("int64", [3, -4])),
+]
+
+
+@pytest.mark.parametrize(("result", "before", "after"), QUOTIENTS)
+def test_division_is_that_of_the_version(result, before, after):
+    """Up to the third version of the format whole numbers had a whole quotient."""
+    for version, wanted in ((1, before), (3, before), (4, after), (10, after)):
+        made = of_version(version, "a: Tensor, b: Tensor", result)
+        file = io.BytesIO()
+        torch.jit.save(made, file, format="torchscript")
+        file.seek(0)
+        for form in (made, torch.jit.load(file), torch.jit.freeze(made.eval())):
+            if wanted is RuntimeError:
+                with pytest.raises(RuntimeError):
+                    form(torch.tensor([7, -7]), torch.tensor(2))
+            else:
+                assert shown(form(torch.tensor([7, -7]), torch.tensor(2))) == wanted
+    if before[0] == "int64" and "item" not in result:
+        exported = io.BytesIO()
+        torch.onnx.export(of_version(3, "a: Tensor, b: Tensor", result), (torch.tensor([7, -7]), torch.tensor(2)), exported, dynamo=False)
+
+
+def test_filled_tensors_are_those_of_the_version():
+    text = "(torch.full([1], a), torch.full([1], 1, dtype=None), torch.full([1], a, dtype=4), torch.full([1], True))"
+    wanted = [("float32", [3.0]), ("float32", [1.0]), ("int64", [3]), ("float32", [1.0])]
+    assert shown(of_version(4, "a: int", text)(3)) == wanted
+    assert shown(of_version(5, "a: int", text)(3)) == [("int64", [3]), ("int64", [1]), ("int64", [3]), ("int64", [1])]
+    open_type = of_version(4, "a: Optional[int]", "torch.full([1], 3, dtype=a)")
+    assert shown(open_type(None)) == ("float32", [3.0]) and shown(open_type(3)) == ("int32", [3])
+
+
+def test_a_hundred_steps_were_the_default():
+    for name, last, first, final in (("linspace", 7, 0.0, 1.0), ("logspace", 8, 1.0, 10.0)):
+        found = of_version(last, "a: Optional[int]", f"(torch.{name}(0, 1), torch.{name}(0., 1., a))")
+        for steps in (3, None):
+            whole, some = found(steps)
+            assert whole.shape == (100,) and some.shape == (steps or 100,) and whole.dtype == some.dtype == torch.float32
+            assert (whole[0].item(), whole[-1].item()) == (some[0].item(), some[-1].item()) == (first, final)
+        assert of_version(last, "a: Tensor", f"torch.{name}(0, 1, out=a)")(torch.zeros(100)).shape == (100,)
+        with pytest.raises(RuntimeError, match="overloads"):
+            of_version(last + 1, "a: Tensor", f"torch.{name}(0, 1)")

@@ -470,3 +470,32 @@ def test_leading_dimensions_of_size_one_do_not_count_where_a_trace_writes_by_ind
     example = (torch.zeros(3), torch.tensor([0, 2]), torch.ones(1, 1, 2))
     traced = torch.jit.trace(put, example)
     assert traced(torch.zeros(4), torch.tensor([1, 2, 3]), torch.ones(1, 1, 3)).tolist() == [0.0, 1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x: x + torch.ones(2), lambda x: torch.ones(2) * x, lambda x: x + torch.ones(1, 2, 2), lambda x: x @ torch.ones(2, 2),
+        torch.nn.BatchNorm1d(2).eval(), torch.nn.Linear(2, 2), lambda x: torch.maximum(x, torch.ones(2)), lambda x: x.clone().add_(torch.ones(2)),
+    ],
+)  # fmt: skip
+def test_a_batch_of_one_stays_the_size_that_it_is(step):
+    """Broadcast against something smaller, a size of 1 was taken for the constant."""
+
+    def program(x):
+        y = step(x)
+        return y.reshape(y.shape[0], -1), torch.zeros(y.shape[0])
+
+    traced = torch.jit.trace(program if not isinstance(step, torch.nn.Module) else Rows(step), torch.rand(1, 2, 2))
+    for found in traced(torch.rand(3, 2, 2)):
+        assert found.shape[0] == 3
+
+
+class Rows(torch.nn.Module):
+    def __init__(self, step):
+        super().__init__()
+        self.step = step
+
+    def forward(self, x):
+        y = self.step(x)
+        return y.reshape(y.shape[0], -1), torch.zeros(y.shape[0])

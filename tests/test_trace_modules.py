@@ -174,3 +174,51 @@ def test_parts_of_a_tensor_are_as_many_as_they_were(form):
     assert traced(torch.ones(2, 4)).tolist() == [[9.0] * 4]
     with pytest.raises(RuntimeError, match="too many values to unpack"):  # the last of three would be another one
         traced(torch.ones(3, 3))
+
+
+class Codec(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2, bias=False)
+        self.layer.factor = 7
+        torch.nn.init.ones_(self.layer.weight)
+        self.scale = torch.nn.Parameter(torch.full((2,), 3.0))
+        self.steps = 4
+
+    def forward(self, x):
+        return self.layer(x) * self.scale
+
+    @torch.jit.export
+    def encode(self, x, n: int = 2, name: str = "a") -> tuple[torch.Tensor, int, str]:
+        for _ in range(n):
+            if float(x.sum()) > 10:
+                x = x - self.scale
+            else:
+                x = self.layer(x) + self.scale * self.steps
+        return x, self.steps + n, name + "!"
+
+    @torch.jit.export
+    def size(self) -> int:
+        return self.steps + self.layer.factor
+
+
+def saved(model, **how):
+    file = io.BytesIO()
+    torch.jit.save(model, file, **how)
+    file.seek(0)
+    return torch.jit.load(file)
+
+
+def test_exported_methods_are_scripts_beside_the_trace():
+    """Their control flow and their types stay, in files and copies, too; a trace of several methods has them as well."""
+    traced = torch.jit.trace(Codec(), torch.ones(1, 2))
+    several = torch.jit.trace_module(Codec(), {"forward": torch.ones(1, 2)})
+    frozen = torch.jit.freeze(torch.jit.trace(Codec().eval(), torch.ones(1, 2)), preserved_attrs=["encode", "size"])
+    for form in (traced, several, saved(traced), saved(traced, format="torchscript"), copy.deepcopy(traced), frozen):
+        assert form(torch.ones(1, 2)).tolist() == [[6.0, 6.0]] and form.size() == 11
+        for given, wanted in (((), ([11.0, 11.0], 6, "a!")), ((3, "q"), ([8.0, 8.0], 7, "q!")), ((0,), ([1.0, 1.0], 4, "a!"))):
+            values, count, name = form.encode(torch.ones(2), *given)
+            assert (values.tolist(), count, name) == wanted
+    with torch.no_grad():
+        traced.scale.fill_(1.0)
+    assert traced.encode(torch.ones(2), 1)[0].tolist() == [6.0, 6.0]

@@ -40,7 +40,7 @@ def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
         for dim, (a, b) in enumerate(zip(first, second)):
             if a != b and a != 1 and b != 1:
                 mismatch = a, b, dim
-            merged.append(b if a == 1 else a)
+            merged.append(a if b.__class__ is int and b == 1 else b if a == 1 else a)  # a symbolic size of 1 is not lost to a plain one
         if mismatch:  # of several, PyTorch names the last: it aligns shapes from their ends
             a, b, dim = mismatch
             raise ShapeError(f"The size of tensor a ({a}) must match the size of tensor b ({b}) at non-singleton dimension {dim}")

@@ -14,13 +14,14 @@ from ...graph.node import all_nodes
 from ...nn.modules.module import Module
 from ...tensor.layout import strided
 from ..control.python_functions import power
-from ..trace.traced import TracedModule
+from ..trace.traced import TracedModule, plain_attributes
 from .frontend.errors import ScriptError
 from .frontend.types import ANY
 from .interfaces import interfaces_of
-from .lower.compiler import ScriptParameter, Signature
+from .ir.c_math import of_numbers
+from .lower.compiler import Signature
 from .run.library_modules import CALL, needs_python
-from .run.program import ScriptProgram
+from .run.program import ScriptProgram, traced_program
 from .script_module import RecursiveScriptModule, ScriptModule, from_source, is_library
 from .transform.inference import optimise
 from .transform.inline import inlined
@@ -183,9 +184,9 @@ def _as_script(mod: TracedModule) -> ScriptModule:
     made = RecursiveScriptModule()
     made.__dict__.update(_parameters=mod._parameters, _buffers=mod._buffers, _modules=mod._modules, training=mod.training)
     made.__dict__["_script_original"] = type(mod.original_name, (Module,), {"__module__": __name__})
-    graph = copy.deepcopy(mod.graph)
-    parameters = [ScriptParameter(str(node.target), ANY, *node.args) for node in graph.find_nodes(op="placeholder")]
-    made._script_adopt("forward", ScriptProgram(graph, Signature("forward", parameters, ANY)))
+    made.__dict__.update(plain_attributes(mod))
+    for name, graph in {"forward": mod.graph, **{name: each.graph for name, each in mod.methods.items()}}.items():
+        made._script_adopt(name, traced_program(copy.deepcopy(graph), name, ANY))
     return made
 
 
@@ -282,7 +283,7 @@ def fold(graph: Graph) -> None:
             continue
         if node.op == "call_function" and node.target in _FOLDED and not node.all_input_nodes and not node.kwargs:
             try:
-                value = node.target(*node.args)
+                value = of_numbers(node.target, node.type)(*node.args)
             except Exception:  # the program raises it when it runs
                 continue
             _replace(node, value)

@@ -420,7 +420,7 @@ def scripted(module: Any, memo: dict[int, Any], root: bool = False) -> Any:
     memo.clear()
     memo.update(before)
     made = memo[id(module)] = script_class(type(module))
-    _take(made, module)
+    take(made, module)
     made._modules.update(module._modules)
     made._script_adopt("forward", forward_program(module, type(module)))
     script_hooks(made, module, type(module).__name__)
@@ -458,7 +458,7 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
     if own:  # methods of this one Module, in the place of those of its class
         kind = type(kind.__name__, (kind,), {**own, "__module__": kind.__module__, "__qualname__": kind.__qualname__})
     made.__dict__["_script_original"] = kind
-    _take(made, module)
+    take(made, module)
     for name in own:
         made.__dict__.pop(name, None)
     for name, child in module._modules.items():
@@ -472,7 +472,7 @@ def from_source(module: Any, memo: dict[int, Any]) -> Any:
     return made
 
 
-def _take(made: Any, module: Any) -> None:
+def take(made: Any, module: Any) -> None:
     """Give a scripted Module what another one holds, but for the Modules below it."""
     made._parameters.update(module._parameters)
     made._buffers.update(module._buffers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import operator
 import warnings
@@ -104,6 +105,7 @@ def trace_module(
     made = TracedModule(parts, empty if forward is None else forward, type(mod).__name__).adopt(mod)
     for name, (graph, found) in graphs.items():
         made.add_method(name, graph, found)
+    add_exported(made, mod)
     return made if forward is not None else made.without_forward()
 
 
@@ -138,8 +140,20 @@ def _traced(
     if isinstance(func, Module):
         made = TracedModule(parts, captured.graph, type(func).__name__).adopt(func)
         made.take_calls({path: (class_of(func.get_submodule(path)).__name__, call) for path, call in captured.calls.items() if path})
+        add_exported(made, func)
         return made
     return TracedFunction(GraphModule(parts, captured.graph, "TracedFunction"), getattr(func, "__name__", type(func).__name__))
+
+
+def add_exported(made: TracedModule, module: Module) -> None:
+    """Give a traced Module the methods that are marked with ``jit.export``: as scripts, whose control flow stays."""
+    kind = type(module)
+    marked = [name for name in dir(kind) if getattr(inspect.getattr_static(kind, name), "_script_mark", None) == "exported"]
+    names = [name for name in marked if name != "forward" and name not in made.methods]
+    if names:
+        scripts = importlib.import_module(f"{__package__.rpartition('.')[0]}.script.exported_methods")
+        for name, (graph, parts) in scripts.exported_graphs(module, names).items():
+            made.add_method(name, graph, parts)
 
 
 def check_counts(graph: Graph) -> None:

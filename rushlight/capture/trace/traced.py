@@ -94,6 +94,8 @@ class TracedModule(GraphModule):
             if not path or _has(made, path):
                 made.get_submodule(path).training = part.training
                 made.get_submodule(path).__dict__.update(copy.deepcopy(plain_attributes(part), memo))
+        for name, method in self.methods.items():
+            made.add_method(name, copy.deepcopy(method._module.graph), {path: attrgetter(path)(made) for path in method._parts})
         return made  # type: ignore[no-any-return]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -478,7 +480,8 @@ def _read(content: dict[str, Any]) -> TracedModule | TracedFunction:
         if not name.isidentifier() or hasattr(made, name):
             raise CaptureError(f"the file is damaged: '{name}' is no name of a method")
         graph = from_data(json.loads(text))
-        made.add_method(name, graph, {node.target: parts[node.target] for node in all_nodes(graph) if node.op == "get_attr"})
+        held = {node.target for node in all_nodes(graph) if node.op == "get_attr"}
+        made.add_method(name, graph, {path: parts[path] if path in parts else attrgetter(path)(made) for path in held})
     if not content.get("forward", True):
         made.without_forward()
     return made.train(content["training"])

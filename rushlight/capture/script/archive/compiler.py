@@ -96,6 +96,7 @@ class ArchiveCompiler(Operators):
 
     def __init__(self, reader: Any, definition: ast.FunctionDef, file: CodeFile, owner: Any = None, self_type: Type | None = None) -> None:
         self.reader = reader
+        self.version = reader.version
         self.code_file = file
         self.source = TextSource(definition, file, NAMES, reader.constants)
         self.frames = ()

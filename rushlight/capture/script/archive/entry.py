@@ -19,10 +19,11 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         raise NotSupported(
             "this archive is for the mobile interpreter alone: it holds bytecode and no code. Save the scripted Module itself (jit.save)"
         )
-    for name in ("version", ".data/version"):
+    version = NEWEST
+    for name in (".data/version", "version"):
         if name in archive:
             text = archive.read(name).strip()
-            if not text.isdigit() or int(text) > NEWEST:
+            if not text.isdigit() or (version := int(text)) > NEWEST:
                 raise CaptureError(
                     f"the archive is of version {text.decode('ascii', 'replace')!r}, and this rushlight reads up to {NEWEST}"
                 )
@@ -33,7 +34,7 @@ def read_archive(archive: ArchiveReader, map_location: Any, wanted: dict[str, An
         raise CaptureError("the archive has no data.pkl, and so no Module")
     try:
         with paused_collection():  # syntax trees are many objects, which a collection would walk again and again
-            return (DescribedReader if "model.json" in archive else ProgramReader)(archive, map_location).read()
+            return (DescribedReader if "model.json" in archive else ProgramReader)(archive, map_location, version).read()
     except RecursionError:
         raise CaptureError("the archive is nested more deeply than any model is") from None
     except MemoryError:

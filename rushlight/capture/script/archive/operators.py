@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import math
 import operator
 import sys
@@ -37,6 +38,7 @@ from ..ir import graph_functions, type_numbers
 from ..lower.conditions import COMPARISONS
 from ..lower.scope import Bound, ScriptValue
 from .schema_calls import NUMBERS, SchemaCalls
+from .upgraders import upgraded
 
 Values = list[ScriptValue]
 _COMPARED = {
@@ -77,6 +79,7 @@ _ABSENT = frozenset(
 class Operators(SchemaCalls):
     """Compiles calls of ``torch.name`` and ``ops.namespace.name``."""
 
+    version: int  # of the archive's format
     counted: dict[Any, ScriptValue]  # numbers that traces made tensors of, by the steps that did
 
     def number_in(self, value: ScriptValue) -> ScriptValue | None:
@@ -101,6 +104,9 @@ class Operators(SchemaCalls):
                 raise ScriptError("'**' in a call is not supported in archives", self.source, node)
             keywords[keyword.arg] = self.value(keyword.value)
         if place in ("aten", "prim"):
+            older = upgraded(name, self.version, given, keywords)
+            if older is not None:
+                return self.upgraded_call(*older, node)
             found = self.python_operator(name, given, keywords, node)
             if found is None and place == "prim":
                 found = self.primitive(name, given, keywords, node)
@@ -111,6 +117,19 @@ class Operators(SchemaCalls):
     def other_call(self, place: str, name: str, given: Values, keywords: dict[str, ScriptValue], node: ast.Call) -> Any:
         """A call of an operator that is none of Python's."""
         return self.schema_call("aten" if place == "prim" else place, name, given, keywords, node)
+
+    def upgraded_call(self, expression: ast.expr, values: dict[str, ScriptValue], node: ast.Call) -> Any:
+        """A call of an operator that meant something else when the archive was written."""
+        expression = copy.deepcopy(expression)
+        for each in ast.walk(expression):
+            ast.copy_location(each, node)
+        version, self.version = self.version, sys.maxsize
+        self.block.env.update(values)
+        made = self.expression(expression)
+        for name in values:
+            del self.block.env[name]
+        self.version = version
+        return made
 
     def comparison(self, name: str, node: ast.Call) -> ast.Compare:
         """A comparison as Python writes it."""

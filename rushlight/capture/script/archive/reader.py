@@ -130,9 +130,10 @@ class ArchiveCode(SourceCode):
 class ProgramReader:
     """Reads one archive."""
 
-    def __init__(self, archive: ArchiveReader, map_location: Any) -> None:
+    def __init__(self, archive: ArchiveReader, map_location: Any, version: int) -> None:
         self.archive = archive
         self.map_location = map_location
+        self.version = version
         self.code = ArchiveCode(archive, self)
         self.constants: tuple[Any, ...] = ()
         self.constant_values: dict[int, DefaultTensor] = {}

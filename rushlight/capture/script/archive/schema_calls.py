@@ -190,4 +190,6 @@ class SchemaCalls(RecursiveCompiler):
             return device(value.arg)
         if value.type == NONE:
             return None
+        if value.type == BOOL and wanted.type.base == "Scalar":
+            value = self.counted_truth(value)
         return value.arg if isinstance(value.arg, (list, tuple)) else self.plain(value, self.here).arg

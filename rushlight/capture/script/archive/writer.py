@@ -17,7 +17,7 @@ from ....core.base import TensorBase
 from ....core.declare import PACKAGE
 from ....core.errors import CaptureError
 from ....core.missing import is_own
-from ....graph import Graph
+from ....graph.node import all_nodes
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....serialization.names import path_of
@@ -47,9 +47,9 @@ from ..frontend.types import (
 from ..hooks import TABLES, ScriptHook
 from ..interfaces import interfaces_of
 from ..lower.attributes import declared
-from ..lower.compiler import ScriptParameter, Signature
+from ..lower.compiler import Signature
 from ..run.library_modules import CALL, needs_python
-from ..run.program import ScriptProgram
+from ..run.program import ScriptProgram, traced_program
 from ..script_class import ScriptClass
 from ..script_function import ScriptFunction
 from ..script_module import ScriptModule, from_source
@@ -424,7 +424,9 @@ class ProgramWriter:
         values["training"] = (bool(module.training), type_of(True))
         values["_is_full_backward_hook"] = (None, OptionalType(type_of(True)))
         plain = isinstance(module, ScriptModule) and not isinstance(module, GraphModule)
-        for name, value in module.__dict__.items() if plain else ():
+        methods = module.methods.values() if isinstance(module, TracedModule) else ()
+        read = {node.target for each in methods for node in all_nodes(each.graph) if node.op == "get_attr"} & module.__dict__.keys()
+        for name, value in module.__dict__.items() if plain else [(name, module.__dict__[name]) for name in sorted(read)]:
             if name in _OWN or name.startswith(("_script", "_get_", "_set_")) or name in getattr(module, "_script_programs", {}):
                 continue
             kind_of = self.attribute_type(name, value, hints)
@@ -459,12 +461,6 @@ class ProgramWriter:
         for program in getattr(module, "_script_programs", {}).values():
             found |= {str(node.target) for node in program.graph.nodes if node.op == "get_attr"}
         return found
-
-
-def traced_program(graph: Graph, name: str) -> ScriptProgram:
-    """The graph of a trace, whose inputs are tensors."""
-    parameters = [ScriptParameter(str(node.target), TENSOR) for node in graph.nodes if node.op == "placeholder"]
-    return ScriptProgram(graph, Signature(name, parameters, ANY))
 
 
 def placeholder(function: Any) -> Any:

@@ -103,12 +103,14 @@ class AttributeLowering(ObjectLowering):
             if isinstance(kind, ListType)
             else _DICT_METHODS
             if isinstance(kind, DictType)
+            else dir(kind.kind or tuple)
+            if isinstance(kind, TupleType)
             else None
         )
         if known is not None and name not in known:
             if not (isinstance(kind, ListType) and name in ("numel", "count")):
                 raise ScriptError(f"'{kind}' object has no attribute or method '{name}'", self.source, node)
-        if known is not None or isinstance(kind, TupleType):
+        if known is not None:
             return Bound(self.materialized(base), name)
         if base.constant and hasattr(base.arg, name) and not callable(getattr(base.arg, name)):
             return self.wrap(getattr(base.arg, name), node)

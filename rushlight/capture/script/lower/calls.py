@@ -15,12 +15,14 @@ from typing import Any
 
 from ....autograd.function import Function
 from ....core.base import runtime
-from ....core.declare import PACKAGE, Op
+from ....core.declare import PACKAGE, Op, lookup
 from ....core.dtypes import BY_NAME
 from ....core.missing import is_own
 from ....core.size import Size
 from ....nn.modules.module import Module
 from ....nn.modules.utils import _pair, _quadruple, _single, _triple
+from ....ops.create.factories import full
+from ....ops.pointwise.where_clamp import where
 from ....tensor.construct import as_tensor, tensor
 from ....tensor.legacy import tensortype
 from ...trace.fork import fork, wait
@@ -63,6 +65,12 @@ _PYTHON = frozenset(
 
 
 _REPEATED: dict[Any, int] = {_single: 1, _pair: 2, _triple: 3, _quadruple: 4}
+_OF_LISTS = ("fsum", "prod", "dist", "sumprod")  # functions of math
+_NO_NUMBERS = (ListType, DictType, TupleType, OptionalType)
+_OF_TENSORS = {**dict.fromkeys(
+    "ceil floor trunc sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma isnan isinf "
+    "isfinite frexp".split(), 1), **dict.fromkeys(("copysign", "fmod", "pow"), 2)}  # fmt: skip
+_COUNTING, _COUNTED = (full, where), ("fill_value", "input", "other")
 _ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
 
@@ -268,14 +276,29 @@ class Calls(ProgramCalls):
         return not (isinstance(found, type) and (issubclass(found, (tuple, enum.Enum, Module, Function, BaseException))))
 
     def call_library(self, found: Any, arguments: list[Any], keywords: dict[str, Any], node: ast.AST) -> ScriptValue:
-        """A call of a function of the package: it runs as it does in eager code."""
+        """A call of a function of the package: it runs as it does in eager code.  Of ``math``, on a tensor: that of the same name."""
+        if getattr(found, "__module__", "") == "math":
+            kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
+            if len(kinds) == _OF_TENSORS.get(found.__name__) and (kinds[0] == TENSOR or (found is math.pow and TENSOR in kinds)):
+                return self.call_library(lookup(found.__name__).call, arguments, keywords, node)
         self.check_arguments(found, len(arguments), keywords, node)
+        if found in _COUNTING:
+            arguments = [self.counted_truth(each) for each in arguments]
+            keywords = {name: self.counted_truth(each) if name in _COUNTED else each for name, each in keywords.items()}
         args = self.values_of(arguments, node)
         kwargs = dict(zip(keywords, self.values_of(list(keywords.values()), node)))
         kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
+        if found is operator.index and kinds == [INT]:
+            return arguments[0]  # type: ignore[no-any-return]
         kind = function_type(found, kinds, keywords)
         if isinstance(getattr(found, "op", None), Op):
             self.check_operands(found.op, kinds, node)
+        elif getattr(found, "__module__", "") == "math" and (
+            wrong := [each for each in kinds if each == STR or (isinstance(each, _NO_NUMBERS) and found.__name__ not in _OF_LISTS)]
+        ):
+            raise ScriptError(
+                f"Arguments for call are not valid: {found.__name__}() takes numbers, and this is a {wrong[0]}", self.source, node
+            )
         constant = not isinstance(getattr(found, "op", None), Op) and all(
             isinstance(each, ScriptValue) and each.constant for each in (*arguments, *keywords.values())
         )
@@ -291,6 +314,12 @@ class Calls(ProgramCalls):
                 kwargs["dtype"] = _ELEMENTS[leaf]
         impure = found is warnings.warn or getattr(found, "__name__", "") == "manual_seed"
         return self.emit(found, tuple(args), kind, kwargs, impure=impure)
+
+    def counted_truth(self, value: Any) -> Any:
+        """A truth value as the number that scripts pass to an operator that takes numbers, which says the type of the result."""
+        if not isinstance(value, ScriptValue) or value.type != BOOL:
+            return value
+        return ScriptValue(INT, int(value.arg)) if value.constant else self.emit(int, (value.arg,), INT)
 
     def check_operands(self, op: Any, kinds: list[Type], node: ast.AST) -> None:
         """Refuse texts and lists where an op takes a tensor."""

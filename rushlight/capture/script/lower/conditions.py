@@ -13,6 +13,7 @@ from ..frontend.errors import ScriptError
 from ..frontend.types import (
     ANY,
     BOOL,
+    COMPLEX,
     DEVICE,
     FLOAT,
     INT,
@@ -316,8 +317,12 @@ class Conditions(Calls):
             return ScriptValue(BOOL, False), {}, {}
         kind = found.type
         options = _options(kind)
-        if kind in (ANY, OBJECT) or any(map(_is_open, options)):
-            yes, no = [each for each in wanted if each.__class__ is not Bare], []
+        yes: list[Type]
+        no: list[Type] = []
+        if kind == NUMBER and NUMBER not in wanted:  # which one it is the value says
+            yes = wanted if len(wanted) == 1 and wanted[0] in _OF_NUMBER else []
+        elif kind in (ANY, OBJECT) or any(map(_is_open, options)):
+            yes = [each for each in wanted if each.__class__ is not Bare]
         else:
             yes = [each for each in options if any(_fits(each, one) for one in wanted)]
             no = [each for each in options if each not in yes]
@@ -366,6 +371,9 @@ def _options(kind: Type) -> list[Type]:
     return list(kind.options) if isinstance(kind, UnionType) else [kind]
 
 
+_OF_NUMBER = frozenset((INT, FLOAT, COMPLEX, BOOL))
+
+
 class Bare(Type):
     """A list, tuple or dict of whatever elements, as ``isinstance`` asks for it."""
 
@@ -380,8 +388,6 @@ def _fits(kind: Type, wanted: Type) -> bool:
     """Whether a value of a known type is of a type that is asked for."""
     if wanted.__class__ is Bare:
         return _BARE_OF.get(kind.__class__) == wanted.name
-    if kind == NUMBER:
-        return wanted in (NUMBER, INT, FLOAT)
     return kind == wanted or (isinstance(wanted, InterfaceType) and assignable(kind, wanted))
 
 

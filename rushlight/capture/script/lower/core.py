@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import operator
+import warnings
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
@@ -64,7 +65,9 @@ class Core:
         impure: bool = False,
     ) -> ScriptValue:  # fmt: skip
         """A step, and the value that it gives."""
-        direct = len(args) if op == "call_function" and not kwargs and target not in c_math.FUNCTIONS else 0
+        direct = len(args) if op == "call_function" and not kwargs and c_math.of_numbers(target, type) is target else 0
+        if target is warnings.warn:  # as the line that it is in
+            direct = 0
         for each in args:
             if each.__class__ not in FLAT:
                 direct = 0

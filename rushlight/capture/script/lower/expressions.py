@@ -34,7 +34,7 @@ from ..frontend.types import (
     unify,
     union,
 )  # fmt: skip
-from ..ir import graph_functions
+from ..ir import c_math, graph_functions
 from ..ir.steps import ScriptStep
 from .conditions import Conditions
 from .core import number_type
@@ -286,7 +286,7 @@ class Expressions(Conditions):
             except Exception:
                 pass
             else:
-                return ScriptValue(type_of(made), made)
+                return ScriptValue(type_of(made), c_math.wrapped(made) if made.__class__ is int else made)
         if function is operator.add and isinstance(left.type, TupleType) and isinstance(right.type, TupleType):
             first = [self.item(left, at) for at in range(len(left.type.elements))]
             second = [self.item(right, at) for at in range(len(right.type.elements))]
@@ -337,6 +337,8 @@ class Expressions(Conditions):
                 node,
             )
         if left is TENSOR or right is TENSOR:
+            if isinstance(left, DictType) or isinstance(right, DictType):
+                raise ScriptError(f"Arguments for call are not valid: an operator on values of types {left} and {right}", self.source, node)
             return TENSOR
         if ANY in (left, right) or isinstance(left, UnionType) or isinstance(right, UnionType):
             return ANY

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import re
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 from ..frontend.errors import Error, RaisedInScript, UnusedCallError
@@ -66,3 +68,18 @@ def seen_from_python(error: Exception) -> Exception:
     if hasattr(original, "code") and not hasattr(made, "code"):
         made.code = original.code  # type: ignore[attr-defined,union-attr]
     return made
+
+
+WARNED: set[Any] = set()  # the lines that have warned in the call that runs
+
+
+def warner(place: tuple[str, int, str] | None) -> Callable[..., None]:
+    """What warns for a line of a script: once in a call of the program, however often it comes there."""
+
+    def warn(message: Any, category: Any = UserWarning, stacklevel: int = 1) -> None:
+        if place not in WARNED:
+            WARNED.add(place)
+            file, line = place[:2] if place is not None else ("<script>", 0)
+            warnings.warn_explicit(message, category, file, line)
+
+    return warn

@@ -15,13 +15,13 @@ from ...tracer.tracer import tensors_in
 from ..frontend.conversions import conversion, from_tensor, results
 from ..frontend.errors import RaisedInScript
 from ..frontend.type_checks import checker
-from ..frontend.types import BOOL, FLOAT, ClassType, OptionalType, TupleType, UnionType, type_of
+from ..frontend.types import ANY, BOOL, FLOAT, TENSOR, ClassType, OptionalType, TupleType, Type, UnionType, type_of
 from ..ir.graph_builder import Draft
 from ..ir.steps import PLAIN
 from ..lower.compiler import ScriptParameter, Signature
 from ..transform.differentiable_regions import grouped
 from ..transform.unpack_lists import unpacked
-from .failures import seen_from_python
+from .failures import WARNED, seen_from_python
 from .step_interpreter import LARGEST, GraphFunction, Walk
 
 
@@ -75,6 +75,8 @@ class ScriptProgram:
         if not outermost:
             return self.execute(owner, args)
         state.scripted = True
+        if WARNED:
+            WARNED.clear()
         try:
             made = self.execute(owner, args)
         except Exception as error:
@@ -182,6 +184,16 @@ class ScriptProgram:
             return inspect.Signature(parameters)
         except ValueError:  # a default before one that has none: of keyword-only parameters
             return inspect.Signature([each.replace(default=inspect.Parameter.empty) for each in parameters])
+
+
+def traced_program(graph: Graph, name: str, otherwise: Type = TENSOR) -> ScriptProgram:
+    """The graph of a trace, whose inputs are tensors or of another type; or of a script beside it, which knows its types."""
+    inputs = graph.find_nodes(op="placeholder")
+    kinds = [node.type if isinstance(node.type, Type) else otherwise for node in inputs]
+    typed = [isinstance(node.type, Type) or otherwise != TENSOR for node in inputs]  # what files say of inputs of traces has no defaults
+    parameters = [ScriptParameter(str(node.target), kind, *(node.args if known else ())) for node, kind, known in zip(inputs, kinds, typed)]
+    result = graph.output_node().type
+    return ScriptProgram(graph, Signature(name, parameters, result if isinstance(result, Type) else ANY))
 
 
 def is_recorded(args: Any) -> bool:

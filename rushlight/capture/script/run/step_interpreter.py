@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from ....graph import Graph
+from ....graph import Graph, Node
 from ....graph.control import branch
+from ..frontend.types import INT
 from ..ir import c_math
 from ..ir.graph_builder import Draft, name_of
 from ..ir.steps import FLAT, ScriptStep, StepBlock, map_steps
-from .failures import explain
+from .failures import explain, warner
 
 LARGEST = 48  # steps of a program that is walked; walking keeps all values to the end
 _WALKS = 6  # of a body, before it is compiled
@@ -34,7 +36,7 @@ class GraphFunction:
             namespace["math"] = c_math.MODULE
         with warnings.catch_warnings():  # a branch that is never taken may index None, of which Python would warn
             warnings.simplefilter("ignore", SyntaxWarning)
-            compiled = compile(code.src, self.file, "exec")
+            compiled = compile(in_c(code.src, graph, namespace), self.file, "exec")
         exec(compiled, namespace)
         self.run = namespace["forward"]
 
@@ -46,25 +48,74 @@ class GraphFunction:
                 line = traceback.tb_lineno
             traceback = traceback.tb_next
         if line is not None:
-            lines: dict[int, Any] = {}
-            locate(ast.parse(self.source).body[0], self.graph, lines)
-            node = lines.get(line)
+            function = ast.parse(self.source).body[0]
+            node = next((node for statement, node, _ in statements(function, self.graph) if statement.lineno == line), None)
             explain(error, node.meta.get("source") if node is not None else None)
 
 
-def locate(function: Any, graph: Graph, lines: dict[int, Any]) -> None:
-    """Which nodes the lines of a printed function come from."""
+def statements(function: Any, graph: Graph) -> Iterator[tuple[ast.stmt, Node, bool]]:
+    """The statements of a printed function with the nodes that they come from, and whether they are what sets the node's name."""
     nodes = [node for node in graph.nodes if node.op != "placeholder"]
     at = bodies = 0
     for statement in function.body:
         node = nodes[min(at, len(nodes) - 1)]
         if isinstance(statement, ast.FunctionDef):
-            locate(statement, list(node.bodies.values())[bodies], lines)
+            yield from statements(statement, list(node.bodies.values())[bodies])
             bodies += 1
             continue
-        lines.setdefault(statement.lineno, node)
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == node.name:
+        sets = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == node.name
+        yield statement, node, sets
+        if sets:
             at, bodies = at + 1, 0
+
+
+def run_as(target: Any, kind: Any, place: Any) -> Any:
+    """The function that a call of a function runs: on numbers that of C, and a warning is the line's."""
+    return warner(place) if target is warnings.warn else c_math.of_numbers(target, kind)
+
+
+def in_c(source: str, graph: Graph, namespace: dict[str, Any]) -> Any:
+    """A printed function in which steps run as scripts have them, where that is not as Python has them."""
+    if not is_otherwise(graph):
+        return source
+    tree = ast.parse(source)
+    for at, (statement, node, sets) in enumerate(statements(tree.body[0], graph)):
+        if not sets or node.op != "call_function" or node.target in c_math.FUNCTIONS:
+            continue
+        function = run_as(node.target, node.type, node.meta.get("source"))
+        if function is node.target:
+            continue
+        assert isinstance(statement, ast.Assign)
+        name, value = node.name, statement.value
+        if isinstance(value, ast.BinOp) and node.type is INT:  # the commonest: only what is too large is a call
+            inside = f"{name} if {c_math.LEAST} <= ({name} := 0) <= {c_math.MOST} else _wrapped({name})"
+            made: Any = ast.parse(inside, mode="eval").body
+            made.test.comparators[0].value = value
+            namespace["_wrapped"] = c_math.wrapped
+        else:
+            parts: Any = value
+            given = (
+                [parts.left, parts.right]
+                if isinstance(value, ast.BinOp)
+                else [parts.operand]
+                if isinstance(value, ast.UnaryOp)
+                else parts.args
+            )
+            namespace[called := f"_run_{at}"] = function
+            made = ast.Call(ast.Name(called, ast.Load()), given, getattr(value, "keywords", []))
+        for each in ast.walk(made):
+            ast.copy_location(each, value)
+        statement.value = made
+    return ast.fix_missing_locations(tree)
+
+
+def is_otherwise(graph: Graph) -> bool:
+    """Whether a graph, or one in it, has a step that Python has otherwise than scripts."""
+    return any(
+        (node.op == "call_function" and node.target not in c_math.FUNCTIONS and run_as(node.target, node.type, None) is not node.target)
+        or any(map(is_otherwise, node.bodies.values()))
+        for node in graph.nodes
+    )
 
 
 class Walk:
@@ -120,7 +171,7 @@ class Walk:
     def call(self, step: ScriptStep, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A step that is more than a function of plain arguments."""
         if step.op == "call_function":
-            return c_math.FUNCTIONS.get(step.target, step.target)(*args, **kwargs)
+            return run_as(step.target, step.type, self.draft.place(step.line))(*args, **kwargs)
         assert step.op == "call_method", "a function has no attributes to read"
         return getattr(args[0], step.target)(*args[1:], **kwargs)
 
