@@ -697,7 +697,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, re
     """:func:`nn.functional.hinge_embedding_loss`, with the reduction as a number."""
 def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall in each of equal bins between ``min`` and ``max`` (of the data, if they are the same)."""
-def histogram(input: Tensor, bins: Tensor | _Number, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> _results.histogram:
+def histogram(input: Tensor, bins: Tensor | _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> _results.histogram:
     """The histogram of all elements, in a number of equal bins or between given edges, and the edges of the bins."""
 def histogramdd(input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
     """The histogram of points (the last dimension holds coordinates), and the edges of the bins for each coordinate."""

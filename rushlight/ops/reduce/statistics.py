@@ -327,7 +327,7 @@ def _histogram_kernel(xp: Any, input: Any, bins: Any, range: Any, weight: Any, d
 
 @primitive(meta=_histogram_spec, kernel=_histogram_kernel, vjp={}, returns=("hist", "bin_edges"), onnx={9: histogram_form})
 def histogram(
-    input: Tensor, bins: Tensor | Number, *, range: Any = None, weight: Tensor | None = None, density: bool = False
+    input: Tensor, bins: Tensor | Number = 100, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, Tensor]:
     """The histogram of all elements, in a number of equal bins or between given edges, and the edges of the bins."""
 
