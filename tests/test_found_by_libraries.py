@@ -448,3 +448,17 @@ def test_classes_of_parametrized_modules_name_pytorchs_module() -> None:
     code = f"import rushlight.compat; rushlight.compat.install(); {program}"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}).stdout
     assert said == "<class 'torch.nn.utils.parametrize.ParametrizedLinear'> True\n"
+
+
+def test_spacings_of_frequencies_may_be_tensors_of_one_number() -> None:
+    """How torchoptics gives the distance of samples."""
+    spacing = torch.tensor(0.5)
+    assert torch.fft.fftfreq(4, spacing).tolist() == [0, 0.5, -1, -0.5]
+    assert torch.fft.fftfreq(torch.tensor(4), d=spacing.double(), dtype=torch.float64).tolist() == [0, 0.5, -1, -0.5]
+    assert torch.fft.rfftfreq(4, spacing).tolist() == [0, 0.5, 1] and torch.fft.rfftfreq(torch.tensor(4), np.float64(0.5)).tolist() == [
+        0,
+        0.5,
+        1,
+    ]
+    with pytest.raises(TypeError, match="must be float, not Tensor"):
+        torch.fft.fftfreq(4, torch.tensor([0.5]))  # type: ignore[arg-type]

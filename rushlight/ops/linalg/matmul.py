@@ -258,7 +258,7 @@ def _multiply_chain(matrices: Any) -> Any:
     return product(0, len(matrices) - 1)
 
 
-def _check_one_type(matrices: Sequence[Tensor]) -> None:
+def _check_one_type(matrices: Any) -> None:
     first = matrices[0]._array.dtype
     for index, each in enumerate(matrices):
         if each._array.dtype != first:
