@@ -361,7 +361,7 @@ def _frequency_type(name: str, dtype: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """A number, which a tensor without dimensions stands for."""
-    return value.item() if isinstance(value, Tensor) else value
+    return value.item() if isinstance(value, Tensor) and not value._array.ndim else value
 
 
 def _fftfreq_kernel(xp: Any, n: Any, d: Any, dtype: Any, *rest: Any) -> Any:
