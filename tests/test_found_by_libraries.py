@@ -15,6 +15,7 @@ import rushlight as torch
 from rushlight.compat import data_utils, inductor, jit_internal, jit_state
 from rushlight.compat.c_names.script_names import ScriptObject
 from rushlight.compat.dataloader import _BaseDataLoaderIter
+from rushlight.compat.functorch_internal import partitioners
 from rushlight.compat.functorch_internal import vmap as steps
 from rushlight.compat.higher_order.out_dtype import out_dtype
 from rushlight.compat.utils_internal import ExceptionWrapper
@@ -331,3 +332,133 @@ def test_modules_that_are_not_sharded_have_no_state():
 
     assert _get_module_state(torch.nn.Linear(1, 1)) is None and not isinstance(torch.ones(1), ChunkShardingSpec)
     assert issubclass(FullyShardedDataParallel, _FSDPState)
+
+
+def test_arguments_by_the_names_of_pytorch() -> None:
+    """A histogram has 100 bins unless it is told, and methods in place take the names of their schemas."""
+    x = torch.arange(24.0).view(2, 3, 4)
+    counts, edges = x.histogram(density=True)
+    assert counts.shape == (100,) and edges.shape == (101,) and counts.sum().item() == pytest.approx(4.3478, rel=1e-4)
+    assert torch.histogram(x, range=(0.0, 1.0))[0].shape == (100,)
+    assert x.clone().swapaxes_(axis0=0, axis1=1).shape == (3, 2, 4) and x.clone().swapdims_(dim0=0, dim1=1).shape == (3, 2, 4)
+    assert torch.empty(1).resize_(size=(2, 3)).shape == (2, 3)
+
+
+def test_a_tensor_of_one_number_between_the_tensors_of_an_old_call() -> None:
+    """``p.add_(-rate * trust, step)``, where the trust ratio of LAMB is a 0-dim tensor."""
+    x, half = torch.arange(4.0), torch.tensor(0.5)
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert torch.ones(4).add_(half, x).tolist() == [1, 1.5, 2, 2.5]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert torch.ones(4).addcmul_(half, x, x).tolist() == [1, 1.5, 3, 5.5]
+    with pytest.warns(UserWarning, match="deprecated"):
+        assert torch.sub(x, half, x).tolist() == [0, 0.5, 1, 1.5]
+    with pytest.raises(TypeError):
+        x.add(x, x)
+
+
+def test_variables_of_old_programs() -> None:
+    """``volatile`` and ``name`` are taken, and say nothing."""
+    x = torch.ones(2)
+    with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
+        assert torch.autograd.Variable(x, volatile=True).tolist() == [1, 1]
+    assert torch.autograd.Variable(x, True, False, name="w").requires_grad
+    with (
+        pytest.warns(UserWarning, match="volatile"),
+        pytest.raises(ValueError, match="can't be volatile and require_grad at the same time"),
+    ):
+        torch.autograd.Variable(x, True, True)
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got list"):
+        torch.autograd.Variable([1.0])  # type: ignore[arg-type]
+    with pytest.warns(UserWarning, match="volatile"):
+        x.volatile = True
+
+
+F = torch.nn.functional
+_UNLIKE: list[tuple[Callable[[Any, Any], Any], str]] = [
+    (torch.mm, "expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16"),
+    (lambda a, b: a[None] @ b, "expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16"),
+    (lambda a, b: F.linear(a[None], b), "expected m1 and m2 to have the same dtype, but got: float != c10::BFloat16"),
+    (lambda a, b: F.linear(a, b, b[0]), "mat1 and mat2 must have the same dtype, but got Float and BFloat16"),
+    (lambda a, b: F.linear(a, a, b[0]), "self and mat2 must have the same dtype, but got BFloat16 and Float"),
+    (lambda a, b: torch.addmm(a, a, b), "self and mat2 must have the same dtype, but got Float and BFloat16"),
+    (lambda a, b: a @ b[0], "addmv input tensors must have the same dtype, but got BFloat16, Float, and BFloat16"),
+    (lambda a, b: torch.addmv(a[0], a, b[0]), "addmv input tensors must have the same dtype, but got Float, Float, and BFloat16"),
+    (lambda a, b: a[0] @ b[0], "dot : expected both vectors to have same dtype, but found Float and BFloat16"),
+    (lambda a, b: a[None] @ b[None], "expected scalar type Float but found BFloat16"),
+    (lambda a, b: torch.baddbmm(a[None], a[None], b[None]), "expected scalar type Float but found BFloat16"),
+    (torch.inner, "both inputs should have same dtype"),
+    (lambda a, b: torch.linalg.multi_dot([a, b]), "multi_dot(): all tensors must have be the same dtype but tensor 0 is float and tensor 1 c10::BFloat16"),
+    (lambda a, b: F.bilinear(a, a, b[None]), "All tensors must have the same dtype, got input1: float, input2: float, weight: c10::BFloat16"),
+    (
+        lambda a, b: F.scaled_dot_product_attention(a[None], b[None], b[None]),
+        "Expected query, key, and value to have the same dtype, but got query.dtype: float key.dtype: c10::BFloat16 and "
+        "value.dtype: c10::BFloat16 instead.",
+    ),
+    (
+        lambda a, b: a.index_put_((torch.tensor([0]),), b[0]),
+        "Index put requires the source and destination dtypes match, got Float for the destination and BFloat16 for the source.",
+    ),
+    (lambda a, b: F.kl_div(a, b.long()), "kl_div: Integral inputs not supported."),
+    (lambda a, b: F.kl_div(a.bool(), b), "kl_div: Integral inputs not supported."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(_UNLIKE)))
+def test_operands_of_two_types_are_refused_in_pytorchs_words(number: int) -> None:
+    """Which programs look for to tell a forgotten cast from another error."""
+    call, text = _UNLIKE[number]
+    with pytest.raises(RuntimeError) as refused:
+        call(torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bfloat16))
+    assert str(refused.value) == text
+
+
+def test_betas_of_adam_are_floats_or_tensors() -> None:
+    """PyTorch refuses the whole number of ``betas=(0, 0.99)``."""
+    for kind in (torch.optim.Adam, torch.optim.AdamW):
+        with pytest.raises(ValueError, match="betas must be either both floats or both Tensors"):
+            kind([torch.ones(1)], betas=(0, 0.99))
+        assert kind([torch.ones(1)], betas=(0.0, 0.99)).defaults["betas"] == (0.0, 0.99)
+
+
+def test_joint_graphs_are_split_where_gradients_begin() -> None:
+    """``default_partition``: what the outputs need runs forward, and what a gradient needs of it is saved."""
+
+    def joint(primals_1: Any, primals_2: Any, tangents_1: Any) -> Any:
+        wave = primals_1.sin()
+        return [wave * primals_2, tangents_1 * primals_2 * primals_1.cos(), tangents_1 * wave]
+
+    x, y, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), torch.tensor([0.5, 2.0])
+    module = torch.fx.symbolic_trace(joint)
+    forward, backward = partitioners.default_partition(module, None, num_fwd_outputs=1)
+    assert [each.name for each in backward.graph.nodes if each.op == "placeholder"] == ["primals_1", "primals_2", "sin", "tangents_1"]
+    result, *saved = forward(x, y)
+    for found, wanted in zip([result, *backward(*saved, t)], joint(x, y, t)):
+        assert torch.equal(found, wanted)
+    nodes = list(module.graph.nodes)
+    assert [partitioners._is_primal(each) for each in nodes[:3]] == [True, True, False] and partitioners._is_tangent(nodes[2])
+
+
+def test_classes_of_parametrized_modules_name_pytorchs_module() -> None:
+    """The class is made when a parametrization is registered, long after the classes of its module were named."""
+    program = (
+        "import torch, torch.nn.utils.parametrizations as p; from torch.utils._foreach_utils import _foreach_supported_types as kinds; "
+        "m = p.weight_norm(torch.nn.Linear(2, 2)); print(type(m), kinds == [torch.Tensor])"
+    )
+    code = f"import rushlight.compat; rushlight.compat.install(); {program}"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ}).stdout
+    assert said == "<class 'torch.nn.utils.parametrize.ParametrizedLinear'> True\n"
+
+
+def test_spacings_of_frequencies_may_be_tensors_of_one_number() -> None:
+    """How torchoptics gives the distance of samples."""
+    spacing = torch.tensor(0.5)
+    assert torch.fft.fftfreq(4, spacing).tolist() == [0, 0.5, -1, -0.5]
+    assert torch.fft.fftfreq(torch.tensor(4), d=spacing.double(), dtype=torch.float64).tolist() == [0, 0.5, -1, -0.5]
+    assert torch.fft.rfftfreq(4, spacing).tolist() == [0, 0.5, 1] and torch.fft.rfftfreq(torch.tensor(4), np.float64(0.5)).tolist() == [
+        0,
+        0.5,
+        1,
+    ]
+    with pytest.raises(TypeError, match="must be float, not Tensor"):
+        torch.fft.fftfreq(4, torch.tensor([0.5]))  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ In: the graph of nodes that calls of ops record (``core/node.py``).  Out: gradie
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from ..core.base import TensorBase
@@ -19,6 +20,8 @@ from .grad_mode import enable_grad, inference_mode, is_grad_enabled, is_inferenc
 from .gradcheck import gradcheck, gradgradcheck
 
 __getattr__ = missing(__name__, lazy=("functional", "profiler", "profiler_util"))
+
+WITHOUT_EFFECT = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
 
 
 class set_multithreading_enabled:
@@ -84,8 +87,14 @@ class Variable(metaclass=_VariableType):
 
     _execution_engine = _ExecutionEngine()
 
-    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
-        """A new tensor, apart from the history of ``data``."""
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False, _grad_fn: None = None, name: str | None = None) -> Any:
+        """A new tensor, apart from the history of ``data``; ``volatile`` and ``name`` say nothing any more."""
+        if volatile:
+            warnings.warn(WITHOUT_EFFECT, stacklevel=2)
+            if requires_grad:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
+        if not isinstance(data, TensorBase):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         return data.detach().requires_grad_(requires_grad)
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..tensor import Tensor
+
+Indices: TypeAlias = list[int]
+TensorListList: TypeAlias = list[list[Tensor | None]]
+_foreach_supported_types = [Tensor]
 
 
 def _group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> dict[Any, Any]:
@@ -40,4 +44,4 @@ def _device_has_foreach_support(device: Any) -> bool:
 
 def _has_foreach_support(tensors: Any, device: Any) -> bool:
     """Whether ``_foreach`` functions take these tensors."""
-    return _device_has_foreach_support(device) and all(each is None or type(each) in (Tensor,) for each in tensors)
+    return _device_has_foreach_support(device) and all(each is None or type(each) in _foreach_supported_types for each in tensors)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .base import TensorBase
 from .declare import Op
-from .dtypes import BY_NUMPY, can_cast, legacy_name
+from .dtypes import BY_NUMPY, c_name, can_cast, legacy_name
 from .errors import ArgumentError, DtypeError, GradientError, OperationError, RushlightError
 from .facets import Facet
 from .state import state
@@ -119,10 +119,6 @@ class OutRule(NamedTuple):
 
 STRUCTURED = "Expected out tensor to have dtype {wanted_c}, but got {found_c} instead"
 exact_out: Facet[OutRule] = Facet("out of one type", "writes only to an out= of the dtype of its result", source="rushlight.ops.out_types")
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 
 
 def check_out_type(op: Op, args: tuple[Any, ...], number: int, wanted: Any, found: Any) -> None:
@@ -141,7 +137,7 @@ def _worded(op: Op, text: str, wanted: Any, found: Any, number: int = 0) -> str:
         "wanted": legacy_name(wanted), "found": legacy_name(found), "name": op.public_name, "narrow": BY_NUMPY[wanted].name == "int32",
         "field": op.returns[number] if op.returns else "result",
     }  # fmt: skip
-    kinds = {key: _C_NAMES.get(BY_NUMPY[each].name, BY_NUMPY[each].name) for key, each in (("wanted_c", wanted), ("found_c", found))}
+    kinds = {key: c_name(each) for key, each in (("wanted_c", wanted), ("found_c", found))}
     return text.format(**names, **kinds)
 
 

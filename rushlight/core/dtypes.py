@@ -342,6 +342,20 @@ def legacy_name(type_: dtype | np.dtype[Any]) -> str:
     return _LEGACY[name] if name in _LEGACY else name[0].upper() + name[1:]
 
 
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(type_: np.dtype[Any]) -> str:
+    """The name of PyTorch's C++ type, which some messages use: ``float``, ``c10::BFloat16``."""
+    name = BY_NUMPY[type_].name
+    return _C_NAMES.get(name, name)
+
+
 def _same_limits(self: Any, other: Any) -> bool:
     return type(self) is type(other) and bool(self.dtype == other.dtype)
 

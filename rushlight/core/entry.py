@@ -464,10 +464,14 @@ _FACTORS = frozenset(("alpha", "beta", "value"))  # numbers that old programs pa
 
 def with_numbers_between(op: Op, values: tuple[Any, ...]) -> Any:
     """The call of an old form, such as ``add(input, alpha, other)`` or ``addmm(beta, input, alpha, mat1, mat2)``."""
+    count = sum(not parameter.keyword_only for parameter in op.parameters)
+    surplus = sum(isinstance(each, TensorBase) for each in values) - count
+    for index, each in enumerate(values):  # a tensor without dimensions stands for a number
+        if surplus > 0 and index and isinstance(each, TensorBase) and not each._array.ndim:
+            values, surplus = (*values[:index], each.item(), *values[index + 1 :]), surplus - 1
     tensors = [each for each in values if isinstance(each, TensorBase)]
     numbers = [each for each in values if not isinstance(each, TensorBase)]
     names = [each for each in ("beta", "alpha", "value") if any(parameter.name == each for parameter in op.parameters)]
-    count = sum(not parameter.keyword_only for parameter in op.parameters)
     if len(tensors) != count or len(numbers) > len(names) or not all(isinstance(each, NUMBERS) for each in numbers):
         raise TypeError(f"{op.public_name}() takes {count} positional arguments but {len(values)} were given")
     warnings.warn(

@@ -19,7 +19,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .dtypes import BY_NUMPY, LOW_PRECISION, legacy_name
+from .dtypes import BY_NUMPY, LOW_PRECISION, c_name, legacy_name
 from .errors import DtypeError, NotSupported, OperationError, ShapeError, ValueRangeError
 from .kernel_providers import exchanged, faster_choices
 from .mersenne_twister import Array, MersenneTwister, UniformStream
@@ -35,12 +35,6 @@ _INTEGERS = frozenset(np.dtype(each) for each in (np.uint8, np.int8, np.int16, n
 _WIDE_UNSIGNED = frozenset(np.dtype(each) for each in (np.uint16, np.uint32, np.uint64))
 _WHOLE_RANGE = frozenset(np.dtype(each) for each in (np.int64, np.float32, np.float64, ml_dtypes.bfloat16))
 # PyTorch's messages name a type as C++ does where they speak of its limits.
-_C_NAMES = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
-    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
-    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
 _WIDE_RANGE = 2**28  # integers from a range of this size or more take two words each
 _BLOCK = 16  # so many normal numbers are made at once, of as many uniform ones
 _LONG_PERMUTATION = (2**32 - 1) // 20  # from here on a permutation takes two words an element
@@ -64,7 +58,7 @@ class Generator(MersenneTwister):
         limit = float(ml_dtypes.finfo(real).max)
         for name, bound in (("from", low), ("to", high)):
             if not -limit <= bound <= limit:
-                raise OperationError(f"{name} is out of bounds for {_c_name(real)}")
+                raise OperationError(f"{name} is out of bounds for {c_name(real)}")
         if low > high:
             raise OperationError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
         if high - low > limit:
@@ -154,7 +148,7 @@ class Generator(MersenneTwister):
         if not sigma > 0:
             raise OperationError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
         if not BY_NUMPY[dtype].is_floating_point:
-            raise _not_continuous("Cauchy", _c_name(dtype))
+            raise _not_continuous("Cauchy", c_name(dtype))
         if dtype not in _DIGITS:
             raise _not_implemented("cauchy_cpu", dtype)
         tangents = np.tan(np.pi * (self.units(count) - 0.5))
@@ -395,10 +389,6 @@ def _compute_type(real: np.dtype[Any]) -> np.dtype[Any]:
     return real if real == _FLOAT64 else np.dtype(np.float32)
 
 
-def _c_name(dtype: np.dtype[Any]) -> str:
-    return _C_NAMES[BY_NUMPY[dtype].name]
-
-
 def _not_implemented(kernel: str, dtype: np.dtype[Any]) -> NotSupported:
     name = legacy_name(dtype) if dtype in BY_NUMPY else dtype.name
     return NotSupported(f"\"{kernel}\" not implemented for '{name}'")
@@ -436,11 +426,11 @@ def _check_bounds(low: int, high: int, dtype: np.dtype[Any]) -> None:
     greatest = min(greatest, 2**63 - 1) if dtype not in _DIGITS else greatest  # the bounds themselves are int64
     for name, bound in (("from", low), ("to - 1", high - 1)):
         if not least <= bound <= greatest:
-            raise OperationError(f"{name} is out of bounds for {_c_name(dtype)}")
+            raise OperationError(f"{name} is out of bounds for {c_name(dtype)}")
         if dtype in _DIGITS and abs(bound) > 2 ** _DIGITS[dtype]:
             digits = _DIGITS[dtype]
             warnings.warn(
-                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {_c_name(dtype)} "
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {c_name(dtype)} "
                 "can support discrete uniform distribution only within this range.",
                 UserWarning,
                 stacklevel=3,

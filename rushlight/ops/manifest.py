@@ -416,8 +416,8 @@ FILES = {
     "shape.striding": {
         "": "as_strided as_strided_ as_strided_scatter resize_as_",
         "methods": "as_strided as_strided_ as_strided_scatter contiguous resize_ resize_as_ squeeze_ swapaxes_ swapdims_ t_ transpose_ unfold unsqueeze_",
-        "ops": "as_strided as_strided_ as_strided_scatter contiguous laid_as lay_out resize_ resize_as_ restride squeeze_ strided_scatter strided_view t_ "
-            "transpose_ unfold unfold_backward unsqueeze_",
+        "ops": "as_strided as_strided_ as_strided_scatter contiguous laid_as lay_out resize_ resize_as_ restride squeeze_ strided_scatter strided_view "
+            "swapaxes_ t_ transpose_ unfold unfold_backward unsqueeze_",
     },
     "shape.view_copies": {
         "": "alias_copy as_strided_copy detach_copy diagonal_copy expand_copy permute_copy select_copy slice_copy split_copy split_with_sizes_copy "

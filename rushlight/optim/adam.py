@@ -64,11 +64,10 @@ class Adam(ElementwiseOptimizer):
 
 def _check_tensor_betas(betas: Any, foreach: bool | None, capturable: bool) -> Any:
     """Betas may be two tensors of one element, which are kept as 0-dim tensors."""
-    tensors = [isinstance(beta, TensorBase) for beta in betas]
-    if any(tensors) and not all(tensors):
-        raise ValueError("betas must be either both floats or both Tensors")
-    if not any(tensors):
+    if all(isinstance(beta, float) for beta in betas):
         return betas
+    if not all(isinstance(beta, TensorBase) for beta in betas):
+        raise ValueError("betas must be either both floats or both Tensors")
     for index, beta in enumerate(betas):
         if foreach and not capturable:
             raise ValueError(f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True")

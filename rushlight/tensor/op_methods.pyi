@@ -985,7 +985,7 @@ class OpMethods(TensorBase):
         """The same elements in the shape of another tensor."""
     def resize(self, *sizes: Any) -> Any:
         """Another size for the same elements, kept for old code."""
-    def resize_(self, *sizes_: _int | Sequence[_int], memory_format: Any = None, sizes: Sequence[_int] = ...) -> Tensor:
+    def resize_(self, *size_: _int | Sequence[_int], memory_format: Any = None, size: Sequence[_int] = ...) -> Tensor:
         """Give this tensor another size; elements stay in the order of memory, which grows where it has to."""
     def resize_as(self, tensor: Any) -> Any:
         """The size of another tensor for the same elements, kept for old code."""
@@ -1129,7 +1129,7 @@ class OpMethods(TensorBase):
         """``input = U @ diag(S) @ V.mH``; with ``compute_uv=False`` U and V are zeros."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions exchanged."""
-    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
         """Exchange two dimensions of this tensor."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dimensions exchanged."""

@@ -7,6 +7,7 @@ import warnings
 from itertools import pairwise
 from typing import Any
 
+from ..autograd import WITHOUT_EFFECT
 from ..core.base import TensorBase, storage_of
 from ..core.declare import PACKAGE, table
 from ..core.devices import device_type_of
@@ -228,6 +229,10 @@ def _volatile(self: Any) -> bool:
     return False
 
 
+def _set_volatile(self: Any, value: Any) -> None:
+    warnings.warn(WITHOUT_EFFECT, stacklevel=2)
+
+
 def _grad_dtype(self: Any) -> Any:
     """The type of the gradients that a leaf accumulates: its own unless it was set; None lets each gradient keep its type."""
     if self._grad_fn is not None:
@@ -258,7 +263,7 @@ def hash_tensor(self: Any, dim: Any = None, *, keepdim: bool = False, mode: int 
 def install(tensor_class: Any) -> None:
     """Hang the methods of this module on the tensor class."""
     tensor_class.requires_grad = tensor_class.requires_grad.deleter(_keep_requires_grad)
-    tensor_class.name, tensor_class.volatile = property(_name), property(_volatile)
+    tensor_class.name, tensor_class.volatile = property(_name), property(_volatile, _set_volatile)
     tensor_class.grad_dtype = property(_grad_dtype, _set_grad_dtype)
     tensor_class.__long__, tensor_class.__nonzero__ = tensor_class.__int__, tensor_class.__bool__
     for method in (

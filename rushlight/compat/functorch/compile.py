@@ -8,9 +8,10 @@ from typing import Any
 from ...core.missing import missing
 from ..functorch_internal import config
 from ..functorch_internal.aot_autograd import aot_function, aot_module, aot_module_simplified, make_boxed_compiler, make_boxed_func
+from ..functorch_internal.partitioners import default_partition
 
 __all__ = [
-    "aot_function", "aot_module", "aot_module_simplified", "config", "make_boxed_compiler", "make_boxed_func", "nop", "print_compile",
+    "aot_function", "aot_module", "aot_module_simplified", "config", "default_partition", "make_boxed_compiler", "make_boxed_func", "nop", "print_compile",
 ]  # fmt: skip
 __getattr__ = missing("rushlight.functorch.compile")
 

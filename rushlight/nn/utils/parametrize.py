@@ -160,7 +160,7 @@ def _parametrized_class(cls: type, names: Sequence[str]) -> type:
         replica.__class__ = _parametrized_class(cls, list(self.parametrizations))
         return replica
 
-    fields: dict[str, Any] = {"__getstate__": __getstate__}
+    fields: dict[str, Any] = {"__getstate__": __getstate__, "__module__": ParametrizationList.__module__}
     if not hasattr(cls, "__deepcopy__"):
         fields["__deepcopy__"] = __deepcopy__
     fields.update({name: _property(name) for name in names})

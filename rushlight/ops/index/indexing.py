@@ -219,7 +219,7 @@ def _index_put_meta(input: Any, indices: Sequence[Any], values: Any, accumulate:
         elif len(indices) == 1 and indices[0].__class__ is np.ndarray:
             _check_values(input, values, _masked_shape(np, tuple(input.shape), indices))
         raise DtypeError(
-            "index_put(): the source and destination dtypes must match, got "
+            "Index put requires the source and destination dtypes match, got "
             f"{legacy_name(input.dtype)} for the destination and {legacy_name(values.dtype)} for the source."
         )
     if not _check_indices(tuple(input.shape), indices):

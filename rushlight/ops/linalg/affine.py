@@ -11,7 +11,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.devices import sole_accelerator
-from ...core.dtypes import BY_NUMPY, legacy_name
+from ...core.dtypes import BY_NUMPY, c_name, legacy_name
 from ...core.errors import DtypeError, OperationError, ShapeError
 from ...core.families import broadcast_shapes, factor_of, promoted
 from ...core.fast_paths import shortcut, shortcuts
@@ -40,6 +40,20 @@ def _checked_factor(name: str, value: Any, dtype: Any) -> Any:
     return factor_of(value, dtype)
 
 
+def _check_types(input: Any, a: Any, b: Any) -> None:
+    """What is added to a product has the type of its factors."""
+    if input.dtype == a.dtype == b.dtype:
+        return
+    names = [legacy_name(each.dtype) for each in (input, a, b)]
+    if b.ndim == 1:
+        raise DtypeError("addmv input tensors must have the same dtype, but got {}, {}, and {}".format(*names))
+    if input.dtype != b.dtype and (b.ndim == 2 or a.dtype == b.dtype):
+        raise DtypeError(f"self and mat2 must have the same dtype, but got {names[0]} and {names[2]}")
+    if b.ndim == 2:
+        raise DtypeError(f"mat1 and mat2 must have the same dtype, but got {names[1]} and {names[2]}")
+    raise DtypeError(f"expected scalar type {names[1]} but found {names[2]}")
+
+
 def _added_meta(ndims: tuple[int, int, int]) -> Any:
     """The meta rule of ``beta * input + alpha * (a @ b)`` for operands of given numbers of dimensions."""
 
@@ -51,9 +65,8 @@ def _added_meta(ndims: tuple[int, int, int]) -> Any:
             raise ShapeError(
                 f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: {list(b.shape[:2])}."
             )
+        _check_types(input, a, b)
         result = matmul_meta(a, b)
-        if input.dtype != a.dtype:
-            raise DtypeError(f"self and mat2 must have the same dtype, but got {legacy_name(input.dtype)} and {legacy_name(a.dtype)}")
         if input.ndim > ndims[0] or broadcast_shapes([input.shape, result.shape]) != result.shape:
             raise ShapeError(f"a tensor of shape {list(input.shape)} can't be expanded to the shape {list(result.shape)} of the product")
         for name, value in (("beta", beta), ("alpha", alpha)):
@@ -171,13 +184,13 @@ def _linear_meta(input: Any, weight: Any, bias: Any) -> Spec:
         raise ShapeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if not input.ndim or not weight.ndim:
         raise ShapeError(f"both arguments to linear need to be at least 1D, but they are {input.ndim}D and {weight.ndim}D")
+    if bias is not None and weight.ndim == 2:
+        _check_types(bias, input, weight)
     result = matmul_meta(input, Spec(tuple(weight.shape)[::-1], weight.dtype))
     if bias is None:
         return result
     if weight.ndim == 1:
         raise ShapeError("linear: with a bias the weight must be a matrix, got 1-D tensor")
-    if bias.dtype != input.dtype:
-        raise DtypeError(f"self and mat2 must have the same dtype, but got {legacy_name(bias.dtype)} and {legacy_name(input.dtype)}")
     if broadcast_shapes([result.shape, bias.shape]) != result.shape:
         raise ShapeError(f"linear: a bias of shape {list(bias.shape)} can't be added to a result of shape {list(result.shape)}")
     return result
@@ -252,7 +265,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """``input1 @ weight[k] @ input2 + bias[k]`` for every output k."""
     a, b, w = (tuple(each._array.shape) for each in (input1, input2, weight))
     if len({each._array.dtype for each in (input1, input2, weight, bias) if each is not None}) > 1:
-        raise DtypeError("bilinear(): All tensors must have the same dtype")
+        found = ", ".join(
+            f"{name}: {c_name(each._array.dtype)}" for name, each in zip(("input1", "input2", "weight"), (input1, input2, weight))
+        )
+        raise DtypeError(f"All tensors must have the same dtype, got {found}")
     if a[:-1] != b[:-1]:
         raise ShapeError(f"bilinear(): input batch dimensions do not match: got {list(a[:-1])} and {list(b[:-1])}")
     if len(w) != 3 or a[-1] != w[1] or b[-1] != w[2]:

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
-from ...core.dtypes import BY_NUMPY, legacy_name
+from ...core.dtypes import BY_NUMPY, c_name, legacy_name
 from ...core.errors import ArgumentError, DtypeError, NotSupported, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.kernel_providers import faster_product
@@ -30,14 +30,24 @@ def adjoint(matrix: Any) -> Any:
     return conjugate(matrix).transpose(-2, -1)
 
 
-def check_product_dtypes(input: Any, other: Any, name: str) -> None:
+def _unlike(input: Any, other: Any) -> str:
+    """What PyTorch says of operands of two types: what the kernel says that multiplies operands of so many dimensions."""
+    a, b = legacy_name(input.dtype), legacy_name(other.dtype)
+    if other.ndim == 1:
+        if input.ndim == 1:
+            return f"dot : expected both vectors to have same dtype, but found {a} and {b}"
+        return f"addmv input tensors must have the same dtype, but got {b}, {a}, and {b}"
+    if other.ndim == 2:
+        return f"expected m1 and m2 to have the same dtype, but got: {c_name(input.dtype)} != {c_name(other.dtype)}"
+    return f"expected scalar type {a} but found {b}"
+
+
+def check_product_dtypes(input: Any, other: Any) -> None:
     """Operands of a product have one type, which is a number (not bool)."""
     if input.dtype != other.dtype:
-        raise DtypeError(
-            f"{name}: expected both operands to have the same dtype, but got: {legacy_name(input.dtype)} != {legacy_name(other.dtype)}"
-        )
+        raise DtypeError(_unlike(input, other))
     if input.dtype.kind == "b" or BY_NUMPY[input.dtype].name in _UNSIGNED_WIDE:
-        raise NotSupported(f"\"{name}\" not implemented for '{legacy_name(input.dtype)}'")
+        raise NotSupported(f"\"matmul\" not implemented for '{legacy_name(input.dtype)}'")
 
 
 def matmul_meta(input: Any, other: Any) -> Spec:
@@ -48,7 +58,7 @@ def matmul_meta(input: Any, other: Any) -> Spec:
     a, b = tuple(input.shape), tuple(other.shape)
     if not a or not b:
         raise ShapeError(f"both arguments to matmul need to be at least 1D, but they are {len(a)}D and {len(b)}D")
-    check_product_dtypes(input, other, "matmul")
+    check_product_dtypes(input, other)
     if len(a) == 1 and len(b) == 1:
         if a != b:
             raise ShapeError(
@@ -204,6 +214,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     a, b = tuple(input._array.shape), tuple(other._array.shape)
     if not a or not b:
         return table["mul"].call(input, other)
+    if input._array.dtype != other._array.dtype:
+        raise DtypeError("both inputs should have same dtype")
     if a[-1] != b[-1]:
         raise ShapeError(f"inner() the last dimension must match on both input tensors but got shapes {list(a)} and {list(b)}")
     columns: Any = other if len(b) < 3 else other.reshape(math.prod(b[:-1]), b[-1])
@@ -249,6 +261,16 @@ def _multiply_chain(matrices: Any) -> Any:
     return product(0, len(matrices) - 1)
 
 
+def _check_one_type(matrices: Any) -> None:
+    first = matrices[0]._array.dtype
+    for index, each in enumerate(matrices):
+        if each._array.dtype != first:
+            raise DtypeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {c_name(first)} and "
+                f"tensor {index} {c_name(each._array.dtype)}"
+            )
+
+
 @composite(out=True)
 def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of a chain of matrices in the cheapest order; the first and the last may be vectors."""
@@ -260,6 +282,7 @@ def linalg_multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         if len(shape) not in allowed:
             raise ShapeError(f"multi_dot(): tensor {index} must be {' or '.join(f'{n}D' for n in allowed)} but got {len(shape)}D")
     matrices = list(tensors)
+    _check_one_type(matrices)
     if len(shapes[0]) == 1:
         matrices[0] = matrices[0].unsqueeze(0)
     if len(shapes[-1]) == 1:
@@ -289,4 +312,5 @@ def chain_matmul(*matrices: Sequence[Tensor]) -> Tensor:
         _dimensions(f"chain_matmul(): tensor {index}", each, 2)
     if len(matrices) == 1:
         return table["clone"].call(matrices[0])
+    _check_one_type(matrices)
     return _multiply_chain(matrices)

@@ -12,7 +12,7 @@ from ...core.base import Spec
 from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, joint, primitive, table
 from ...core.devices import CPU, META, device_of, sole_accelerator
-from ...core.dtypes import bool_
+from ...core.dtypes import bool_, c_name
 from ...core.errors import NotSupported, OperationError, ShapeError
 from ...core.families import broadcast_shapes
 from ...core.fast_paths import shortcuts
@@ -359,8 +359,8 @@ def scaled_dot_product_attention(
         raise ShapeError("scaled_dot_product_attention: all inputs must have at least 2 dimensions")
     if not query._array.dtype == key._array.dtype == value._array.dtype:
         raise OperationError(
-            f"Expected query, key, and value to have the same dtype, but got query.dtype: {query.dtype} key.dtype: {key.dtype} and "
-            f"value.dtype: {value.dtype} instead."
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {c_name(query._array.dtype)} "
+            f"key.dtype: {c_name(key._array.dtype)} and value.dtype: {c_name(value._array.dtype)} instead."
         )
     if attn_mask is not None and attn_mask._array.dtype not in (np.bool_, np.float32, query._array.dtype):
         raise OperationError(

@@ -412,7 +412,7 @@ def kl_div(
     kinds = {input._array.dtype.kind, target._array.dtype.kind}
     if "c" in kinds:
         raise DtypeError("kl_div: Complex inputs not supported.")
-    if kinds <= set("biu"):
+    if not kinds <= set("fV"):
         raise DtypeError("kl_div: Integral inputs not supported.")
     loss = target.exp() * (target - input) if log_target else table["xlogy"].call(target, target) - target * input
     if reduction == "mean":

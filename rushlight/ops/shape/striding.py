@@ -411,10 +411,16 @@ def squeeze_(input: Tensor, dim: Any = None) -> Tensor:
     return _become(input, squeeze, dim)
 
 
-@composite(namespace=None, method=("transpose_", "swapaxes_", "swapdims_"), of_storage=True)
+@composite(namespace=None, method=("transpose_", "swapdims_"), of_storage=True)
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions of this tensor."""
     return _become(input, transpose, dim0, dim1)
+
+
+@composite(namespace=None, method=True, of_storage=True)
+def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Exchange two dimensions of this tensor."""
+    return _become(input, transpose, axis0, axis1)
 
 
 @composite(namespace=None, method=True, of_storage=True)
@@ -430,7 +436,7 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
 
 
 @composite(namespace=None, method=True)
-def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
+def resize_(input: Tensor, *size: int, memory_format: Any = None) -> Tensor:
     """Give this tensor another size; elements stay in the order of memory, which grows where it has to.
 
     Memory that grows is new: other tensors that looked at the old memory no longer see writes to this one.  New
@@ -439,7 +445,7 @@ def resize_(input: Tensor, *sizes: int, memory_format: Any = None) -> Tensor:
     if input.requires_grad:
         raise GradientError("cannot resize variables that require grad")
     check_inference(input)
-    size = checked_size(sizes)
+    size = checked_size(size)
     if math.prod(size) * input._array.dtype.itemsize > 2**63 - 1:
         raise OperationError(f"Storage size calculation overflowed with sizes={list(size)}")
     if math.prod(max(each, 1) for each in size) > 2**63 - 1:

@@ -359,11 +359,26 @@ def _frequency_type(name: str, dtype: Any) -> Any:
     return chosen.numpy
 
 
+def _number(value: Any) -> Any:
+    """A number, which a tensor without dimensions stands for."""
+    return value.item() if isinstance(value, Tensor) and not value._array.ndim else value
+
+
+def _fftfreq_kernel(xp: Any, n: Any, d: Any, dtype: Any, *rest: Any) -> Any:
+    n, d = _number(n), _number(d)
+    places = ((xp.arange(*checked_size((n,))) + n // 2) % n - n // 2) * (1.0 / (n * d) if d else np.inf) if n else xp.zeros(0)
+    return places.astype(_frequency_type("fftfreq", dtype))
+
+
+def _rfftfreq_kernel(xp: Any, n: Any, d: Any, dtype: Any, *rest: Any) -> Any:
+    n, d = _number(n), _number(d)
+    places = xp.arange(*checked_size((int(n / 2) + 1,))) * (1.0 / (n * d) if n * d else np.inf)
+    return places.astype(_frequency_type("rfftfreq", dtype))
+
+
 @primitive(
     meta=lambda n, d, dtype, *rest: Spec(checked_size((n,)), _frequency_type("fftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: (
-        (((xp.arange(*checked_size((n,))) + n // 2) % n - n // 2) * (1.0 / (n * d) if d else np.inf)) if n else xp.zeros(0)
-    ).astype(_frequency_type("fftfreq", dtype)),
+    kernel=_fftfreq_kernel,
     vjp={},
     factory=True,
     exact=True,
@@ -383,9 +398,7 @@ def fft_fftfreq(
 
 @primitive(
     meta=lambda n, d, dtype, *rest: Spec(checked_size((int(n / 2) + 1,)), _frequency_type("rfftfreq", dtype)),
-    kernel=lambda xp, n, d, dtype, *rest: (xp.arange(*checked_size((int(n / 2) + 1,))) * (1.0 / (n * d) if n * d else np.inf)).astype(
-        _frequency_type("rfftfreq", dtype)
-    ),
+    kernel=_rfftfreq_kernel,
     vjp={},
     factory=True,
     exact=True,
