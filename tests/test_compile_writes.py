@@ -324,3 +324,19 @@ def test_a_detached_tensor_is_another_one(program: Any, dynamic: Any) -> None:
         with torch.no_grad():
             found[0].add_(1), wanted[0].add_(1)
         assert [each.tolist() for each in (*found, x)] == [each.tolist() for each in (*wanted, y)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("through", ["the argument", "a view of it"])
+def test_later_arguments_whose_elements_share_memory_are_refused(through: str, backend: str) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        target = x if through == "the argument" else x[:, 1:]
+        target.mul_(2)
+        return x + 1
+
+    compiled = torch.compile(program, backend=backend)
+    compiled(torch.ones(2, 3))
+    compiled(torch.ones(3, 2).t())
+    for run in (program, compiled):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            run(torch.ones(1, 3).expand(2, 3))

@@ -15,6 +15,7 @@ from ....core.base import Spec, TensorBase, make
 from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
 from ....core.facets import Facet
+from ....core.in_place import overlaps_itself
 from ....core.sparse import SPARSE, holds_sparse
 from ....core.state import state
 from ....core.symbolic import Expression, SymbolicInt, is_symbolic
@@ -26,6 +27,7 @@ from ....tensor.tensor import TRUTH, Tensor
 from ...tracer.symbolic_sizes import counted
 from ...tracer.tracer import PACKAGE_FOLDER, TracedTensor, Tracer, changes_shape, tensors_in
 from ..config import settings
+from ..guards.guard import Kind
 from ..guards.sources import Source
 from ..vm.frame import Frame
 from .graph_breaks import Break
@@ -76,6 +78,11 @@ def may_depend_on_values(tracer: Tracer, op: Any, args: Any) -> bool:
     if op.functional is not None or checks_values(op) or symbolic_in(args):
         return True
     return any(each._array.dtype.kind in "iub" or any(map(is_symbolic, tracer.shape_of(each))) for each in tensors_in(args))
+
+
+def elements_apart(tensor: Any) -> bool:
+    """Whether no two elements of a tensor share memory."""
+    return not overlaps_itself(tensor._array)
 
 
 def _refuse_special(array: Any) -> None:
@@ -203,8 +210,8 @@ class CompileTracer(Tracer):
         try:
             if op.functional is not None and self.recorder.arrays:
                 raise Break("value", name="a write to memory that a NumPy array may have")
-            if op.functional is not None and self.viewed:
-                self.check_layout(args[0])
+            if op.functional is not None:
+                self.guard_written(op, args[0])
             result = super().__call__(op, args, out)
             return result if op not in by_layout else self.viewed_or_copied(args[0], result)
         except Exception:
@@ -248,6 +255,15 @@ class CompileTracer(Tracer):
         """Compute what was left to the graph: its layout matters."""
         if self.deferred is not None and self.deferred.calls:
             self.deferred.compute()
+
+    def guard_written(self, op: Any, target: Any) -> None:
+        """Guard what a write asks of its target: that no elements of an argument share memory, and the layouts that make it a view."""
+        written, _ = self.aliases.origin(target)
+        source = self.recorder.sources.get(id(target)) or self.recorder.sources.get(id(written))
+        if source is not None and not source.is_attribute and not op.functional.one_value and target._array.__class__ is np.ndarray:
+            self.recorder.guards.add(Kind.PREDICATE, source, elements_apart)
+        if self.viewed:
+            self.check_layout(target)
 
     def check_layout(self, target: Any) -> None:
         """Guard the layouts that make a tensor that is written to share memory with others."""
