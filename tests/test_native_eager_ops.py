@@ -9,7 +9,7 @@ import rushlight
 import rushlight.nn.functional as F
 from rushlight import nn
 from rushlight.core import kernel_providers
-from rushlight.core.kernel_providers import BEGIN, SWITCH
+from rushlight.core.kernel_providers import BEGIN, SOON, SWITCH
 
 pytest.importorskip("llvmlite")
 
@@ -247,8 +247,8 @@ def test_batch_norm_keeps_channels_last_at_every_size(size):
 def test_digits_stay_where_equal_calls_are_compared(native):
     layer, x = nn.Conv2d(6, 9, 3), rushlight.randn(2, 6, 17, 16)
     with kernel_providers.same_digits():
-        results = [layer(x) for _ in range(SWITCH + 2)]
+        results = [layer(x) for _ in range(SOON[1] + 2)]
     assert not native and all(rushlight.equal(each, results[0]) for each in results)
-    for _ in range(SWITCH + 1):
+    for _ in range(SOON[1] + 1):
         layer(x)
     assert native == ["convolution"]

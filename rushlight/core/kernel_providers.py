@@ -30,6 +30,7 @@ _COPIES = "rushlight.backends.native.eager.copies"
 _STEPS = "rushlight.backends.native.eager.optimizer_step"
 MANY = 1 << 14  # elements from which on loading the provider pays
 BEGIN, SWITCH = 8, 24  # calls with the same shapes: after so many a kernel is compiled beside the program, and from so many on it is used
+SOON = 2, 6  # the same for ops that NumPy takes many times as long for
 PRODUCTS = (
     1 << 21,
     1 << 34,
@@ -110,7 +111,7 @@ def _backward_once(reference: Any) -> Callable[[Any], Any]:
     return backward
 
 
-def compiled(name: str, least: int = MANY) -> Callable[[Any], Any]:
+def compiled(name: str, least: int = MANY, calls: tuple[int, int] = (BEGIN, SWITCH)) -> Callable[[Any], Any]:
     """A decorator for the kernel of an op: where its first array has so many elements, calls that come again and again run code compiled for their shapes.
 
     A program that calls the op a few times compiles nothing.  The switch comes at a fixed number of calls, and not when the code happens to be there:
@@ -121,7 +122,7 @@ def compiled(name: str, least: int = MANY) -> Callable[[Any], Any]:
         @functools.wraps(kernel)
         def run(xp: Any, *values: Any) -> Any:
             if xp is np and values[0].size >= least and values[0].dtype.char == "f" and not runs_once():
-                found = _when_repeated(name, values)
+                found = _when_repeated(name, values, *calls)
                 if found is not None:
                     return found
             return kernel(xp, *values)
@@ -131,7 +132,7 @@ def compiled(name: str, least: int = MANY) -> Callable[[Any], Any]:
     return decorate
 
 
-def _when_repeated(name: str, values: tuple[Any, ...]) -> Any:
+def _when_repeated(name: str, values: tuple[Any, ...], begin: int, switch: int) -> Any:
     """The result of an op by a compiled kernel, or None where this call has not come often enough."""
     if not switching.allowed:
         return None
@@ -140,11 +141,11 @@ def _when_repeated(name: str, values: tuple[Any, ...]) -> Any:
         count = _calls.get(key, 0)
     except TypeError:  # an option that can't be part of a key
         return None
-    if count < SWITCH:
+    if count < switch:
         if len(_calls) >= _LIMIT:
             _calls.clear()
         _calls[key] = count + 1
-        provider = _provider(_PROVIDER, "begin") if count == BEGIN else None
+        provider = _provider(_PROVIDER, "begin") if count == begin else None
         if provider is not None:
             provider(key, name, values)
         return None

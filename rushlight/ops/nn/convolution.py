@@ -13,7 +13,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, legacy_name
 from ...core.errors import ArgumentError, DtypeError, ShapeError
-from ...core.kernel_providers import compiled, faster
+from ...core.kernel_providers import SOON, compiled, faster
 from ..pointwise.arithmetic import conjugate
 from ..shape.views import slice_dim
 from . import convolution_onnx as onnx_forms
@@ -150,7 +150,7 @@ def _convolution_kernel(
     return _by_panels(xp, input, weight, bias, stride, padding, dilation, bool(transposed), extra, index(groups))
 
 
-@compiled("convolution", FEW)
+@compiled("convolution", FEW, SOON)
 def _by_panels(
     xp: Any, input: Any, weight: Any, bias: Any, stride: Ints, padding: Ints, dilation: Ints, transposed: bool, extra: Ints, groups: int
 ) -> Any:
@@ -229,7 +229,7 @@ def _weight_gradient_kernel(xp: Any, input: Any, grad: Any, kernel: Any, stride:
     return _weight_gradient_by_panels(xp, input, grad, tuple(kernel), stride, padding, dilation, index(groups))
 
 
-@compiled("convolution_weight_gradient", FEW)
+@compiled("convolution_weight_gradient", FEW, SOON)
 def _weight_gradient_by_panels(
     xp: Any, input: Any, grad: Any, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int
 ) -> Any:
