@@ -327,10 +327,10 @@ def test_a_detached_tensor_is_another_one(program: Any, dynamic: Any) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("through", ["the argument", "a view of it"])
+@pytest.mark.parametrize("through", ["the argument", "a view of it", "a detached tensor"])
 def test_later_arguments_whose_elements_share_memory_are_refused(through: str, backend: str) -> None:
     def program(x: torch.Tensor) -> torch.Tensor:
-        target = x if through == "the argument" else x[:, 1:]
+        target = x if through == "the argument" else x[:, 1:] if through == "a view of it" else x.detach()
         target.mul_(2)
         return x + 1
 

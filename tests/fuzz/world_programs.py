@@ -232,6 +232,19 @@ DD = collections.defaultdict(lambda: G)
 OD = collections.OrderedDict(a=1.0, b=2.0)
 CNT = collections.Counter()
 DQ = collections.deque(maxlen=3)
+class Place:
+    def __init__(self, at): self.at = at
+    def __index__(self): LOG.append(("at", self.at)); return self.at
+PLACE = Place(1)
+class Steps:
+    def __init__(self, n): self.n = n; self.at = 0
+    def __iter__(self): LOG.append("iter"); return self
+    def __next__(self):
+        if self.at >= self.n: raise StopIteration
+        self.at += 1
+        LOG.append(("step", self.at)); return self.at * G
+def noted(v): LOG.append(("noted", v)); return v * G
+def order(a, b): LOG.append(("order", a, b)); return (a - b) * G
 LAST = [None]
 KEEP = []
 """
@@ -324,6 +337,12 @@ STATEMENTS: list[tuple[str, list[str]]] = [
     ('t = t * DD[n]; DD[n + 1] += 1', ['G = {i}', 'DD.default_factory = lambda: 5']),
     ("for k in OD: t = t * OD[k] + (k == 'a')\nOD.move_to_end('a')", ["OD['c'] = {f}", "OD.move_to_end('b')"]),
     ('CNT[n] += 1; CNT.update([n, 1]); t = t * CNT[n] + CNT.most_common(1)[0][1]', []),
+    ('it = iter(Steps(3)); t = t * next(it); LOG.append(it.at); t = t + sum(it)', ['Steps.__next__ = lambda self: (_ for _ in ()).throw(StopIteration)']),
+    ('e = enumerate(Steps(2)); LOG.append("made"); t = t + sum(i * v for i, v in e)', ['Steps.__iter__ = lambda self: iter([{i}, 2])']),
+    ('t = t + sum(k * len(list(g)) for k, g in itertools.groupby(LST, key=noted))', ['LST.append({i})', 'noted = lambda v: v + {i}']),
+    ('t = t * list(itertools.accumulate(LST, lambda a, b: a + noted(b)))[-1]', ['LST[0] = {i}', 'noted = lambda v: v + {i}']),
+    ('t = t * sorted(LST, key=functools.cmp_to_key(order))[0]', ['LST.reverse()', 'order = lambda a, b: b - a']),
+    ('t = t[PLACE:] * LST[PLACE] + len(LST[:PLACE])', ['PLACE.at = 0', 'PLACE = Place(0)', 'Place.__index__ = lambda self: 0']),
     ('DQ.append(n); t = t * len(DQ) + DQ[0]', ['DQ.appendleft({i})', 'DQ = collections.deque([1, 2, {i}])']),
     ('DQ.append(t.detach()); t = t + sum(d.sum() if isinstance(d, torch.Tensor) else d for d in DQ)', ['DQ.clear()']),
     ('LAST[0] = t.detach() if LAST[0] is None else LAST[0] + 1; t = t + LAST[0].sum()', ['LAST[0] = None']),

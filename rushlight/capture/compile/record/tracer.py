@@ -11,7 +11,7 @@ from weakref import getweakrefcount
 
 import numpy as np
 
-from ....core.base import Spec, TensorBase, make
+from ....core.base import Spec, TensorBase, make, storage_of
 from ....core.declare import PACKAGE, lookup
 from ....core.devices import device_of
 from ....core.facets import Facet
@@ -258,10 +258,13 @@ class CompileTracer(Tracer):
 
     def guard_written(self, op: Any, target: Any) -> None:
         """Guard what a write asks of its target: that no elements of an argument share memory, and the layouts that make it a view."""
-        written, _ = self.aliases.origin(target)
-        source = self.recorder.sources.get(id(target)) or self.recorder.sources.get(id(written))
-        if source is not None and not source.is_attribute and not op.functional.one_value and target._array.__class__ is np.ndarray:
-            self.recorder.guards.add(Kind.PREDICATE, source, elements_apart)
+        if not op.functional.one_value and target._array.__class__ is np.ndarray:
+            if id(target) in self.recorder.sources:
+                self.node_of(target)  # it is an input, if it has not been one before
+            memory = storage_of(target)
+            for source, value in self.inputs:
+                if not source.is_attribute and isinstance(value, TensorBase) and value._storage is memory:
+                    self.recorder.guards.add(Kind.PREDICATE, source, elements_apart)
         if self.viewed:
             self.check_layout(target)
 
