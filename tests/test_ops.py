@@ -225,6 +225,7 @@ UNCOMPARED = {
 # Ops that neither have samples nor are called by those of others, forward or backward, and where they are tested.
 ELSEWHERE = {
     "tests/cuda/test_cuda_kernels.py": "flash_attention flash_attention_backward",
+    "tests/test_found_by_libraries.py": "swapaxes_",
     "tests/test_lazy_views.py": "neg_view",
     "tests/test_onnx_backend.py": "non_max_suppression",
     "tests/test_weight_only.py": "_convert_weight_to_int4pack_for_cpu _int_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm",

@@ -417,10 +417,10 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
     return _become(input, transpose, dim0, dim1)
 
 
-@composite(namespace=None, method=True, of_storage=True)
+@composite(namespace=None, method=True)
 def swapaxes_(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Exchange two dimensions of this tensor."""
-    return _become(input, transpose, axis0, axis1)
+    return transpose_(input, axis0, axis1)
 
 
 @composite(namespace=None, method=True, of_storage=True)

@@ -9,6 +9,7 @@ import operator
 from typing import Any
 
 from ....core.base import TensorBase
+from ....core.missing import is_own
 from ....core.symbolic import is_symbolic
 from ..decode import NULL
 from ..guards.guards import CONTAINERS, PRIMITIVES
@@ -413,7 +414,7 @@ class ContainerRecorder(ValueRecorder):
             source = self.sources.get(id(value))
             if source is not None:
                 self.guards.value(source, value)
-            if inspect.isgeneratorfunction(special):
+            if inspect.isgeneratorfunction(special) or is_own(special):  # what it gives is an iterator
                 return Inline(special, (value,), {})
             return Inline(operator_forms.iterator_of, (special, value), {})
         if id(value) in self.sources and (type(value) is InterpretedGenerator or hasattr(type(value), "__next__")):

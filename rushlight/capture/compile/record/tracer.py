@@ -261,8 +261,9 @@ class CompileTracer(Tracer):
         if not op.functional.one_value and target._array.__class__ is np.ndarray:
             if id(target) in self.recorder.sources:
                 self.node_of(target)  # it is an input, if it has not been one before
-            memory = storage_of(target)
-            for source, value in self.inputs:
+                storage_of(target)
+            memory = target._storage  # None of a value that has no views, and is no input
+            for source, value in self.inputs if memory is not None else ():
                 if not source.is_attribute and isinstance(value, TensorBase) and value._storage is memory:
                     self.recorder.guards.add(Kind.PREDICATE, source, elements_apart)
         if self.viewed:

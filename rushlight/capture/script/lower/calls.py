@@ -65,11 +65,17 @@ _PYTHON = frozenset(
 
 
 _REPEATED: dict[Any, int] = {_single: 1, _pair: 2, _triple: 3, _quadruple: 4}
-_OF_LISTS = ("fsum", "prod", "dist", "sumprod")  # functions of math
+_OF_LISTS = (math.fsum, math.prod, math.dist, getattr(math, "sumprod", None))  # the last since Python 3.12
 _NO_NUMBERS = (ListType, DictType, TupleType, OptionalType)
-_OF_TENSORS = {**dict.fromkeys(
-    "ceil floor trunc sqrt exp expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma isnan isinf "
-    "isfinite frexp".split(), 1), **dict.fromkeys(("copysign", "fmod", "pow"), 2)}  # fmt: skip
+# Functions of math that are ops where they are given tensors, and of how many arguments.
+_OF_TENSORS: dict[Any, int] = {
+    **dict.fromkeys((
+        math.ceil, math.floor, math.trunc, math.sqrt, math.exp, math.expm1, math.log, math.log2, math.log10, math.log1p, math.sin, math.cos, math.tan,
+        math.asin, math.acos, math.atan, math.sinh, math.cosh, math.tanh, math.asinh, math.acosh, math.atanh, math.erf, math.erfc, math.lgamma,
+        math.isnan, math.isinf, math.isfinite, math.frexp,
+    ), 1),
+    **dict.fromkeys((math.copysign, math.fmod, math.pow), 2),
+}  # fmt: skip
 _COUNTING, _COUNTED = (full, where), ("fill_value", "input", "other")
 _ELEMENTS = {INT: BY_NAME["int64"], BOOL: BY_NAME["bool"]}
 _STAND_INS: dict[Any, Any] = {Size: list, OrderedDict: dict}  # in a script sizes are lists of numbers, and every dict is ordered
@@ -279,7 +285,7 @@ class Calls(ProgramCalls):
         """A call of a function of the package: it runs as it does in eager code.  Of ``math``, on a tensor: that of the same name."""
         if getattr(found, "__module__", "") == "math":
             kinds = [each.type if isinstance(each, ScriptValue) else ANY for each in arguments]
-            if len(kinds) == _OF_TENSORS.get(found.__name__) and (kinds[0] == TENSOR or (found is math.pow and TENSOR in kinds)):
+            if len(kinds) == _OF_TENSORS.get(found) and (kinds[0] == TENSOR or (found is math.pow and TENSOR in kinds)):
                 return self.call_library(lookup(found.__name__).call, arguments, keywords, node)
         self.check_arguments(found, len(arguments), keywords, node)
         if found in _COUNTING:
@@ -294,7 +300,7 @@ class Calls(ProgramCalls):
         if isinstance(getattr(found, "op", None), Op):
             self.check_operands(found.op, kinds, node)
         elif getattr(found, "__module__", "") == "math" and (
-            wrong := [each for each in kinds if each == STR or (isinstance(each, _NO_NUMBERS) and found.__name__ not in _OF_LISTS)]
+            wrong := [each for each in kinds if each == STR or (isinstance(each, _NO_NUMBERS) and found not in _OF_LISTS)]
         ):
             raise ScriptError(
                 f"Arguments for call are not valid: {found.__name__}() takes numbers, and this is a {wrong[0]}", self.source, node
