@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import operator
 import warnings
 from typing import Any
 
 from ...core.base import TensorBase
+from ...core.declare import PACKAGE
 from ...core.errors import CaptureError, RushlightError
+from ...core.process_safety import load_module
 from ...graph import Graph
 from ...graph.node import all_graphs, all_nodes
 from ...nn.modules.module import Module
@@ -151,7 +152,7 @@ def add_exported(made: TracedModule, module: Module) -> None:
     marked = [name for name in dir(kind) if getattr(inspect.getattr_static(kind, name), "_script_mark", None) == "exported"]
     names = [name for name in marked if name != "forward" and name not in made.methods]
     if names:
-        scripts = importlib.import_module(f"{__package__.rpartition('.')[0]}.script.exported_methods")
+        scripts = load_module(f"{PACKAGE}.capture.script.exported_methods")
         for name, (graph, parts) in scripts.exported_graphs(module, names).items():
             made.add_method(name, graph, parts)
 

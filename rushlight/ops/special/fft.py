@@ -16,7 +16,7 @@ from ...core.base import TensorBase as Tensor
 from ...core.declare import composite, primitive, table
 from ...core.dtypes import BY_NUMPY, FLOATING, LOW_PRECISION, complex64, default, float16, legacy_name
 from ...core.errors import DimensionError, DtypeError, OperationError, ShapeError
-from ...core.families import normalize_dim
+from ...core.families import normalize_dim, plain_number
 from ..create.factories import checked_size
 from ..linalg.checks import complex_type, real_type
 from ..pointwise import complex_onnx as forms
@@ -359,19 +359,14 @@ def _frequency_type(name: str, dtype: Any) -> Any:
     return chosen.numpy
 
 
-def _number(value: Any) -> Any:
-    """A number, which a tensor without dimensions stands for."""
-    return value.item() if isinstance(value, Tensor) and not value._array.ndim else value
-
-
 def _fftfreq_kernel(xp: Any, n: Any, d: Any, dtype: Any, *rest: Any) -> Any:
-    n, d = _number(n), _number(d)
+    n, d = plain_number(n), plain_number(d)
     places = ((xp.arange(*checked_size((n,))) + n // 2) % n - n // 2) * (1.0 / (n * d) if d else np.inf) if n else xp.zeros(0)
     return places.astype(_frequency_type("fftfreq", dtype))
 
 
 def _rfftfreq_kernel(xp: Any, n: Any, d: Any, dtype: Any, *rest: Any) -> Any:
-    n, d = _number(n), _number(d)
+    n, d = plain_number(n), plain_number(d)
     places = xp.arange(*checked_size((int(n / 2) + 1,))) * (1.0 / (n * d) if n * d else np.inf)
     return places.astype(_frequency_type("rfftfreq", dtype))
 

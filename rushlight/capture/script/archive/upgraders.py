@@ -11,17 +11,17 @@ from .schema_calls import NUMBERS
 
 _OPTIONS = "dtype=None, layout=None, device=None, pin_memory=None"
 _PASSED = "dtype=dtype, layout=layout, device=device, pin_memory=pin_memory"
-_WHOLE = "torch.is_floating_point(self) or torch.is_floating_point(other)"
+_WITH_FLOATS = "torch.is_floating_point(self) or torch.is_floating_point(other)"
 _TEXTS = {  # by the last version of the format that had them: the operator as it was, by those of today
     3: f"""
 def div(self: Tensor, other: Tensor):
-    return torch.true_divide(self, other) if {_WHOLE} else torch.divide(self, other, rounding_mode="trunc")
+    return torch.true_divide(self, other) if {_WITH_FLOATS} else torch.divide(self, other, rounding_mode="trunc")
 def div(self: Tensor, other: Tensor, *, out: Tensor):
-    return torch.true_divide(self, other, out=out) if {_WHOLE} or torch.is_floating_point(out) else torch.divide(self, other, rounding_mode="trunc", out=out)
+    return torch.true_divide(self, other, out=out) if {_WITH_FLOATS} or torch.is_floating_point(out) else torch.divide(self, other, rounding_mode="trunc", out=out)
 def div(self: Tensor, other: number):
     return torch.true_divide(self, other) if torch.is_floating_point(self) or isinstance(other, float) else torch.divide(self, other, rounding_mode="trunc")
 def div_(self: Tensor, other: Tensor):
-    return torch.true_divide_(self, other) if {_WHOLE} else torch.divide_(self, other, rounding_mode="trunc")
+    return torch.true_divide_(self, other) if {_WITH_FLOATS} else torch.divide_(self, other, rounding_mode="trunc")
 def div_(self: Tensor, other: number):
     return torch.true_divide_(self, other) if torch.is_floating_point(self) or isinstance(other, float) else torch.divide_(self, other, rounding_mode="trunc")
 """,
