@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...core.process_safety import free_after_fork
 from ...core.state import state
 from ...core.symbolic import SymbolicInt, larger, smaller
 from ..tracer.tracer import BUILTINS, PACKAGE_FOLDER
@@ -49,7 +50,7 @@ BUILTINS.add(_OfSizes.__call__.__code__)
 class Extremes:
     """Puts them in the places of the builtins, for all threads (in those that capture nothing they are the builtins), until the last capture is over."""
 
-    lock = threading.Lock()
+    lock = free_after_fork(threading.Lock())
     depth = 0
     originals = builtins.max, builtins.min
     replaced: Any = (_OfSizes(builtins.max, larger), _OfSizes(builtins.min, smaller))
