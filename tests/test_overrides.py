@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import operator
+from collections.abc import Mapping
 
 import pytest
 
@@ -395,4 +396,4 @@ def test_the_variables_of_every_frame_of_a_traceback_can_be_read():
         torch.ones(2).as_subclass(Refusing).cdouble()
     frames = [each.frame.raw for each in caught.traceback]
     assert any(each.f_code.co_freevars for each in frames)
-    assert all(isinstance(each.f_locals, dict) for each in frames)
+    assert all(isinstance(each.f_locals, Mapping) and set(each.f_code.co_freevars) <= set(each.f_locals) for each in frames)

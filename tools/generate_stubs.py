@@ -211,7 +211,9 @@ def methods_stub() -> str:
     for operator in UNARY:
         writer.lines.append(f"    def __{operator}__(self) -> Tensor: ...")
         written.add(f"__{operator}__")
-    for name in sorted(set(vars(rushlight.Tensor)) - written - {"__slotnames__"}):  # that is copyreg's note, once a tensor was copied
+    # What copyreg notes once a tensor was copied, Python once annotations were asked for, and Python 3.13 of every class.
+    notes = {"__slotnames__", "__annotations__", "__static_attributes__", "__firstlineno__"}
+    for name in sorted(set(vars(rushlight.Tensor)) - written - notes):
         static = inspect.getattr_static(rushlight.Tensor, name)
         if isinstance(static, property):
             writer.lines.append("    @property")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import multiprocessing
+import multiprocessing.process
 import multiprocessing.util
 import os
 import pickle
@@ -24,6 +25,7 @@ import socket
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,6 +42,7 @@ _COMPARE = 0.5  # seconds between comparisons of calls
 _POLL = 2e-4  # seconds between polls of running collectives: each takes a core from computation
 KEPT_GROUPS = 16  # that have ended, and whose calls are still compared
 GRACE = 5.0  # seconds that a process has to end after a fault, if the time limit of its groups is not shorter
+_bootstrap = multiprocessing.process.BaseProcess._bootstrap.__code__  # type: ignore[attr-defined]  # the main program of a child
 CONSEQUENCE = " can't end: "  # between an exchange and the fault of another process that ends it
 
 
@@ -96,6 +99,8 @@ class Watch:
             multiprocessing.parent_process() is not None
         ):  # forked children end without `atexit`, and no error of a child comes to `excepthook`
             multiprocessing.util.Finalize(None, self._ends, exitpriority=0)
+            if "_exit_function" not in _bootstrap.co_names:
+                self._see_bootstrap()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)
         if self._mark is not None:
@@ -126,6 +131,25 @@ class Watch:
         """Tell the others that the program of this process ends itself."""
         self._raised, self._exit_status = True, status if isinstance(status, int) else 1
         self.tell(f"rank {self.rank} has ended with exit status {status}")
+
+    def _see_bootstrap(self) -> None:
+        """Of Python 3.13 on a child of ``multiprocessing`` runs its finalizers when its error is gone: see it where the child's main program shows it."""
+        show, inform = traceback.print_exc, multiprocessing.util.info
+
+        def print_exc(*args: Any, **kwargs: Any) -> None:
+            error = sys.exc_info()[1]
+            if error is None or sys._getframe(1).f_code is not _bootstrap:
+                return show(*args, **kwargs)
+            self._uncaught(type(error), error, error.__traceback__)
+
+        def info(msg: object, *args: object) -> None:
+            frame = sys._getframe(1)
+            if frame.f_code is _bootstrap and not self._raised and frame.f_locals.get("exitcode", 0):
+                self._exits(frame.f_locals["exitcode"])
+            inform(msg, *args)
+
+        traceback.print_exc = print_exc
+        multiprocessing.util.info = info
 
     def _ends(self) -> None:
         """The end of a child of ``multiprocessing``: what it raises is told to the others."""
