@@ -113,8 +113,7 @@ def matmul_input_gradient(g: Any, input_shape: Any, other: Any) -> Any:
     if ndim == 1:
         return g.unsqueeze(-1) * conjugate(other)
     if ndim > 2 and len(input_shape) == 2:  # sum over the batch inside one product
-        columns = math.prod(other._array.shape[:-2]) * other._array.shape[-1]
-        g, other = (each.flatten(0, -3).transpose(0, 1).reshape(each._array.shape[-2], columns) for each in (g, other))
+        g, other = (each.flatten(0, -3).transpose(0, 1).flatten(1) for each in (g, other))
     return matmul(g, adjoint(other))
 
 
